@@ -1,0 +1,1 @@
+"""The receiver: from a detector's stream to NeXus files, consumers and a live view."""

@@ -1,0 +1,131 @@
+"""What the receiver says over HTTP, as plain dataclasses.
+
+Used by the HTTP API (which makes its OpenAPI document from them), by the client, and by the data
+process that fills them in. No dependency, so that any host can import the client.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+StateName = Literal["idle", "running", "error"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The account of the running, or else of the last, series.
+
+    While `planned` is known, stored + delivered + discarded + corrupt + missing + not_triggered
+    + pending == planned, always; pending is 0 once the series has ended.
+    """
+
+    planned: int | None = None
+    """Frames announced; `None` while unknown."""
+    received: int = 0
+    """Frame messages that were taken into the account, of whatever status."""
+    stored: int = 0
+    """In the file."""
+    delivered: int = 0
+    """Live view and consumers only, as asked for."""
+    discarded: int = 0
+    """Marked by the sender as not to be written."""
+    corrupt: int = 0
+    missing: int = 0
+    not_triggered: int = 0
+    pending: int = 0
+    """Planned frames of which nothing is known yet."""
+    flushed: int = 0
+    """Stored frames that survive the death of the receiver."""
+    duplicate: int = 0
+    late: int = 0
+    """Arrived after the gap clock had called them missing; stored all the same."""
+    out_of_range: int = 0
+    stale: int = 0
+    """Messages of an older series, or of none; dropped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """The running, or else the last, series."""
+
+    id: str
+    filename: str | None
+    """File as the receiver sees it; `None` when nothing is written."""
+    active: bool
+    complete: bool | None = None
+    """`None` while it runs."""
+    reason: str = ""
+    """Why it ended, or what it waits for."""
+    started: float = 0.0
+    """Seconds since 1970 (UTC)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """One endpoint that the receiver connects to."""
+
+    endpoint: str
+    connections: int
+    """Sockets connected now."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """Everything there is to say about a receiver, as one snapshot."""
+
+    state: StateName
+    error: str = ""
+    """One sentence, while the state is "error"."""
+    detector: str = ""
+    version: int = 0
+    """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
+    series: Series | None = None
+    counts: Counts = field(default_factory=Counts)
+    connections: list[Connection] = field(default_factory=list)
+    errors: dict[str, int] = field(default_factory=dict)
+    """Bad messages since the receiver started, by kind."""
+    last_error: str = ""
+    """The latest bad message, in words; cleared by nothing, it is history."""
+    drained: int = 0
+    """Messages discarded while idle or in error."""
+    frame_rate: float = 0.0
+    """Frames a second over the last second."""
+    byte_rate: float = 0.0
+    """Bytes a second over the last second."""
+    latest_frame: int | None = None
+    """Index of the frame that `/last_frame` would return."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesCheck:
+    """What a device asks before it arms: could this series be taken now?"""
+
+    filename: str
+    """Path as the client sees it; "" for live view only."""
+    frames: int | None = None
+    frame_bytes: int | None = None
+    overwrite: bool = False
+    endpoint: str | None = None
+    """Data endpoint of the streamer that asks, as it is reached from elsewhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesCheckResult:
+    """The series can be taken."""
+
+    filename: str | None
+    """Path as the receiver sees it."""
+    free_bytes: int | None
+    connections: int
+    """Receiver sockets that are connected to its streamers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """Why not: the body of every answer with a status of 400 or above."""
+
+    kind: str
+    """Stable short name: "busy", "in_error", "file_exists", "outside_data_root" …"""
+    message: str
+    """One sentence with the component, the value and the remedy."""

@@ -1,0 +1,91 @@
+"""What the blob of a frame must look like, and how to unpack one.
+
+A bslz4 blob is a chunk of HDF5 filter 32008: 8 bytes big-endian uncompressed size, 4 bytes
+big-endian block size in bytes, then bitshuffle/LZ4 blocks. It can be stored untouched.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Frame, Image
+
+MAX_FRAME_BYTES = 2**31
+"""Larger frames are refused: an absurd shape must not become an absurd allocation."""
+
+ITEM_BYTES = {
+    "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
+    "int64": 8, "uint64": 8, "float32": 4, "float64": 8,
+}  # fmt: skip
+"""Bytes of one pixel by NumPy name, little endian."""
+
+COMPRESSIONS = ("none", "bslz4")
+"""What a blob may be stored as. "cbf" and "mono12p" need a transform first."""
+
+BSLZ4_HEADER_BYTES = 12
+
+
+@lru_cache(maxsize=256)
+def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
+    """Number of blobs of a frame and bytes of each when unpacked.
+
+    Raises:
+        BlobError: the shape is not [rows, cols] or [k, rows, cols], a length is not positive, the
+            type is unknown, or the frame is larger than `MAX_FRAME_BYTES`.
+    """
+    if len(shape) not in (2, 3) or min(shape) < 1:
+        raise BlobError(
+            "bad_shape", f"shape {list(shape)}; it must be [rows, cols] or [k, rows, cols], each at least 1"
+        )
+    if dtype not in ITEM_BYTES:
+        raise BlobError("unknown_type", f'type "{dtype}"; known are {", ".join(ITEM_BYTES)}')
+    total = prod(shape) * ITEM_BYTES[dtype]
+    if total > MAX_FRAME_BYTES:
+        raise BlobError(
+            "too_large", f"frame {list(shape)} {dtype} has {total} bytes; the limit is {MAX_FRAME_BYTES}"
+        )
+    count = shape[0] if len(shape) == 3 else 1
+    return count, total // count
+
+
+def check(frame: Frame) -> None:
+    """Check that the blobs of a frame are what its header says, without unpacking them.
+
+    Raises:
+        BlobError: wrong number of blobs, wrong length, unknown compression, a compressed blob whose
+            own header disagrees (a decompression bomb is caught here, before anything is allocated).
+    """
+    image = frame.image
+    count, nbytes = blob_layout(image.shape, image.type)
+    if len(frame.blobs) != count:
+        raise BlobError("blob_count", f"frame {image.frame}: {len(frame.blobs)} blobs, {count} expected")
+    if image.compression == "none":
+        for blob in frame.blobs:
+            if len(blob) != nbytes:
+                raise BlobError(
+                    "blob_length", f"frame {image.frame}: blob of {len(blob)} bytes, {nbytes} expected"
+                )
+    elif image.compression == "bslz4":
+        for blob in frame.blobs:
+            _check_bslz4(image, blob, nbytes)
+    else:
+        raise BlobError(
+            "unknown_compression",
+            f'frame {image.frame}: compression "{image.compression}"; known are {", ".join(COMPRESSIONS)}',
+        )
+
+
+def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
+    if len(blob) < BSLZ4_HEADER_BYTES:
+        raise BlobError("blob_length", f"frame {image.frame}: bslz4 blob of only {len(blob)} bytes")
+    unpacked = int.from_bytes(blob[:8], "big")
+    block = int.from_bytes(blob[8:12], "big")
+    if unpacked != nbytes:
+        raise BlobError(
+            "blob_header", f"frame {image.frame}: bslz4 blob of {unpacked} bytes unpacked, {nbytes} expected"
+        )
+    # Blocks hold a multiple of 8 pixels (bitshuffle's format); 0 is the library's own choice.
+    if block % (8 * ITEM_BYTES[image.type]):
+        raise BlobError("blob_header", f"frame {image.frame}: bslz4 block size of {block} bytes")

@@ -1,0 +1,36 @@
+"""Protocol errors, each with a kind to count it by and an addressee who must mend it.
+
+After h11's split into local and remote errors: whoever reads the log at night has to know at
+once whether to look at the sender's machine or at our own call.
+"""
+
+from __future__ import annotations
+
+
+class StinsError(Exception):
+    """Something is wrong with a message.
+
+    `kind` is a short snake_case name, stable over releases: counters and metrics use it.
+    """
+
+    addressee = "unknown"
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class RemoteError(StinsError):
+    """The peer sent what STINS does not allow: look at the sender."""
+
+    addressee = "peer"
+
+
+class BlobError(RemoteError):
+    """The image header is sound, its blob is not: this one frame is corrupt."""
+
+
+class LocalError(StinsError):
+    """Our own caller asked for an illegal message (wrong order, wrong type): look at the code."""
+
+    addressee = "caller"

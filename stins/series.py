@@ -1,0 +1,90 @@
+"""The state table that a sender of a series obeys, and the numbers its messages carry.
+
+One table; an illegal event raises and changes nothing (after h11's `_state.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any
+
+import msgspec
+
+from penstock.stins import codec
+from penstock.stins.errors import LocalError
+from penstock.stins.messages import Header, Image, SeriesEnd
+
+
+class SeriesState(Enum):
+    """Where a sender stands."""
+
+    IDLE = auto()
+    OPEN = auto()
+
+
+class SeriesEvent(Enum):
+    """What a sender says."""
+
+    START = auto()
+    IMAGE = auto()
+    END = auto()
+
+
+TABLE: Mapping[tuple[SeriesState, SeriesEvent], SeriesState] = {
+    (SeriesState.IDLE, SeriesEvent.START): SeriesState.OPEN,
+    (SeriesState.OPEN, SeriesEvent.IMAGE): SeriesState.OPEN,
+    (SeriesState.OPEN, SeriesEvent.END): SeriesState.IDLE,
+}
+
+
+class SeriesEncoder:
+    """Encodes series after series for one PUSH socket, numbering every message.
+
+    `msg_number` runs on across series and begins at 0 with the process. Blobs never pass through
+    here: the caller appends them to the image part.
+    """
+
+    def __init__(self) -> None:
+        self.state = SeriesState.IDLE
+        self.msg_number = 0
+        self.series: str | None = None
+
+    def start(self, header: Header, metadata: Mapping[str, Any] | None = None) -> list[bytes]:
+        """Parts of the start message; `header.series` is used for every message that follows."""
+        state = self._next(SeriesEvent.START)
+        parts = codec.encode_start(msgspec.structs.replace(header, msg_number=self.msg_number), metadata)
+        self.series = header.series
+        self._commit(state)
+        return parts
+
+    def image(self, image: Image) -> bytes:
+        """First part of a frame message.
+
+        `image` must already carry this series' id; only `msg_number` is filled in here.
+        """
+        state = self._next(SeriesEvent.IMAGE)
+        part = codec.encode_image(msgspec.structs.replace(image, msg_number=self.msg_number))
+        self._commit(state)
+        return part
+
+    def end(self, end: SeriesEnd) -> list[bytes]:
+        """Parts of the end message."""
+        state = self._next(SeriesEvent.END)
+        parts = codec.encode_end(
+            msgspec.structs.replace(end, msg_number=self.msg_number, series=self.series)
+        )
+        self._commit(state)
+        return parts
+
+    def _next(self, event: SeriesEvent) -> SeriesState:
+        try:
+            return TABLE[self.state, event]
+        except KeyError:
+            raise LocalError(
+                "illegal_event", f"{event.name} while the series is {self.state.name}; nothing was sent"
+            ) from None
+
+    def _commit(self, state: SeriesState) -> None:
+        self.state = state
+        self.msg_number += 1

@@ -1,0 +1,126 @@
+"""What a series is asked for, and the parameters that every detector has.
+
+A `Parameter` is declared once; the Tango attribute, its limits, unit and documentation, and the
+check in the engine all derive from it. Names are the Tango names that clients in the field use.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+Value: TypeAlias = bool | int | float | str
+
+
+class TriggerMode(StrEnum):
+    """Who starts a frame."""
+
+    SOFTWARE = "SOFTWARE"
+    """A command starts each trigger."""
+    INTERNAL = "INTERNAL"
+    """The detector's own clock starts every frame, beginning at Arm."""
+    EXTERNAL = "EXTERNAL"
+    """One edge starts the whole series."""
+    EXTERNAL_MULTI = "EXTERNAL_MULTI"
+    """Each edge starts one trigger of ExposureTime."""
+    EXTERNAL_MULTI_GATE = "EXTERNAL_MULTI_GATE"
+    """Each gate exposes one frame for as long as it lasts."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Least and greatest value, both allowed; `None` where there is none."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that can be set on, or read from, a detector."""
+
+    name: str
+    default: Value
+    """Also says the type: bool, int, float or str."""
+    doc: str
+    unit: str = ""
+    limits: Limits = Limits()
+    """Of the camera model; `Camera.limits` narrows them for one unit."""
+    choices: tuple[str, ...] = ()
+    writable: bool = True
+    memorized: bool = False
+    format: str = ""
+    """printf format for displays, such as "%8.6f" for times."""
+
+
+STANDARD: tuple[Parameter, ...] = (
+    Parameter(
+        name="ExposureTime", default=0.1, unit="s", format="%8.6f", limits=Limits(0.0, None),
+        doc="Time for which one frame collects.",
+    ),
+    Parameter(
+        name="LatencyTime", default=0.0, unit="s", format="%8.6f", limits=Limits(0.0, None),
+        doc="Dead time asked for between two frames, above the read-out time.",
+    ),
+    Parameter(
+        name="nTriggers", default=1, limits=Limits(1, 2**31 - 1), doc="Triggers of the next series."
+    ),
+    Parameter(
+        name="nFramesPerTrigger", default=1, limits=Limits(1, 2**31 - 1),
+        doc="Frames that each trigger takes; frames planned = nTriggers x nFramesPerTrigger.",
+    ),
+    Parameter(
+        name="TriggerMode", default="INTERNAL", choices=tuple(TriggerMode),
+        doc="Who starts a frame: SOFTWARE, INTERNAL, EXTERNAL, EXTERNAL_MULTI or EXTERNAL_MULTI_GATE.",
+    ),
+    Parameter(
+        name="DestinationFilename", default="",
+        doc='Absolute path of the file that the receiver writes; "" for live view only.',
+    ),
+    Parameter(
+        name="DestinationFileOverwritable", default=False,
+        doc="Allow Arm to replace an existing file.",
+    ),
+    Parameter(name="SaveRaw", default=True, doc="Write the frames; false delivers them live only."),
+    Parameter(
+        name="Rotation", default=0, unit="deg", limits=Limits(0, 270), memorized=True,
+        doc="Rotation of the image, counter-clockwise, in steps of 90.",
+    ),
+    Parameter(name="Fliplr", default=False, memorized=True, doc="Mirror left and right, after Rotation."),
+    Parameter(name="Flipud", default=False, memorized=True, doc="Mirror up and down, after Rotation."),
+    Parameter(
+        name="Metadata", default="{}",
+        doc="JSON object written into the file: sample, scan id and so on.",
+    ),
+    Parameter(name="BeamCenterX", default=0.0, unit="pixel", doc="Beam position along a row, from the left."),
+    Parameter(name="BeamCenterY", default=0.0, unit="pixel", doc="Beam position along a column, from the top."),
+    Parameter(name="Distance", default=0.0, unit="m", doc="Sample to detector; 0 when unknown."),
+)  # fmt: skip
+"""The settings of every detector, in the order in which panels show them."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one series, frozen at Arm. Times in seconds."""
+
+    exposure_time: float
+    latency_time: float
+    n_triggers: int
+    n_frames_per_trigger: int
+    trigger_mode: TriggerMode
+    filename: str
+    overwrite: bool
+    save_raw: bool
+    rotation: int
+    fliplr: bool
+    flipud: bool
+    metadata: dict[str, Any]
+    beam_center: tuple[float, float]
+    """(x, y) in pixels."""
+    distance: float
+    camera: dict[str, Value]
+    """The camera's own parameters by name."""
+
+    @property
+    def frames(self) -> int:
+        """Frames planned."""
+        return self.n_triggers * self.n_frames_per_trigger
