@@ -1,0 +1,89 @@
+"""Entry point: finds the subcommand and turns errors into one sentence and an exit status.
+
+Each subcommand is a module of this package with `add_arguments(parser)` and `run(args) -> int`;
+its docstring is its help, the part after the first line stands below the options (examples).
+A module is imported only when its command is called, and imports the other folders inside `run`,
+since the extra that they need may not be installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+COMMANDS = {
+    "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",
+    "receiver": "run a receiver",
+    "device": "run a Tango device server",
+    "database": "run the embedded Tango database",
+    "streamer": "run the streamer of one camera, as on a control unit",
+    "generate": "stream frames without Tango, to try and to measure a receiver",
+    "replay": "stream a recording of a real detector's messages",
+    "view": "watch a receiver live",
+    "check": "judge a file: counts, gaps, NeXus validity",
+    "bench": "measure this machine: generator to receiver, beside a naive writer",
+}
+
+EXTRA_OF = {
+    "tango": "tango", "fastapi": "receiver", "uvicorn": "receiver", "h5py": "receiver",
+    "prometheus_client": "receiver", "yaml": "receiver", "cbor2": "receiver",
+    "PyQt5": "gui", "silx": "gui", "fabio": "tango",
+}  # fmt: skip
+
+
+class UserError(Exception):
+    """What the user can mend; printed as it is, exit status 2."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; returns its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = _parser(arguments[0] if arguments else None)
+    args = parser.parse_args(arguments)
+    try:
+        return int(args.run(args))
+    except UserError as error:
+        print(f"penstock {arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        _missing(arguments[0], error)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser(wanted: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="penstock",
+        description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",
+        epilog="Begin with: penstock demo",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        if name != wanted:
+            commands.add_parser(name, help=summary)
+            continue
+        module = importlib.import_module(f"penstock.cli.{name}")
+        _, _, rest = (module.__doc__ or "").partition("\n")
+        command = commands.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + ".",
+            epilog=rest.strip("\n"), formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def _missing(command: str, error: ModuleNotFoundError) -> NoReturn:
+    name = (error.name or "").partition(".")[0]
+    extra = EXTRA_OF.get(name)
+    if extra is None:
+        raise error
+    print(
+        f"penstock {command}: the Python package {name} is not installed; "
+        f"install the extra with: pip install 'penstock[{extra}]'",
+        file=sys.stderr,
+    )
+    raise SystemExit(2)
