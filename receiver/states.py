@@ -1,0 +1,68 @@
+"""The receiver's states: one table; an illegal event raises and changes nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from enum import Enum, StrEnum, auto
+
+log = logging.getLogger(__name__)
+
+
+class State(StrEnum):
+    """What a receiver says it is; the names that MAX IV's clients know."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    ERROR = "error"
+
+
+class Event(Enum):
+    """What moves it."""
+
+    BEGIN = auto()
+    """A series begins: its file exists."""
+    FINISH = auto()
+    """The series has ended and its file is closed and as durable as configured."""
+    FAIL = auto()
+    """Something that a person must see; the cause is kept until RESET."""
+    RESET = auto()
+
+
+TABLE: Mapping[tuple[State, Event], State] = {
+    (State.IDLE, Event.BEGIN): State.RUNNING,
+    (State.RUNNING, Event.FINISH): State.IDLE,
+    (State.IDLE, Event.FAIL): State.ERROR,
+    (State.RUNNING, Event.FAIL): State.ERROR,
+    (State.IDLE, Event.RESET): State.IDLE,
+    (State.ERROR, Event.RESET): State.IDLE,
+}
+
+
+class IllegalEvent(Exception):
+    """An event that the table does not allow; nothing was changed."""
+
+
+class StateMachine:
+    """The one owner of a receiver's state and of the sentence that explains an error."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.state = State.IDLE
+        self.error = ""
+
+    def handle(self, event: Event, cause: str) -> None:
+        """Move by `event`; logs the transition once, with both states and the cause.
+
+        Raises:
+            IllegalEvent: the table has no such transition.
+        """
+        try:
+            state = TABLE[self.state, event]
+        except KeyError:
+            raise IllegalEvent(f"receiver {self.name}: {event.name} while {self.state}") from None
+        self.error = cause if event is Event.FAIL else ""
+        if state is not self.state:
+            level = logging.ERROR if event is Event.FAIL else logging.INFO
+            log.log(level, "%s: %s -> %s: %s", self.name, self.state, state, cause)
+        self.state = state
