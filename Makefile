@@ -1,0 +1,93 @@
+# `make` lists the targets. Everything that they need goes into .venv; Debian packages come by apt-get.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+VENV := .venv
+STAMPS := $(VENV)/stamps
+FOLDERS := cli devices gui receiver resources stins streamer
+REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
+
+# Qt and silx need these, without a screen too.
+QT_PACKAGES := libgl1 libglib2.0-0 libfontconfig1 libfreetype6 libx11-6
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+# Without it `python -m` puts the checkout on the path, and `import streamer` finds a second copy.
+export PYTHONSAFEPATH := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export QT_API := pyqt5
+export PYTEST_QT_API := pyqt5
+
+ARGS ?=
+
+.PHONY: help
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
+	@echo
+	@echo "  ARGS is passed on: make demo ARGS='--frames 500 --json', make test ARGS='tests/stins -x'"
+
+.PHONY: demo
+demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver, NeXus file
+	@penstock demo $(ARGS)
+
+.PHONY: test
+test: lint ## lint, types, import contracts, and every test
+	QT_QPA_PLATFORM=offscreen pytest --durations=25 $(ARGS)
+
+.PHONY: lint
+lint: $(STAMPS)/develop $(VENV)/types/penstock ## ruff, mypy and import-linter, as continuous integration runs them
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+
+.PHONY: format
+format: $(STAMPS)/develop ## let ruff format the code and sort the imports
+	ruff check --fix .
+	ruff format .
+
+.PHONY: bench
+bench: $(STAMPS)/run ## measure this machine: generator to receiver, beside a naive writer
+	@penstock bench $(ARGS)
+
+.PHONY: environment
+environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for development, into .venv
+
+.PHONY: clean
+clean: ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps, so that what is installed costs nothing. A virtual environment cannot be moved: the stamp holds
+# the folder in which it was made, and one that was made elsewhere is made anew.
+ifneq ($(shell cat $(STAMPS)/venv 2>/dev/null),$(CURDIR))
+.PHONY: $(STAMPS)/venv
+endif
+
+$(STAMPS)/venv:
+	@[ -n "$$(.ci/find-python)" ] || .ci/debian-packages python3 python3-venv
+	@rm -rf $(VENV)
+	@python="$$(.ci/find-python)"; \
+	    [ -n "$$python" ] || { echo "Penstock needs Python >= 3.11 with venv; found none." >&2; exit 1; }; \
+	    echo "Making $(VENV) with $$python"; \
+	    "$$python" -m venv $(VENV)
+	@mkdir -p $(STAMPS) && echo "$(CURDIR)" > $@
+
+$(STAMPS)/run: $(STAMPS)/venv $(REQUIREMENTS)
+	@echo "Installing penstock[tango,receiver] into $(VENV): some 500 MB, half a minute"
+	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver]'
+	@touch $@
+
+$(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
+	@.ci/debian-packages $(QT_PACKAGES)
+	@echo "Installing penstock[tango,receiver,gui,sardana,dev] into $(VENV): some 1.5 GB, two minutes"
+	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,gui,sardana,dev]'
+	@touch $@ $(STAMPS)/run
+
+# mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
+$(VENV)/types/penstock: $(STAMPS)/venv
+	@mkdir -p $@
+	@for folder in $(FOLDERS); do ln -sfn ../../../$$folder $@/$$folder; done
