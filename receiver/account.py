@@ -1,7 +1,7 @@
 """The account of one series: every planned index ends in exactly one status.
 
-All counts derive from it. Two arrays that grow in blocks, no dictionary per frame: an account of
-ten million frames takes 10 MB.
+All counts derive from it. One byte an index, no object per frame: an
+account of ten million frames takes 10 MB.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ class FrameStatus(IntEnum):
     """Nothing is known yet; stands only in the account of a running series."""
 
 
-GOOD = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED)
+GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED))
 """Statuses of a frame that went where it was meant to go."""
 
 _MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open
+_UNKNOWN = (FrameStatus.PENDING, _MISSING_FOR_NOW)
 
 UNANNOUNCED_REACH = 10_000
 """How far past the highest index a frame may be when no total was announced."""
@@ -58,10 +59,16 @@ class Account:
         """Highest index seen."""
         self.gap_start = 0
         """First index of which nothing is known: all below are accounted for."""
+        self.closed = False
         self._reach = reach
+        self._tally = [0] * 256
+        self._triggered = 0
+        # Bytes for the single frame, the same memory as an array for everything else.
+        self._bytes = bytearray()
+        self._status = np.empty(0, np.uint8)
         # Grown as indices come, whatever total was announced: a streamer that announces 2**31
         # frames and sends ten costs ten.
-        self._status = np.full(1024, FrameStatus.PENDING, np.uint8)
+        self._grow_to(1024)
 
     def in_range(self, index: int) -> bool:
         """Whether a frame may have this index."""
@@ -70,27 +77,30 @@ class Account:
 
     def status(self, index: int) -> FrameStatus:
         """What is known of a planned frame now."""
-        code = int(self._status[index]) if index < len(self._status) else FrameStatus.PENDING
+        code = self._bytes[index] if index < len(self._bytes) else FrameStatus.PENDING
         return FrameStatus.MISSING if code == _MISSING_FOR_NOW else FrameStatus(code)
 
     def is_duplicate(self, index: int) -> bool:
         """Whether a good frame of this index has been taken already."""
-        return index < len(self._status) and self._status[index] in GOOD
+        return index < len(self._bytes) and self._bytes[index] in GOOD
 
     def take(self, index: int, status: FrameStatus) -> None:
         """Enter a frame that arrived: stored, delivered, discarded or corrupt.
 
         A good frame replaces a corrupt one of the same index, never the other way round.
         """
-        self._grow(index)
-        before = int(self._status[index])
+        if index >= len(self._bytes):
+            self._grow_to(max(index + 1, 2 * len(self._bytes)))
+        before = self._bytes[index]
         self.received += 1
         if before == _MISSING_FOR_NOW:
             self.late += 1
-        if before in GOOD:
+        elif before in GOOD:
             self.duplicate += 1
             return
-        self._status[index] = status
+        self._bytes[index] = status
+        self._tally[before] -= 1
+        self._tally[status] += 1
         if index > self.highest:
             self.highest = index
         if index == self.gap_start:
@@ -112,12 +122,15 @@ class Account:
         span = self._status[self.gap_start : min(below, self.highest + 1)]
         pending = span == FrameStatus.PENDING
         span[pending] = _MISSING_FOR_NOW
+        given_up = int(np.count_nonzero(pending))
+        self._tally[FrameStatus.PENDING] -= given_up
+        self._tally[_MISSING_FOR_NOW] += given_up
         self._advance()
-        return int(np.count_nonzero(pending))
+        return given_up
 
     def all_accounted(self) -> bool:
         """Whether every announced frame has arrived in some status."""
-        return self.planned is not None and self.gap_start >= self.planned and not self._for_now()
+        return self.planned is not None and self.gap_start >= self.planned and not self._tally[_MISSING_FOR_NOW]
 
     def close(self, triggered: int | None) -> None:
         """The series has ended: what is not known is missing, or was never triggered.
@@ -127,72 +140,60 @@ class Account:
         """
         if self.planned is None:
             self.planned = max(self.highest + 1, triggered or 0)
-        status = self._status[: min(self.planned, len(self._status))]
-        unknown = (status == FrameStatus.PENDING) | (status == _MISSING_FOR_NOW)
-        status[unknown] = FrameStatus.MISSING
-        if triggered is not None:
-            tail = status[triggered:]
-            tail[unknown[triggered:]] = FrameStatus.NOT_TRIGGERED
-        self._closed_tail = FrameStatus.MISSING if triggered is None else FrameStatus.NOT_TRIGGERED
-        # Beyond the array nothing ever came; up to `triggered` it is missing, then not triggered.
-        self._beyond = max(0, self.planned - len(self._status))
-        self._beyond_missing = (
-            self._beyond
-            if triggered is None
-            else min(self._beyond, max(0, min(triggered, self.planned) - len(self._status)))
-        )
-
-    _beyond = 0
-    _beyond_missing = 0
-    _closed_tail: FrameStatus | None = None
+        self._triggered = self.planned if triggered is None else min(triggered, self.planned)
+        self.closed = True
+        size = min(self.planned, len(self._status))
+        final = self._final(size)
+        unknown = np.isin(self._status[:size], _UNKNOWN)
+        self._status[:size][unknown] = final[unknown]
+        known = np.bincount(self._status[:size], minlength=256)
+        # Beyond the array nothing ever came.
+        known[FrameStatus.MISSING] += max(0, self._triggered - size)
+        known[FrameStatus.NOT_TRIGGERED] += self.planned - max(size, self._triggered)
+        self._tally = [int(n) for n in known]
 
     def statuses(self, length: int) -> np.ndarray:
         """Statuses of the first `length` indices, uint8 (`FrameStatus`); missing-for-now is missing."""
-        out = np.full(length, FrameStatus.PENDING, np.uint8)
-        known = self._status[:length]
-        out[: len(known)] = known
+        out = self._final(length) if self.closed else np.full(length, FrameStatus.PENDING, np.uint8)
+        known = min(length, len(self._status))
+        out[:known] = self._status[:known]
         out[out == _MISSING_FOR_NOW] = FrameStatus.MISSING
-        if self._closed_tail is not None:
-            out[out == FrameStatus.PENDING] = self._closed_tail
         return out
 
     def counts(self) -> Counts:
-        """The counts, as they are now; stored + … + pending == planned while that is known."""
+        """The counts as they are now; stored + … + pending == planned while that is known."""
+        tally = self._tally
+        missing = tally[FrameStatus.MISSING] + tally[_MISSING_FOR_NOW]
+        settled = sum(tally[status] for status in (*GOOD, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED))
         size = self.planned if self.planned is not None else self.highest + 1
-        tally = np.bincount(self._status[: min(size, len(self._status))], minlength=256)
-        known = int(tally.sum())
-        pending = int(tally[FrameStatus.PENDING]) + max(0, size - known)
-        missing = int(tally[FrameStatus.MISSING]) + int(tally[_MISSING_FOR_NOW])
-        not_triggered = int(tally[FrameStatus.NOT_TRIGGERED])
-        if self._closed_tail is not None:
-            missing += self._beyond_missing
-            not_triggered += self._beyond - self._beyond_missing
-            pending = 0
         return Counts(
-            planned=self.planned, received=self.received, stored=int(tally[FrameStatus.STORED]),
-            delivered=int(tally[FrameStatus.DELIVERED]), discarded=int(tally[FrameStatus.DISCARDED]),
-            corrupt=int(tally[FrameStatus.CORRUPT]), missing=missing, not_triggered=not_triggered,
-            pending=pending, flushed=self.flushed, duplicate=self.duplicate, late=self.late,
+            planned=self.planned, received=self.received, stored=tally[FrameStatus.STORED],
+            delivered=tally[FrameStatus.DELIVERED], discarded=tally[FrameStatus.DISCARDED],
+            corrupt=tally[FrameStatus.CORRUPT], missing=missing,
+            not_triggered=tally[FrameStatus.NOT_TRIGGERED], pending=size - settled - missing,
+            flushed=self.flushed, duplicate=self.duplicate, late=self.late,
             out_of_range=self.out_of_range, stale=self.stale,
         )  # fmt: skip
 
-    def _for_now(self) -> bool:
-        return bool(np.any(self._status[: self.highest + 1] == _MISSING_FOR_NOW))
+    def _final(self, length: int) -> np.ndarray:
+        """What an index becomes of which nothing is known at the end."""
+        final = np.full(length, FrameStatus.MISSING, np.uint8)
+        final[self._triggered :] = FrameStatus.NOT_TRIGGERED
+        return final
 
     def _advance(self) -> None:
         """Move `gap_start` past what is accounted for."""
         start, end = self.gap_start, self.highest + 1
         # The usual case, in order: one step.
-        if start < end and self._status[start] != FrameStatus.PENDING:
+        if start < end and self._bytes[start] != FrameStatus.PENDING:
             start += 1
         if start < end:
             ahead = np.flatnonzero(self._status[start:end] == FrameStatus.PENDING)
             start = end if not len(ahead) else start + int(ahead[0])
         self.gap_start = start
 
-    def _grow(self, index: int) -> None:
-        if index >= len(self._status):
-            size = max(index + 1, 2 * len(self._status))
-            grown = np.full(size, FrameStatus.PENDING, np.uint8)
-            grown[: len(self._status)] = self._status
-            self._status = grown
+    def _grow_to(self, size: int) -> None:
+        grown = bytearray(b"\xff") * size
+        grown[: len(self._bytes)] = self._bytes
+        self._bytes = grown
+        self._status = np.frombuffer(grown, np.uint8)

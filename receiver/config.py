@@ -1,0 +1,160 @@
+"""Configuration of a receiver: typed, unknown keys refused, errors with the key and the file.
+
+One YAML file for a beamline, one entry a receiver: see `resources/detectors.yaml`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the sentence names the file, the key and the remedy."""
+
+
+class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the frames come from."""
+
+    endpoints: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    """ZeroMQ addresses of the streamers, which bind."""
+    type: Literal["stins", "dectris-v1", "dectris-v2"] = "stins"
+    sockets: Count = 1
+    """PULL sockets for each endpoint; more than one needs a stream with an order key."""
+    io_threads: Count = 1
+    high_water_mark: Count = 1000
+    """Messages that each socket queues; lowered by itself for large frames."""
+    max_message_mb: Positive = 2048.0
+    """Larger messages close the connection before they are taken into memory."""
+    frame_origin: int | None = None
+    """Number of a series' first frame; found out from the stream when not given."""
+    heartbeat: bool = True
+    """ZeroMQ heartbeats; switch off for peers with libzmq older than 4.2."""
+
+
+class GapConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What happens when a frame does not come although a later one has."""
+
+    policy: Literal["report", "pad", "fail"] = "report"
+    """report: count it; pad: also keep the planned length; fail: end the series in Error."""
+    seconds: Positive = 2.0
+    """Time after which it is called missing. It is stored if it comes later all the same."""
+
+
+class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One named consumer of the forwarded stream."""
+
+    name: str
+    endpoint: str
+    """Address to bind; every consumer has its own."""
+    queue: Count = 100
+    """Messages that wait for this consumer before frames are dropped, and counted."""
+
+
+class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One receiver."""
+
+    source: SourceConfig
+    data_root: str
+    """Every file stays inside this folder."""
+    http: str = "127.0.0.1:5000"
+    """Address and port of the HTTP API."""
+    detector: str | None = None
+    """Name of the NXdetector group; the receiver's own name when not given."""
+    path_map: dict[str, str] = {}
+    """Path prefixes as clients see them, to what this host sees."""
+    filename_template: str = ""
+    """File for streams without a name: fields {detector}, {series}, {date:%Y%m%d-%H%M%S}."""
+    gap: GapConfig = GapConfig()
+    idle_limit: Positive = 600.0
+    """Seconds of silence that end a series where nobody can say why the peer is silent."""
+    peer_gone: Positive = 3.0
+    """Seconds after the last connection was lost that end a series."""
+    hold_mb: Positive = 256.0
+    """Memory for frames that arrive before their header (several sockets)."""
+    min_free_mb: Annotated[float, msgspec.Meta(ge=0)] = 64.0
+    """Space that must stay free beyond what a series announces."""
+    flush_seconds: Positive = 1.0
+    """After this long at most, stored frames survive the death of the receiver."""
+    durability: Literal["closed", "synced"] = "closed"
+    """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
+    forward: tuple[ForwardConfig, ...] = ()
+
+    def __post_init__(self) -> None:
+        host, _, port = self.http.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
+        names = [consumer.name for consumer in self.forward]
+        if len(set(names)) != len(names):
+            raise ValueError(f"forward: consumers need names of their own, there are {names}")
+        try:
+            self.template_name("detector", "1")
+        except (KeyError, ValueError, IndexError) as error:
+            raise ValueError(
+                f'filename_template "{self.filename_template}": {error!r}; '
+                "fields are {detector}, {series} and {date:%Y%m%d-%H%M%S}"
+            ) from error
+
+    def template_name(self, detector: str, series: str) -> str:
+        """File name that the template gives to a series without one; "" when there is no template."""
+        from datetime import datetime
+
+        return self.filename_template.format(detector=detector, series=series, date=datetime.now())
+
+
+class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    receivers: dict[str, ReceiverConfig]
+
+
+def load(path: str | Path) -> ConfigFile:
+    """Read a configuration file.
+
+    Raises:
+        ConfigError: it cannot be read, is not YAML, or has a wrong or unknown key.
+    """
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; give the file with --config") from error
+    try:
+        raw = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    return parse(raw, str(path))
+
+
+def parse(raw: Any, origin: str) -> ConfigFile:
+    """Check a configuration that has been read already; `origin` stands in errors.
+
+    Raises:
+        ConfigError: a wrong or unknown key.
+    """
+    try:
+        return msgspec.convert(raw, ConfigFile)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{origin}: {error}") from error
+
+
+def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:
+    """The entry of one receiver.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    if name not in file.receivers:
+        known = ", ".join(file.receivers) or "none"
+        raise ConfigError(f'{origin} has no receiver "{name}"; it has: {known}')
+    return file.receivers[name]
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of the configuration file, for editors and for the reference."""
+    return msgspec.json.schema(ConfigFile)

@@ -1,0 +1,118 @@
+"""Where a file may be written: path rules and what can be known before a series begins.
+
+Used twice: by the check, so that Arm fails in time, and again when the file is created, since the
+world may have changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from penstock.receiver.config import ReceiverConfig
+
+
+class StorageError(Exception):
+    """A file cannot be written there; `kind` is stable, the sentence says what to change."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def resolve(config: ReceiverConfig, filename: str) -> Path:
+    """The file on this host for a name as a client gave it.
+
+    Links are followed on both sides before they are compared: facility roots are links.
+
+    Raises:
+        StorageError: relative, outside the data root, not a file name.
+    """
+    name = _mapped(config, filename)
+    if "\0" in name:
+        raise StorageError("bad_filename", f"file name {filename!r} has a NUL in it")
+    path = Path(name)
+    if not path.is_absolute():
+        raise StorageError(
+            "not_absolute", f'file name "{filename}" is not absolute; give a path below {config.data_root}'
+        )
+    root = Path(os.path.realpath(config.data_root))
+    real = Path(os.path.realpath(path))
+    if root not in real.parents:
+        raise StorageError(
+            "outside_data_root",
+            f'"{filename}" is outside the data root {config.data_root} of this receiver; '
+            "choose a file inside it",
+        )
+    if name.endswith("/") or real.is_dir():
+        raise StorageError("is_a_folder", f'"{filename}" is a folder; add a file name')
+    return real
+
+
+def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> int:
+    """Check that a file could be written now; returns the free bytes there.
+
+    Args:
+        path: as `resolve` returned it.
+        nbytes: what the series will need, if it is known.
+        min_free: bytes that must stay free.
+
+    Raises:
+        StorageError: it exists, its folder cannot be written, or there is too little space.
+    """
+    if path.exists() and not overwrite:
+        raise StorageError(
+            "file_exists",
+            f"{path} exists and is never overwritten; change DestinationFilename, "
+            "or allow it with DestinationFileOverwritable",
+        )
+    folder = _existing(path.parent)
+    if not folder.is_dir():
+        raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StorageError(
+            "not_writable", f"the receiver (user id {os.geteuid()}) may not write in {folder}; change its rights"
+        )
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise StorageError("not_reachable", f"{folder}: {error.strerror}; is it mounted?") from error
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise StorageError("not_writable", f"{folder} is mounted read-only; mount it for writing")
+    if free < (nbytes or 0) + min_free:
+        raise StorageError(
+            "disk_full",
+            f"{folder} has {free / 1e9:.3g} GB free, this series needs {((nbytes or 0) + min_free) / 1e9:.3g} GB; "
+            "free some space or choose another folder",
+        )
+    return free
+
+
+def create_parents(path: Path) -> None:
+    """Create the folders of a resolved file.
+
+    Raises:
+        StorageError: they cannot be created.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            "not_writable", f"cannot create the folder {path.parent}: {error.strerror}"
+        ) from error
+
+
+def _mapped(config: ReceiverConfig, filename: str) -> str:
+    # The longest prefix wins, and only whole path components count.
+    for client in sorted(config.path_map, key=len, reverse=True):
+        prefix = client.rstrip("/")
+        if filename == prefix or filename.startswith(prefix + "/"):
+            return config.path_map[client].rstrip("/") + filename[len(prefix) :]
+    return filename
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
