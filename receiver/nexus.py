@@ -31,6 +31,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Value: TypeAlias = "np.ndarray[Any, Any] | np.generic | str"
+_Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+"""Path below /entry, and the NX_class of each name."""
 
 MAX_DEPTH = 16
 """Objects nested deeper are kept as JSON text: HDF5 could hold them, no reader would find them."""
@@ -151,7 +153,8 @@ def fields(metadata: Mapping[str, Any], detector: str) -> Iterator[Field]:
     unset = _unset(metadata)
     rest: dict[str, Any] = {}
     left = MAX_FIELDS
-    for key, value in metadata.items():
+    # Known keys first: a free key that is changed to the same name must not take their place.
+    for key, value in sorted(metadata.items(), key=_order):
         if value is None or key in unset:
             continue
         needed = _leaves(value, left + 1)
@@ -175,11 +178,11 @@ class _Layout:
 
     def __init__(self, detector: str) -> None:
         self._taken: set[tuple[str, ...]] = set()
-        self._detector = (("instrument", detector), ("NXinstrument", "NXdetector"))
+        self._detector: _Group = (("instrument", detector), ("NXinstrument", "NXdetector"))
         # A detector may be called "beam"; its group then has that name already.
         beam = "beam" if detector != "beam" else "incident_beam"
-        self._beam = (("instrument", beam), ("NXinstrument", "NXbeam"))
-        self._header = (*self._detector[0], HEADER), (*self._detector[1], "NXcollection")
+        self._beam: _Group = (("instrument", beam), ("NXinstrument", "NXbeam"))
+        self._header: _Group = ((*self._detector[0], HEADER), (*self._detector[1], "NXcollection"))
         self._taken.update((*self._detector[0], name) for name in (*RESERVED, HEADER))
 
     def place(self, key: str, value: Any) -> Iterator[Field]:
@@ -208,9 +211,7 @@ class _Layout:
         self._taken.add(path)
         return Field(path, classes, fitted, place.units)
 
-    def _free(
-        self, group: tuple[tuple[str, ...], tuple[str, ...]], key: str, value: Any, depth: int
-    ) -> Iterator[Field]:
+    def _free(self, group: _Group, key: str, value: Any, depth: int) -> Iterator[Field]:
         if value is None:
             return
         if not isinstance(value, Mapping) or not value or depth >= MAX_DEPTH:
@@ -221,7 +222,7 @@ class _Layout:
         for name, item in value.items():
             yield from self._free((path, (*classes, "NXcollection")), str(name), item, depth + 1)
 
-    def _field(self, group: tuple[tuple[str, ...], tuple[str, ...]], key: str, value: Value) -> Field:
+    def _field(self, group: _Group, key: str, value: Value) -> Field:
         parent, classes = group
         path = self._unique(parent, key)
         return Field(path, classes, value, long_name=None if path[-1] == key else _text(key))
@@ -238,17 +239,26 @@ class _Layout:
         return path
 
 
+def _order(item: tuple[Any, Any]) -> int:
+    place = KNOWN.get(item[0])
+    return 2 if place is None else int(place.name is not None)
+
+
 def _unset(metadata: Mapping[str, Any]) -> set[str]:
     """Known keys whose value only says that nobody has set them."""
     unset = {
         key
         for key, place in KNOWN.items()
-        if key in metadata and (place.zero_is_unset and _is_zero(metadata[key]) or metadata[key] == "")
-    } if metadata else set()  # fmt: skip
+        if (place.zero_is_unset and _is_zero(metadata.get(key))) or _is_empty(metadata.get(key))
+    }
     centre = ("beam_center_x", "beam_center_y")
-    if all(_is_zero(metadata.get(key, 0)) for key in centre):
+    if all(_is_zero(metadata.get(key)) for key in centre):
         unset.update(centre)
     return unset
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str) and not value
 
 
 def _is_zero(value: Any) -> bool:
@@ -256,17 +266,16 @@ def _is_zero(value: Any) -> bool:
 
 
 def _leaves(value: Any, limit: int) -> int:
-    """Datasets that a value becomes, counted no further than `limit`."""
+    """Groups and datasets that a value becomes, counted no further than `limit`."""
     count = 0
     stack = [value]
     while stack and count < limit:
         item = stack.pop()
-        if isinstance(item, Mapping) and item:
+        count += 1
+        if isinstance(item, Mapping):
             if len(item) >= limit:
                 return limit
             stack.extend(item.values())
-        else:
-            count += 1
     return count
 
 
@@ -280,8 +289,8 @@ def _fit(value: Any, kind: Kind) -> Value | None:
     if isinstance(made, str) or made.dtype.kind not in "biuf":
         return None
     if kind is Kind.FLAG:
-        # 0 and 1 are how HDF5 files of vendors and JSON of C programs write flags.
-        return np.bool_(bool(made)) if made.ndim == 0 and made in (0, 1) else None
+        # Files of vendors and JSON made by C programs have 0 and 1 for false and true.
+        return np.bool_(made) if made.ndim == 0 and made.item() in (0, 1) else None
     if made.dtype.kind == "b":
         return None
     least, most = {Kind.NUMBER: (0, 1), Kind.IMAGE: (2, 3), Kind.TABLE: (1, 32)}[kind]
