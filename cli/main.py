@@ -41,7 +41,7 @@ class UserError(Exception):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = _parser(arguments[0] if arguments else None)
+    parser = build_parser(arguments[0] if arguments else None)
     args = parser.parse_args(arguments)
     try:
         return int(args.run(args))
@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser(wanted: str | None) -> argparse.ArgumentParser:
+def build_parser(wanted: str | None) -> argparse.ArgumentParser:
+    """The parser, with the options of the wanted command only: the others stay unimported."""
     parser = argparse.ArgumentParser(
         prog="penstock",
         description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",

@@ -1,0 +1,18 @@
+"""What every test needs: this environment's programs first on the path, and no Tango database by accident."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+# Also for whoever calls .venv/bin/pytest without the Makefile: tests start PyDatabaseds, device
+# servers and `penstock` by name.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+# Child processes must not find `streamer` in the checkout, a second copy of `penstock.streamer`.
+os.environ["PYTHONSAFEPATH"] = "1"
+# A test must never reach a facility's database by accident.
+os.environ.pop("TANGO_HOST", None)
+os.environ.setdefault("QT_API", "pyqt5")
+os.environ.setdefault("PYTEST_QT_API", "pyqt5")
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

@@ -1,0 +1,81 @@
+"""The tree is the first page of the documentation: what it promises holds."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import COMMANDS, build_parser, main
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("cli", "devices", "gui", "receiver", "resources", "stins", "streamer")
+MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+LONGEST_FILE = 400
+"""Lines. A longer file has a second responsibility: split it."""
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_short)
+def test_a_file_has_one_responsibility_and_says_which(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= LONGEST_FILE
+    assert text == "" or ast.get_docstring(ast.parse(text)), "the module docstring is missing"
+
+
+def test_tests_mirror_the_folders() -> None:
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name[0] != "_"}
+    assert folders <= {*FOLDERS, "contract", "system", "recordings"}
+
+
+def test_the_list_of_device_files_is_the_list_of_supported_detectors() -> None:
+    from penstock.streamer.camera import Camera
+
+    files = sorted((ROOT / "devices").glob("[!_]*.py"))
+    assert files
+    for path in files:
+        module = importlib.import_module(f"penstock.devices.{path.stem}")
+        cameras = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isclass(value) and issubclass(value, Camera) and value.__module__ == module.__name__
+        ]
+        assert [name.lower() for name in cameras] == [path.stem], _short(path)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_has_examples_that_its_parser_accepts(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    examples = [line for line in lines if line.startswith(f"penstock {command}")]
+    assert examples, f"penstock {command} --help shows no example"
+    for example in examples:
+        words = shlex.split(example, comments=True)
+        build_parser(command).parse_args([word for word in words[1:] if word != "&"])
+
+
+@pytest.mark.parametrize("command", ["nonsense", "--nonsense"])
+def test_an_unknown_command_is_refused_with_the_list_of_commands(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command])
+    assert ended.value.code == 2
+    assert "usage: penstock" in capsys.readouterr().err
+
+
+def test_each_script_of_continuous_integration_is_executable() -> None:
+    for path in (ROOT / ".ci").iterdir():
+        assert shutil.which(str(path)), f"{_short(path)} is not executable"

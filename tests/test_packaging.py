@@ -1,0 +1,141 @@
+"""What gets installed where: the wheel, its scripts, and what each extra brings along."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+QT = {"pyqt5", "pyqt6", "pyside6", "qtpy", "silx", "taurus", "sardana"}
+EXTRAS = {"tango", "receiver", "gui", "sardana", "dev"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Path of a wheel, built in a copy of the checkout so that no `build/` stays behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    unwanted = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "demo-data")
+    shutil.copytree(ROOT, folder / "penstock", ignore=unwanted)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+         "--wheel-dir", str(folder), str(folder / "penstock")],
+        check=True,
+    )  # fmt: skip
+    (path,) = folder.glob("penstock-*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel_names(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+def test_the_wheel_installs_no_module_beside_penstock(wheel_names: list[str]) -> None:
+    top = {name.partition("/")[0] for name in wheel_names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"penstock"}
+
+
+def test_the_wheel_holds_every_python_file_of_every_folder(wheel_names: list[str]) -> None:
+    here = {
+        f"penstock/{path.relative_to(ROOT)}"
+        for init in ROOT.glob("[!.]*/__init__.py")
+        for path in init.parent.rglob("*.py")
+        if init.parent.name not in ("tests", "build")
+    }
+    assert here == {name for name in wheel_names if name.endswith(".py")}
+
+
+def test_resources_are_read_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    # -S: without site-packages, so that the editable install cannot answer instead.
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from importlib.resources import files\n"
+        "print('\\n'.join(sorted(p.name for p in files('penstock.resources').iterdir() if p.is_file())))\n"
+        "files('penstock.resources').joinpath('detectors.yaml').read_text()"
+    )
+    found = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(tmp_path)], check=True, capture_output=True, text=True
+    ).stdout.split()
+    expected = {path.name for path in (ROOT / "resources").iterdir() if path.is_file()}
+    assert set(found) == expected
+
+
+def test_every_console_script_is_installed_and_points_at_a_module_of_the_wheel(
+    wheel_names: list[str],
+) -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = config["options.entry_points"]["console_scripts"].strip().splitlines()
+    scripts = dict(re.split(r"\s*=\s*", line, maxsplit=1) for line in lines)
+    assert "penstock" in scripts
+    for name, target in scripts.items():
+        module, _, function = target.partition(":")
+        assert f"{module.replace('.', '/')}.py" in wheel_names, name
+        assert function == "main"
+        assert shutil.which(name), f"{name} is not installed; run `make environment`"
+
+
+def test_every_supported_camera_has_its_own_device_server_script() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    targets = config["options.entry_points"]["console_scripts"]
+    for path in (ROOT / "devices").glob("[!_]*.py"):
+        assert f"penstock.devices.{path.stem}:main" in targets, (
+            f"setup.cfg: no script for devices/{path.name}"
+        )
+
+
+def test_the_extras_are_those_that_the_documentation_names() -> None:
+    assert set(metadata.metadata("penstock").get_all("Provides-Extra") or []) == EXTRAS
+
+
+@pytest.mark.parametrize(
+    ("host", "extras", "never"),
+    [
+        ("a control unit", {"tango"}, QT | {"fastapi", "uvicorn"}),
+        ("a writer host", {"receiver"}, QT | {"pytango", "pytango-db"}),
+        ("a viewer's desk", {"gui"}, {"pytango", "fastapi", "sardana"}),
+        ("a bare installation", set(), QT | {"pytango", "h5py", "fastapi"}),
+    ],
+)
+def test_a_host_installs_only_what_its_part_needs(host: str, extras: set[str], never: set[str]) -> None:
+    assert not _closure("penstock", extras) & never, host
+
+
+def test_constraints_pin_everything_that_any_extra_installs() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if "==" in line and line[0] != "#"}
+    missing = _closure("penstock", EXTRAS) - pinned - {"penstock", "pip"}
+    assert not missing, f"constraints.txt: not pinned: {', '.join(sorted(missing))}"
+
+
+def _closure(name: str, extras: set[str]) -> set[str]:
+    """Canonical names of all that installing `name[extras]` brings along, itself included."""
+    found: set[str] = set()
+    waiting: list[tuple[str, frozenset[str]]] = [(name, frozenset(extras))]
+    done: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        wanted = waiting.pop()
+        if wanted in done:
+            continue
+        done.add(wanted)
+        found.add(canonicalize_name(wanted[0]))
+        for line in metadata.requires(wanted[0]) or []:
+            requirement = Requirement(line)
+            marker = requirement.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in {"", *wanted[1]}):
+                waiting.append((requirement.name, frozenset(requirement.extras)))
+    return found
