@@ -42,6 +42,8 @@ class LastFrame(msgspec.Struct, frozen=True):
     """Pass it as `seen` to be given only what is newer."""
     downsample: int
     trigger: int | None = None
+    saturation: float | None = None
+    """Value from which a pixel counts as saturated, where the detector says so."""
 
 
 class _FrameHeader(msgspec.Struct):
@@ -52,6 +54,7 @@ class _FrameHeader(msgspec.Struct):
     version: int
     downsample: int
     trigger: int | None = None
+    saturation: float | None = None
 
 
 class ReceiverClient:
@@ -102,6 +105,7 @@ class ReceiverClient:
         return LastFrame(
             array=array.reshape(header.shape), frame=header.frame, series=header.series,
             version=header.version, downsample=header.downsample, trigger=header.trigger,
+            saturation=header.saturation,
         )  # fmt: skip
 
     def downsample(self) -> int:

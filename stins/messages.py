@@ -59,6 +59,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     trigger_mode: str | None = None
     frame_time: float | None = None
     """Seconds from one frame to the next (INTERNAL) or least such time."""
+    overwrite: bool = False
+    """Whether an existing file may be replaced."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):

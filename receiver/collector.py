@@ -1,0 +1,326 @@
+"""The collector: which message belongs to which series, and when a series has ended.
+
+No socket, no file, no thread, no clock of its own: messages and moments go in, calls of a `Sink`
+come out. What happens to a frame:
+
+- of the running series, in range and sound: stored or delivered, at its own index;
+- sound header, broken blob: its index is corrupt;
+- seen before: duplicate, dropped; after the gap clock gave it up: late, stored all the same;
+- outside the announced range: counted, dropped;
+- of an older series: stale, dropped;
+- ahead of its header (several sockets): held, bounded in bytes and time.
+
+ZeroMQ deals messages out round robin to several PULL sockets, so images may arrive before their
+header and after their end; the order key (series id, else msg_number) says where they belong.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Protocol
+
+from penstock.receiver.account import FrameStatus
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.series import Outcome, RunningSeries
+from penstock.receiver.worker import Worker
+from penstock.stins.errors import BlobError, StinsError
+from penstock.stins.messages import Frame, Message, SeriesEnd, Start
+
+log = logging.getLogger(__name__)
+
+REMEMBERED_SERIES = 64
+"""Ids of ended series that are still recognised as stale."""
+
+INTERNAL_FACTOR = 10.0
+INTERNAL_LEAST = 10.0
+"""An INTERNAL series is given up after this many frame times, and at least this many seconds, of
+silence: its detector needs nobody's trigger."""
+
+
+class Sink(Protocol):
+    """Where a series goes: file, consumers, live view."""
+
+    def begin(self, series: RunningSeries) -> None:
+        """A series begins; its file must exist when this returns."""
+
+    def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
+        """A sound frame that was not seen before."""
+
+    def end(self, series: RunningSeries, outcome: Outcome) -> None:
+        """The series has ended; its account is closed."""
+
+    def bad_message(self, error: StinsError) -> None:
+        """A message, or a frame's blob, that is not what the protocol allows."""
+
+
+class GapError(Exception):
+    """A frame is missing and the configured policy is to fail."""
+
+
+class Collector:
+    """Sorts messages into series; one series runs at a time.
+
+    Args:
+        config: gap policy, limits and number of sockets.
+        sink: receives what is sorted; its exceptions pass through to the caller.
+        worker: judges and transforms each frame.
+    """
+
+    def __init__(self, config: ReceiverConfig, sink: Sink, worker: Worker) -> None:
+        self._config = config
+        self._sink = sink
+        self._worker = worker
+        self._in_order = config.source.sockets * len(config.source.endpoints) == 1
+        self._held: deque[tuple[float, int, Message]] = deque()
+        self._held_bytes = 0
+        self._ended: deque[str] = deque(maxlen=REMEMBERED_SERIES)
+        self._next: Start | None = None
+        self._next_due = 0.0
+        self._last_message = 0.0
+        self._disconnected_since: float | None = None
+        self._gap_at = -1
+        self._gap_due = 0.0
+        self._gap_below = 0
+        self._end_due: float | None = None
+        self.series: RunningSeries | None = None
+        self.drained = 0
+        """Messages that belonged to no series."""
+
+    def handle(self, message: Message, now: float) -> None:
+        """Take one message in; `now` is the moment on the injected monotonic clock, in seconds."""
+        self._last_message = now
+        series = self.series
+        if type(message) is Frame:
+            image = message.image
+            if series is not None and image.series == series.header.series:
+                if image.series is not None or self._by_number(image.msg_number, series):
+                    self._take(series, message)
+                    if self._end_due is not None and series.all_messages_in():
+                        self._finish(None, now)
+                    return
+            elif series is not None and image.series is None and self._by_number(image.msg_number, series):
+                self._take(series, message)
+                return
+            self._elsewhere(message, image.series, image.msg_number, now)
+        elif isinstance(message, Start):
+            self._start(message, now)
+        else:
+            assert isinstance(message, SeriesEnd)
+            self._end(message, now)
+
+    def tick(self, now: float, connections: int) -> None:
+        """Let the clocks run; call it a few times a second and whenever connections change.
+
+        Raises:
+            GapError: the gap clock ran out and the policy is to fail.
+        """
+        self._expire_held(now)
+        if connections > 0:
+            self._disconnected_since = None
+        elif self._disconnected_since is None:
+            self._disconnected_since = now
+        series = self.series
+        if series is None:
+            return
+        self._gap_clock(series, now)
+        if self._end_due is not None and now >= self._end_due:
+            self._finish(None, now)
+        elif self._next is not None and now >= self._next_due:
+            self._finish("its end message was lost, the next series has begun", now)
+        elif cause := self._silence(series, now):
+            self._finish(cause, now)
+
+    def stop(self, cause: str, now: float) -> None:
+        """End the running series now, if there is one."""
+        if self.series is not None:
+            self._finish(cause, now)
+
+    def forget(self) -> None:
+        """Drop everything that is held: the receiver goes into Error, or leaves it."""
+        self.drained += len(self._held)
+        self._held.clear()
+        self._held_bytes = 0
+        self._next = None
+        self._end_due = None
+        if self.series is not None:
+            self._ended.append(self.series.id)
+            self.series = None
+
+    # -- messages ------------------------------------------------------------------------------
+
+    def _start(self, start: Start, now: float) -> None:
+        series = self.series
+        if series is None:
+            self._begin(start, now)
+        elif start.header.series is not None and start.header.series == series.header.series:
+            self.drained += 1
+            log.warning("second start message of series %s ignored", series.id)
+        elif start.header.series in self._ended and start.header.series is not None:
+            self.drained += 1
+        elif self._in_order:
+            self._finish("its end message was lost, the next series has begun", now)
+            self._begin(start, now)
+        else:
+            # The end, and some frames, may still be on their way through another socket.
+            self._next, self._next_due = start, now + self._config.gap.seconds
+            if self._end_due is not None:
+                self._end_due = min(self._end_due, self._next_due)
+
+    def _begin(self, start: Start, now: float) -> None:
+        series = RunningSeries(start, self._config.source.frame_origin)
+        self._worker.begin(start.header)
+        self._gap_at = -1
+        self._end_due = None
+        self._disconnected_since = None
+        self._last_message = now
+        self._sink.begin(series)
+        self.series = series
+        self._release(now)
+
+    def _end(self, end: SeriesEnd, now: float) -> None:
+        series = self.series
+        if series is None or not self._mine(end.series, end.msg_number, series):
+            self._elsewhere(end, end.series, end.msg_number, now)
+            return
+        series.end = end
+        if self._in_order or series.all_messages_in():
+            self._finish(None, now)
+        else:
+            self._end_due = now + self._config.gap.seconds
+
+    def _take(self, series: RunningSeries, frame: Frame) -> None:
+        series.messages += 1
+        account = series.account
+        index = series.index(frame.image)
+        if not account.in_range(index):
+            account.out_of_range += 1
+            self._sink.bad_message(
+                StinsError(
+                    "frame_out_of_range",
+                    f"frame {frame.image.frame} is index {index} of series {series.id}, "
+                    f"which has {account.planned if account.planned is not None else 'an unknown number of'} "
+                    "frames; it is not stored. Set source.frame_origin if this detector counts from elsewhere",
+                )
+            )
+            return
+        if account.is_duplicate(index):
+            account.take(index, FrameStatus.STORED)
+            return
+        try:
+            frame = self._worker.process(frame)
+        except BlobError as error:
+            account.take(index, FrameStatus.CORRUPT)
+            self._sink.bad_message(error)
+            return
+        if frame.image.discard:
+            status = FrameStatus.DISCARDED
+        else:
+            status = FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
+        self._sink.frame(series, index, frame, status)
+        account.take(index, status)
+
+    def _finish(self, cause: str | None, now: float) -> None:
+        series = self.series
+        assert series is not None
+        outcome = series.close(cause)
+        self.series = None
+        self._end_due = None
+        self._ended.append(series.id)
+        self._sink.end(series, outcome)
+        following, self._next = self._next, None
+        if following is not None:
+            self._begin(following, now)
+
+    # -- whose message is it? ------------------------------------------------------------------
+
+    def _mine(self, series_id: str | None, number: int | None, series: RunningSeries) -> bool:
+        if series_id is not None and series.header.series is not None:
+            return series_id == series.header.series
+        return self._by_number(number, series)
+
+    def _by_number(self, number: int | None, series: RunningSeries) -> bool:
+        first = series.header.msg_number
+        if number is None or first is None:
+            return True  # no order key: one socket, so order of arrival decides
+        if number < first:
+            return False
+        following = self._next.header.msg_number if self._next is not None else None
+        return following is None or number < following
+
+    def _elsewhere(self, message: Message, series_id: str | None, number: int | None, now: float) -> None:
+        """A message that is not of the running series: an older one's, or ahead of its header."""
+        series = self.series
+        first = series.header.msg_number if series is not None else None
+        older = number is not None and first is not None and number < first and series_id is None
+        if self._in_order or older or series_id in self._ended:
+            self.drained += 1
+            if series is not None:
+                series.account.stale += 1
+            return
+        nbytes = sum(len(blob) for blob in message.blobs) if isinstance(message, Frame) else 0
+        self._held.append((now, nbytes, message))
+        self._held_bytes += nbytes
+        while self._held_bytes > self._config.hold_mb * 1e6:
+            self._drop_oldest("hold_overflow", f"more than {self._config.hold_mb:g} MB ahead of their header")
+
+    def _release(self, now: float) -> None:
+        """The header is here: sort again what was held."""
+        held, self._held, self._held_bytes = self._held, deque(), 0
+        for _, _, message in held:
+            self.handle(message, now)
+
+    def _expire_held(self, now: float) -> None:
+        while self._held and now - self._held[0][0] > self._config.gap.seconds and self._next is None:
+            self._drop_oldest("no_header", f"no start message within {self._config.gap.seconds:g} s")
+
+    def _drop_oldest(self, kind: str, why: str) -> None:
+        _, nbytes, message = self._held.popleft()
+        self._held_bytes -= nbytes
+        self.drained += 1
+        number = message.image.frame if isinstance(message, Frame) else "end"
+        self._sink.bad_message(StinsError(kind, f"message dropped (frame {number}): {why}"))
+
+    # -- clocks --------------------------------------------------------------------------------
+
+    def _gap_clock(self, series: RunningSeries, now: float) -> None:
+        """Runs only while a later index has arrived: a paused series is never touched by it."""
+        account = series.account
+        if not account.has_gap():
+            self._gap_at = -1
+        elif account.gap_start != self._gap_at:
+            self._gap_at = account.gap_start
+            self._gap_below = account.highest
+            self._gap_due = now + self._config.gap.seconds
+        elif now >= self._gap_due:
+            given_up = account.give_up_gaps(self._gap_below)
+            self._gap_at = -1
+            sentence = (
+                f"{given_up} frames from index {self._gap_due and account.gap_start} on did not come within "
+                f"{self._config.gap.seconds:g} s of a later one"
+            )
+            log.warning("series %s: %s", series.id, sentence)
+            if self._config.gap.policy == "fail":
+                raise GapError(f"{sentence}, and gap.policy is fail; look for losses at the streamer")
+
+    def _silence(self, series: RunningSeries, now: float) -> str | None:
+        """Why a silent series has to end, or `None` while its silence is legitimate."""
+        silent = now - self._last_message
+        if series.account.all_accounted() and silent > self._config.gap.seconds:
+            return "its end message was lost"
+        gone = self._disconnected_since
+        if gone is not None and now - max(gone, self._last_message) > self._config.peer_gone:
+            return (
+                f"the streamer at {', '.join(self._config.source.endpoints)} is gone: "
+                f"no connection for {now - gone:.1f} s and no end message; look whether it still runs"
+            )
+        mode, frame_time = series.header.trigger_mode, series.header.frame_time
+        if mode == "INTERNAL" and frame_time is not None:
+            limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
+        elif mode is None:
+            limit = self._config.idle_limit
+        else:
+            return None  # waits for triggers; that may take hours
+        if silent > limit:
+            return f"the streamer is connected but silent for {silent:.0f} s (limit {limit:.0f} s)"
+        return None

@@ -1,0 +1,116 @@
+"""One running series: what was announced, where each frame belongs, and how it went."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.receiver.account import Account
+from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd, Start
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a series ended."""
+
+    complete: bool
+    reason: str
+    """One sentence: what is missing and what the user can do, or that all is well."""
+
+
+class RunningSeries:
+    """The account of one series and the rule that gives a frame its index.
+
+    Args:
+        start: the start message.
+        origin: number of the first frame, if it is configured.
+    """
+
+    def __init__(self, start: Start, origin: int | None = None) -> None:
+        self.header: Header = start.header
+        self.metadata: Mapping[str, Any] = start.metadata
+        self.id = start.header.series or uuid.uuid4().hex
+        self.account = Account(start.header.frames)
+        self.end: SeriesEnd | None = None
+        self.messages = 0
+        """Frame messages of this series, whatever was in them."""
+        self.index_source: str = start.header.index_source or "unknown"
+        # Streams that name their series number its frames from 0; others show their origin with
+        # the first frame.
+        self._origin = 0 if origin is None and start.header.series is not None else origin
+
+    @property
+    def writes(self) -> bool:
+        """Whether the frames go into a file."""
+        return bool(self.header.filename) and self.metadata.get("save_raw", True) is not False
+
+    def index(self, image: Image) -> int:
+        """Place of a frame in the series: its number less the origin.
+
+        Without a number, `msg_number` gives the place; without both, the order of arrival does, and
+        the series says so.
+        """
+        after_header = (
+            image.msg_number - self.header.msg_number - 1
+            if image.msg_number is not None and self.header.msg_number is not None
+            else None
+        )
+        if image.frame is not None:
+            if self._origin is None:
+                # A frame that was lost before this one shifts both numbers alike.
+                self._origin = 0 if after_header is None else image.frame - after_header
+            return image.frame - self._origin
+        if after_header is not None:
+            return after_header
+        self.index_source = IndexSource.ARRIVAL
+        return self.account.received + self.account.out_of_range
+
+    def all_messages_in(self) -> bool:
+        """Whether every frame message that was sent before the end message has arrived."""
+        if self.end is None:
+            return False
+        if self.end.msg_number is not None and self.header.msg_number is not None:
+            return self.messages >= self.end.msg_number - self.header.msg_number - 1
+        return self.end.sent is not None and self.messages >= self.end.sent
+
+    def close(self, cause: str | None) -> Outcome:
+        """Settle the account.
+
+        Args:
+            cause: why the series ends without all of its messages; `None` after its end message.
+        """
+        end = self.end
+        triggered = None if end is None else end.triggered
+        if triggered is None and cause is None and self.all_messages_in():
+            # Every message that the peer sent is here, so what it did not send was not triggered.
+            triggered = self.account.highest + 1
+        announced = self.account.planned is not None
+        self.account.close(triggered)
+        counts = self.account.counts()
+        planned = counts.planned or 0
+        good = counts.stored + counts.delivered + counts.discarded
+        complete = good == planned and (announced or cause is None)
+        if self.index_source == IndexSource.ARRIVAL and good != planned:
+            self.index_source = "arrival, uncertain"
+        return Outcome(complete, self._reason(complete, cause))
+
+    def _reason(self, complete: bool, cause: str | None) -> str:
+        counts = self.account.counts()
+        sentences = []
+        if complete:
+            sentences.append(f"all {counts.planned} frames are there")
+        else:
+            parts = {
+                "missing": counts.missing, "corrupt": counts.corrupt, "not triggered": counts.not_triggered
+            }  # fmt: skip
+            what = ", ".join(f"{n} {name}" for name, n in parts.items() if n) or "none missing"
+            good = counts.stored + counts.delivered + counts.discarded
+            sentences.append(f"{good} of {counts.planned} frames: {what}")
+        if cause is not None:
+            sentences.append(cause)
+        elif self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):
+            said = f"ended by {self.end.reason}"
+            sentences.append(f"{said}: {self.end.message}" if self.end.message else said)
+        return "; ".join(sentences)
