@@ -93,14 +93,10 @@ class Collector:
         series = self.series
         if type(message) is Frame:
             image = message.image
-            if series is not None and image.series == series.header.series:
-                if image.series is not None or self._by_number(image.msg_number, series):
-                    self._take(series, message)
-                    if self._end_due is not None and series.all_messages_in():
-                        self._finish(None, now)
-                    return
-            elif series is not None and image.series is None and self._by_number(image.msg_number, series):
+            if series is not None and self._mine(image.series, image.msg_number, series):
                 self._take(series, message)
+                if self._end_due is not None and series.all_messages_in():
+                    self._finish(None, now)
                 return
             self._elsewhere(message, image.series, image.msg_number, now)
         elif isinstance(message, Start):
@@ -253,6 +249,7 @@ class Collector:
         series = self.series
         first = series.header.msg_number if series is not None else None
         older = number is not None and first is not None and number < first and series_id is None
+        older = older and self._next is None  # a restarted streamer counts from 0 again
         if self._in_order or older or series_id in self._ended:
             self.drained += 1
             if series is not None:
@@ -293,10 +290,11 @@ class Collector:
             self._gap_below = account.highest
             self._gap_due = now + self._config.gap.seconds
         elif now >= self._gap_due:
+            first = account.gap_start
             given_up = account.give_up_gaps(self._gap_below)
             self._gap_at = -1
             sentence = (
-                f"{given_up} frames from index {self._gap_due and account.gap_start} on did not come within "
+                f"{given_up} frames from index {first} on did not come within "
                 f"{self._config.gap.seconds:g} s of a later one"
             )
             log.warning("series %s: %s", series.id, sentence)

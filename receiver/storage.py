@@ -6,11 +6,18 @@ world may have changed meanwhile.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
+
+log = logging.getLogger(__name__)
+
+RESERVE_BYTES = 4 * 2**20
+"""Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
 
 
 class StorageError(Exception):
@@ -101,6 +108,35 @@ def create_parents(path: Path) -> None:
         raise StorageError(
             "not_writable", f"cannot create the folder {path.parent}: {error.strerror}"
         ) from error
+
+
+class Reserve:
+    """Some space that is kept back, so that a file can still be closed when the disk is full."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = None
+        try:
+            self._file = tempfile.TemporaryFile(dir=folder)
+            os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
+        except OSError as error:
+            log.warning("no space kept back in %s: %s", folder, error)
+            self.release()
+
+    def release(self) -> None:
+        """Give the space back; calling it again does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def sync(path: Path) -> None:
+    """Return once a closed file, and its name in the folder, survive a loss of power."""
+    for target in (path, path.parent):
+        descriptor = os.open(target, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _mapped(config: ReceiverConfig, filename: str) -> str:

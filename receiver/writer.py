@@ -1,0 +1,324 @@
+"""The writer: one series into one NeXus file, each frame at its own index.
+
+Blobs go to disk as they were received (direct chunk write); everything else that a frame brings is
+kept in memory and written in batches. Measured reasons, all for h5py 3.16 (see
+docs/explanation/architecture.md): assigning one element costs ten times a direct chunk write, so
+nothing is assigned and nothing grown a frame; a file with the default (v18) bounds, flushed every
+second and without SWMR opens plainly after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin
+import numpy as np
+
+from penstock.receiver import nexus, storage
+from penstock.receiver.account import Account, FrameStatus
+from penstock.receiver.series import Outcome, RunningSeries
+from penstock.stins.messages import Frame
+
+log = logging.getLogger(__name__)
+
+BSHUF_FILTER = 32008
+ROWS_PER_STEP = 1024
+"""Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
+PER_FRAME_CHUNK = 4096
+COUNTERS = (
+    "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "duplicate",
+    "late", "out_of_range", "stale",
+)  # fmt: skip
+PER_FRAME: Mapping[str, tuple[str, Any, str | None]] = {
+    "frame_status": ("uint8", int(FrameStatus.MISSING), None),
+    "trigger": ("int64", -1, None),
+    "sequence_number": ("int64", -1, None),
+    "timestamp": ("float64", np.nan, "s"),
+    "timestamp_hw": ("float64", np.nan, "s"),
+}
+"""Datasets with one value a frame: dtype, value where nothing was received, units."""
+
+
+class WriterError(Exception):
+    """A file could not be written; the sentence has the file, the counts and the remedy."""
+
+
+class SeriesWriter:
+    """The file of one series, from its creation to its closing.
+
+    Args:
+        path: resolved file, see `storage.resolve`; created exclusively.
+        detector: name of the NXdetector group, made a NeXus name.
+        series: its header and metadata are written at once.
+        source: where the stream comes from, for the record.
+
+    Raises:
+        StorageError: the folder cannot be created.
+        WriterError: the file exists meanwhile, or cannot be created.
+    """
+
+    def __init__(self, path: Path, detector: str, series: RunningSeries, source: str) -> None:
+        self.path = path
+        self.detector = nexus.name_of(detector)
+        self._series = series
+        self._account: Account = series.account
+        self._frames: h5py.Dataset | None = None
+        self._write_chunk: Any = None
+        self._dimensions = 0
+        self._compressed = False
+        self._rows = 0
+        self._waiting: list[tuple[int, int, int, float, float]] = []
+        storage.create_parents(path)
+        if series.header.overwrite:
+            path.unlink(missing_ok=True)
+        self._reserve: storage.Reserve | None = storage.Reserve(path.parent)
+        try:
+            self._file = h5py.File(path, "x", locking=False)
+        except FileExistsError as error:
+            raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
+        except OSError as error:
+            raise WriterError(f"cannot create {path}: {error}") from error
+        try:
+            self._create(source)
+            header = series.header
+            if header.shape is not None and header.type is not None:
+                self._create_frames(header.shape, header.type, header.compression or "none")
+            self._file.flush()
+        except (OSError, RuntimeError, ValueError, TypeError) as error:
+            self._file.close()
+            raise WriterError(f"cannot write the start of {path}: {error}") from error
+
+    def add(self, index: int, frame: Frame) -> None:
+        """Store one frame that the worker has judged sound.
+
+        Raises:
+            WriterError: it could not be written; what was written before stays.
+        """
+        image = frame.image
+        try:
+            if self._frames is None:
+                self._create_frames(image.shape, image.type, image.compression)
+            if index >= self._rows:
+                self._grow(index)
+            # In a dataset with the filter, a plain blob is stored with the filter masked out.
+            mask = 1 if self._compressed and image.compression == "none" else 0
+            if self._dimensions == 3:
+                self._write_chunk((index, 0, 0), frame.blobs[0], mask)
+            else:
+                for part, blob in enumerate(frame.blobs):
+                    self._write_chunk((index, part, 0, 0), blob, mask)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed(f"frame {index}", error) from error
+        self._waiting.append(
+            (
+                index,
+                -1 if image.trigger is None else image.trigger,
+                -1 if image.frame is None else image.frame,
+                np.nan if image.timestamp is None else image.timestamp,
+                np.nan if image.timestamp_hw is None else image.timestamp_hw,
+            )
+        )
+
+    def flush(self) -> None:
+        """Hand everything to the kernel: from now on it survives the death of this process.
+
+        Raises:
+            WriterError: it could not be written.
+        """
+        if not self._waiting:
+            return
+        try:
+            self._write_waiting()
+            self._file.flush()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed("the last batch", error) from error
+        self._account.flushed = self._account.counts().stored
+
+    def close(self, outcome: Outcome, *, pad: bool, synced: bool) -> None:
+        """Write the account, shrink to what came, close.
+
+        Args:
+            outcome: whether the series is complete, and the reason.
+            pad: keep the planned length instead; what never came reads as the fill value.
+            synced: return only when the file is on the disk.
+
+        Raises:
+            WriterError: it could not be written; what was flushed before stays readable.
+        """
+        self._release_reserve()
+        try:
+            self._write_waiting()
+            length = self._account.highest + 1
+            if pad and self._account.planned is not None:
+                length = self._account.planned
+            self._finish(length, outcome)
+            self._file.close()
+            if synced:
+                storage.sync(self.path)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed("the end of the file", error) from error
+        finally:
+            self._frames = None
+            self._write_chunk = None
+            if self._file:
+                _close_quietly(self._file)
+        self._account.flushed = self._account.counts().stored
+
+    # -- structure -----------------------------------------------------------------------------
+
+    def _create(self, source: str) -> None:
+        series, file = self._series, self._file
+        penstock = version("penstock")
+        now = _iso(time.time())
+        file.attrs.update(
+            NX_class="NXroot", default="entry", file_name=str(self.path), file_time=now,
+            creator=f"Penstock {penstock}", h5py_version=h5py.__version__,
+            HDF5_Version=h5py.version.hdf5_version,
+        )  # fmt: skip
+        entry = _group(file, "entry", "NXentry")
+        entry.attrs["default"] = "data"
+        entry["title"] = self.path.stem
+        entry["start_time"] = now
+        entry["program_name"] = "Penstock"
+        entry["program_name"].attrs["version"] = penstock
+        instrument = _group(entry, "instrument", "NXinstrument")
+        detector = _group(instrument, self.detector, "NXdetector")
+        for field in nexus.fields(series.metadata, self.detector):
+            group = entry
+            for name, nx_class in zip(field.path, field.classes, strict=False):
+                group = group[name] if name in group else _group(group, name, nx_class)
+            dataset = group.create_dataset(field.path[-1], data=field.value)
+            if field.units is not None:
+                dataset.attrs["units"] = field.units
+            if field.long_name is not None:
+                dataset.attrs["long_name"] = field.long_name
+        for name, (dtype, fill, units) in PER_FRAME.items():
+            dataset = detector.create_dataset(
+                name, (0,), dtype, maxshape=(None,), chunks=(PER_FRAME_CHUNK,), fillvalue=fill
+            )
+            if units is not None:
+                dataset.attrs["units"] = units
+        detector["frame_status"].attrs["codes"] = ", ".join(
+            f"{int(status)} {status.name.lower().replace('_', ' ')}"
+            for status in FrameStatus
+            if status is not FrameStatus.PENDING
+        )
+        detector["sequence_number"].attrs["long_name"] = "frame number as the detector sent it"
+        record = _group(detector, "series", "NXcollection")
+        record["id"] = series.id
+        record["state"] = "in progress"
+        record["reason"] = "the receiver is still writing, or was killed"
+        record["planned"] = -1 if self._account.planned is None else self._account.planned
+        record["index_source"] = series.index_source
+        record["source"] = source
+        for name in COUNTERS:
+            record[name] = 0
+        self._detector, self._record, self._entry = detector, record, entry
+
+    def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> None:
+        self._dimensions = 1 + len(shape)
+        self._compressed = compression == "bslz4"
+        chunk = (1, *shape) if len(shape) == 2 else (1, 1, *shape[1:])
+        filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
+        self._frames = self._detector.create_dataset(
+            "data", (0, *shape), dtype, maxshape=(None, *shape), chunks=chunk, fillvalue=_fill(dtype), **filters
+        )
+        self._frames.attrs["units"] = "counts"
+        self._frames.attrs["target"] = self._frames.name
+        data = _group(self._entry, "data", "NXdata")
+        data.attrs["signal"] = "data"
+        data["data"] = self._frames
+        self._write_chunk = self._frames.id.write_direct_chunk
+
+    def _grow(self, index: int) -> None:
+        rows = max(index + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
+        if self._account.planned is not None:
+            rows = max(index + 1, min(rows, self._account.planned))
+        self._resize(rows)
+
+    def _resize(self, rows: int) -> None:
+        if self._frames is not None:
+            self._frames.resize(rows, axis=0)
+        for name in PER_FRAME:
+            self._detector[name].resize(rows, axis=0)
+        self._rows = rows
+
+    def _write_waiting(self) -> None:
+        if not self._waiting:
+            return
+        self._waiting.sort()
+        index, trigger, number, stamp, stamp_hw = (np.array(column) for column in zip(*self._waiting, strict=True))
+        self._waiting.clear()
+        # One write for each run of neighbouring indices; frames in order make one run.
+        for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) != 1) + 1):
+            place = slice(int(index[run[0]]), int(index[run[-1]]) + 1)
+            self._detector["frame_status"][place] = FrameStatus.STORED
+            self._detector["trigger"][place] = trigger[run]
+            self._detector["sequence_number"][place] = number[run]
+            self._detector["timestamp"][place] = stamp[run]
+            self._detector["timestamp_hw"][place] = stamp_hw[run]
+
+    def _finish(self, length: int, outcome: Outcome) -> None:
+        account, record = self._account, self._record
+        self._resize(length)
+        self._detector["frame_status"][:] = account.statuses(length)
+        counts = account.counts()
+        for name in COUNTERS:
+            record[name][()] = getattr(counts, name)
+        record["planned"][()] = counts.planned
+        record["state"][()] = "complete" if outcome.complete else "incomplete"
+        record["reason"][()] = outcome.reason
+        record["index_source"][()] = self._series.index_source
+        self._entry["end_time"] = _iso(time.time())
+
+    # -- failure -------------------------------------------------------------------------------
+
+    def _failed(self, what: str, error: Exception) -> WriterError:
+        self._release_reserve()
+        counts = self._account.counts()
+        planned = "an unknown number" if counts.planned is None else str(counts.planned)
+        cause = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        return WriterError(
+            f"writer of {self._series.id} could not write {what} to {self.path}: {cause}; "
+            f"{counts.stored} of {planned} frames are in the file. "
+            f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
+        )
+
+    def _release_reserve(self) -> None:
+        if self._reserve is not None:
+            self._reserve.release()
+            self._reserve = None
+
+
+def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
+    group = parent.create_group(name)
+    group.attrs["NX_class"] = nx_class
+    return group
+
+
+def _fill(dtype: str) -> Any:
+    """The value of pixels that nobody sent: never a value that could be a count."""
+    kind = np.dtype(dtype)
+    if kind.kind == "u":
+        return np.iinfo(kind).max
+    return -1 if kind.kind == "i" else np.nan
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).astimezone().isoformat(timespec="milliseconds")
+
+
+def _close_quietly(file: h5py.File) -> None:
+    """Close after a failure that is reported already; a second error would only hide the first."""
+    try:
+        file.close()
+    except (OSError, RuntimeError) as error:
+        log.error("closing %s after a failure failed too: %s", file.filename, error)
