@@ -25,7 +25,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  ARGS is passed on: make demo ARGS='--frames 500 --json', make test ARGS='tests/stins -x'"
 
