@@ -9,6 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+
 from penstock.receiver import nexus
 from penstock.receiver.nexus import Field, fields
 

@@ -1,0 +1,172 @@
+"""A recording of raw ZeroMQ messages: its container, whose stream it is, and where its file name goes.
+
+The container is a CBOR sequence (RFC 8742), gzipped or not: one array of byte strings for each
+multi-part message, in the order in which they came. Made for tests and for support: what a detector
+really sent can be kept, passed on and streamed again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Any
+
+import cbor2
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class RecordingError(Exception):
+    """A file that is no recording, or a damaged one; the sentence says what to do."""
+
+
+class Protocol(StrEnum):
+    """Whose messages a recording holds; the names are those of `source.type` in the configuration."""
+
+    STINS = "stins"
+    DECTRIS_V1 = "dectris-v1"
+    DECTRIS_V2 = "dectris-v2"
+
+
+def read(path: Path) -> Iterator[list[bytes]]:
+    """The messages of a recording, one after another; the whole file is never in memory.
+
+    Raises:
+        RecordingError: the file cannot be opened, is no recording, or ends within a message.
+    """
+    number = 0
+    try:
+        with _open(path) as stream:
+            decoder = cbor2.CBORDecoder(stream, read_size=1)
+            while stream.peek(1):  # type: ignore[attr-defined]
+                message = decoder.decode()
+                if not isinstance(message, list) or not all(isinstance(part, bytes) for part in message):
+                    raise RecordingError(
+                        f"{path} is no recording of ZeroMQ messages: "
+                        f"item {number + 1} is no array of byte strings"
+                    )
+                number += 1
+                yield message
+    except FileNotFoundError as error:
+        raise RecordingError(f"{path} does not exist") from error
+    except (cbor2.CBORDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        if number == 0:
+            raise RecordingError(
+                f"{path} is no recording of ZeroMQ messages ({error}); "
+                "it must be a CBOR sequence of arrays of byte strings, gzipped or not"
+            ) from error
+        raise RecordingError(
+            f"{path} is damaged after message {number} ({error}); get the file anew"
+        ) from error
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
+    if number == 0:
+        raise RecordingError(f"{path} is empty: there is no message in it")
+
+
+def write(path: Path, messages: Iterable[Sequence[Any]]) -> int:
+    """Write messages as a recording, gzipped if the name ends with ".gz"; returns how many.
+
+    Raises:
+        OSError: the file exists already, or cannot be written.
+    """
+    number = 0
+    with path.open("xb") as raw, gzip.open(raw, "wb") if path.suffix == ".gz" else raw as stream:
+        for message in messages:
+            stream.write(cbor2.dumps([bytes(part) for part in message]))
+            number += 1
+    return number
+
+
+def protocol(message: Sequence[bytes]) -> Protocol | None:
+    """Whose message this is; `None` if nobody's that is known."""
+    if not message:
+        return None
+    first = message[0]
+    try:
+        htype = json.loads(first).get("htype")
+    except (ValueError, AttributeError, RecursionError):
+        return _binary_protocol(first)
+    if htype in ("header", "image", "series_end"):
+        return Protocol.STINS
+    if isinstance(htype, str) and htype.startswith(("dheader-1", "dimage-1", "dseries_end-1")):
+        return Protocol.DECTRIS_V1
+    return None
+
+
+def named(message: list[bytes], kind: Protocol, filename: str) -> list[bytes]:
+    """The message with this file name, where its protocol carries it, if it is a start message.
+
+    V1: "filename" in the JSON of the header appendix, which is added if there is none. V2: the same in
+    the user data. STINS: the header's `filename`. Everything else stays as it was recorded.
+
+    Raises:
+        RecordingError: a V2 start message whose user data are no JSON object: there is no place.
+    """
+    match kind:
+        case Protocol.STINS:
+            header = json.loads(message[0])
+            if header.get("htype") == "header":
+                return [_json({**header, "filename": filename}), *message[1:]]
+        case Protocol.DECTRIS_V1:
+            header = json.loads(message[0])
+            if str(header.get("htype")).startswith("dheader-1"):
+                # Parts without an appendix, by header_detail (SIMPLON API, stream V1).
+                parts = {"none": 1, "basic": 2}.get(header.get("header_detail"), 8)
+                appendix = _user_object(message[parts] if len(message) > parts else b"", "header appendix")
+                return [*message[:parts], _json({**appendix, "filename": filename})]
+        case Protocol.DECTRIS_V2:
+            content = cbor2.loads(message[0])
+            if content.get("type") == "start":
+                user = _user_object(content.get("user_data") or b"", "user data")
+                content["user_data"] = json.dumps({**user, "filename": filename})
+                # 55799: self-described CBOR, which the detector's own messages begin with.
+                return [cbor2.dumps(cbor2.CBORTag(55799, content), datetime_as_timestamp=False)]
+    return message
+
+
+def _binary_protocol(part: bytes) -> Protocol | None:
+    try:
+        content = cbor2.loads(part)
+    except Exception:
+        # Anything may be in a file that is no recording, and cbor2 raises nearly anything for it.
+        return None
+    if isinstance(content, dict) and content.get("type") in ("start", "image", "end"):
+        return Protocol.DECTRIS_V2
+    return None
+
+
+def _user_object(value: object, where: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, (str, bytes)):
+        if not value:
+            return {}
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(
+                f"the recording's {where} is not JSON, so that a file name has no place in it; "
+                "configure a filename_template at the receiver instead"
+            ) from error
+        if isinstance(value, dict):
+            return value
+    raise RecordingError(
+        f"the recording's {where} is no JSON object, so that a file name has no place in it; "
+        "configure a filename_template at the receiver instead"
+    )
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _open(path: Path) -> IO[bytes]:
+    stream = path.open("rb")
+    if stream.peek(2)[:2] == GZIP_MAGIC:
+        return gzip.GzipFile(fileobj=stream, mode="rb")  # type: ignore[return-value]
+    return stream

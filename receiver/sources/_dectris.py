@@ -1,0 +1,84 @@
+"""What both DECTRIS streams share: the user's own data, and names of metadata.
+
+In neither stream is there a place for a file name. The control software of a beamline puts it into
+the text that the detector passes through untouched: V1's header appendix, V2's user_data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.stins.errors import RemoteError
+
+MAX_NUMBER = 2**63 - 1
+"""JSON and CBOR know integers of any size, everything behind the door knows 64 bits."""
+
+
+def user_data(value: object, where: str) -> tuple[str | None, Any]:
+    """File name, and everything else that the user sent along.
+
+    Args:
+        value: JSON text or a mapping; anything else has no file name and is kept as it is.
+        where: name of the place, for errors.
+
+    Returns:
+        The file name ("" is an explicit "live only", `None` means that none was given), and what
+        remains: a mapping without the name, the text itself if it is not JSON, `None` if there is
+        nothing.
+
+    Raises:
+        RemoteError: there is a "filename" and it is not text.
+    """
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        value = bytes(value).decode("utf-8", "replace")
+    if isinstance(value, str):
+        if not value:
+            return None, None
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            # It is the user's own text, not the detector's: any text is allowed.
+            return None, value
+    if not isinstance(value, Mapping):
+        return None, value
+    filename = value.get("filename")
+    if filename is not None and not isinstance(filename, str):
+        raise RemoteError(
+            "wrong_type",
+            f'{where}: "filename" is {type(filename).__name__}; send a path, or "" for live view only',
+        )
+    return filename, {key: item for key, item in value.items() if key != "filename"} or None
+
+
+def translate(sent: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Metadata under NeXus names; what has none goes into the collection "vendor" as it is."""
+    metadata = {names[key]: value for key, value in sent.items() if key in names}
+    vendor = {key: value for key, value in sent.items() if key not in names}
+    if vendor:
+        metadata["vendor"] = vendor
+    return metadata
+
+
+def count(sent: Mapping[str, Any], key: str, where: str) -> int | None:
+    """A number of images or triggers; `None` where it was not sent.
+
+    Raises:
+        RemoteError: it is not a positive integer of at most 64 bits.
+    """
+    value = sent.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise RemoteError(
+            "wrong_type", f"{where}: {key} is {value!r:.60}; it must be an integer of at least 1"
+        )
+    return value
+
+
+def seconds(sent: Mapping[str, Any], key: str) -> float | None:
+    """A time that only informs; `None` where it was not sent, or is no number."""
+    value = sent.get(key)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

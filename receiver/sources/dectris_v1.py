@@ -1,0 +1,284 @@
+"""DECTRIS stream V1 ("legacy" stream interface): EIGER and PILATUS control units, PUSH on port 9999.
+
+Source: SIMPLON API 1.8, "Stream"; recordings of an EIGER 1M. A frame's blob passes through
+untouched: "bs8-lz4", "bs16-lz4<" and "bs32-lz4<" are what HDF5 filter 32008 stores. A frame in any
+other encoding is passed on under that encoding's name, so that `stins.blobs.check` refuses it with
+its number known: it is counted as corrupt at its index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, assert_never
+
+import msgspec
+import numpy as np
+
+from penstock.receiver.sources import _dectris
+from penstock.stins.blobs import ITEM_BYTES
+from penstock.stins.codec import MAX_JSON_BYTES
+from penstock.stins.errors import BlobError, RemoteError
+from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
+
+NAMES: Mapping[str, str] = {
+    "beam_center_x": "beam_center_x",
+    "beam_center_y": "beam_center_y",
+    "bit_depth_readout": "bit_depth_readout",
+    "count_time": "count_time",
+    "countrate_correction_applied": "countrate_correction_applied",
+    "countrate_correction_count_cutoff": "saturation_value",
+    "description": "description",
+    "detector_distance": "distance",
+    "detector_number": "serial_number",
+    "detector_readout_time": "detector_readout_time",
+    "flatfield_correction_applied": "flatfield_applied",
+    "frame_time": "frame_time",
+    "photon_energy": "incident_energy",
+    "pixel_mask_applied": "pixel_mask_applied",
+    "sensor_material": "sensor_material",
+    "sensor_thickness": "sensor_thickness",
+    "threshold_energy": "threshold_energy",
+    "virtual_pixel_correction_applied": "virtual_pixel_interpolation_applied",
+    "wavelength": "incident_wavelength",
+    "x_pixel_size": "x_pixel_size",
+    "y_pixel_size": "y_pixel_size",
+}
+"""Names of the detector configuration, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
+
+NANOSECOND = 1e-9
+
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_dectris.MAX_NUMBER)]
+
+
+class _Header(msgspec.Struct, frozen=True, tag_field="htype", tag="dheader-1.0"):
+    series: _Number
+    header_detail: Literal["none", "basic", "all"]
+
+
+class _Image(msgspec.Struct, frozen=True, tag_field="htype", tag="dimage-1.0"):
+    series: _Number
+    frame: _Number
+
+
+class _End(msgspec.Struct, frozen=True, tag_field="htype", tag="dseries_end-1.0"):
+    series: _Number
+
+
+class _Data(msgspec.Struct, frozen=True, tag_field="htype", tag="dimage_d-1.0"):
+    shape: tuple[int, int]
+    """[x, y]: columns first."""
+    type: str
+    encoding: str
+    size: int | None = None
+
+
+class _Times(msgspec.Struct, frozen=True, tag_field="htype", tag="dconfig-1.0"):
+    """Nanoseconds; start and stop count from the start of the series or of the detector."""
+
+    start_time: int | float | None = None
+    stop_time: int | float | None = None
+    real_time: int | float | None = None
+
+
+class _Flatfield(msgspec.Struct, frozen=True, tag_field="htype", tag="dflatfield-1.0"):
+    shape: tuple[int, int]
+    type: str
+
+
+class _PixelMask(msgspec.Struct, frozen=True, tag_field="htype", tag="dpixelmask-1.0"):
+    shape: tuple[int, int]
+    type: str
+
+
+class _CountrateTable(msgspec.Struct, frozen=True, tag_field="htype", tag="dcountrate_table-1.0"):
+    shape: tuple[int, int]
+    type: str
+
+
+_Table = _Flatfield | _PixelMask | _CountrateTable
+_TABLES: Mapping[type[msgspec.Struct], str] = {
+    _Flatfield: "flatfield",
+    _PixelMask: "pixel_mask",
+    _CountrateTable: "countrate_correction_lookup_table",
+}
+
+_first = msgspec.json.Decoder(_Header | _Image | _End)
+_data = msgspec.json.Decoder(_Data)
+_times = msgspec.json.Decoder(_Times)
+_table = msgspec.json.Decoder(_Table)
+
+_T = TypeVar("_T")
+
+
+class DectrisV1Source:
+    """Decoder of a V1 stream; the start message tells it how many frames a trigger takes."""
+
+    ordered_by_message = False
+
+    def __init__(self) -> None:
+        self._frames_per_trigger: int | None = None
+        self._series: int | None = None
+
+    def decode(self, parts: Sequence[Buffer]) -> Message:
+        """One multi-part message.
+
+        Raises:
+            RemoteError: not JSON, unknown htype, missing key, wrong type, wrong number of parts.
+            BlobError: a blob is not as long as its header says.
+        """
+        if not parts:
+            raise RemoteError("no_parts", "message has no parts; the peer does not speak DECTRIS stream V1")
+        first = _decode(_first, parts[0], "first part")
+        match first:
+            case _Image():
+                return self._frame(first, parts)
+            case _Header():
+                return self._start(first, parts)
+            case _End():
+                if len(parts) > 1:
+                    raise RemoteError("extra_parts", f"series end has {len(parts)} parts; V1 has 1")
+                return SeriesEnd(series=str(first.series))
+            case _:
+                assert_never(first)
+
+    def _start(self, header: _Header, parts: Sequence[Buffer]) -> Start:
+        rest = list(parts[1:])
+        config: dict[str, Any] = {}
+        if header.header_detail != "none":
+            if not rest:
+                raise RemoteError(
+                    "missing_parts",
+                    f"start message with header_detail {header.header_detail} has no configuration",
+                )
+            config = _object(rest.pop(0), "detector configuration")
+        metadata = _dectris.translate(config, NAMES)
+        if header.header_detail == "all":
+            while len(rest) >= 2:
+                name, array = _array(rest.pop(0), rest.pop(0))
+                metadata[name] = array
+        if len(rest) > 1:
+            raise RemoteError(
+                "extra_parts",
+                f"start message has {len(parts)} parts with header_detail {header.header_detail}",
+            )
+        filename, user = _dectris.user_data(rest[0] if rest else None, "header appendix")
+        if user is not None:
+            metadata["user"] = user
+
+        images = _dectris.count(config, "nimages", "detector configuration")
+        triggers = _dectris.count(config, "ntrigger", "detector configuration")
+        self._series = header.series
+        self._frames_per_trigger = images
+        mode = config.get("trigger_mode")
+        compression = config.get("compression")
+        return Start(
+            Header(
+                filename=filename,
+                series=str(header.series),
+                frames=None if images is None or triggers is None else images * triggers,
+                # The configuration has the size of the detector, not that of a region of interest:
+                # the first frame says what frames look like.
+                compression=compression if isinstance(compression, str) else None,
+                # In the other modes a missed edge shifts all frames that follow, unseen.
+                index_source=IndexSource.HARDWARE_COUNTER if mode == "ints" else None,
+                # `trigger_mode` stays unknown, though the metadata have the vendor's own: even "ints"
+                # waits for a command after arming, so no silence can be called too long but by the
+                # receiver's idle limit.
+                frame_time=_dectris.seconds(config, "frame_time"),
+            ),
+            metadata,
+        )
+
+    def _frame(self, image: _Image, parts: Sequence[Buffer]) -> Frame:
+        # A fifth part is the image appendix: the user's own text, not needed for the frame.
+        if len(parts) not in (4, 5):
+            raise RemoteError(
+                "wrong_parts", f"frame {image.frame} has {len(parts)} parts; V1 has 4, or 5 with an appendix"
+            )
+        data = _decode(_data, parts[1], "second part of a frame")
+        times = _decode(_times, parts[3], "fourth part of a frame")
+        blob = parts[2]
+        if data.size is not None and len(blob) != data.size:
+            raise BlobError(
+                "blob_length", f"frame {image.frame}: blob of {len(blob)} bytes, its header says {data.size}"
+            )
+        per_trigger = self._frames_per_trigger if image.series == self._series else None
+        columns, rows = data.shape
+        return Frame(
+            Image(
+                shape=(rows, columns),
+                type=data.type,
+                compression=_compression(data.encoding, data.type),
+                frame=image.frame,
+                exposure_time=None if times.real_time is None else times.real_time * NANOSECOND,
+                series=str(image.series),
+                trigger=None if per_trigger is None else image.frame // per_trigger,
+                timestamp_hw=None if times.start_time is None else times.start_time * NANOSECOND,
+            ),
+            (blob,),
+        )
+
+
+def _compression(encoding: str, dtype: str) -> str:
+    """STINS name of an encoding; one that STINS has no name for stays as it is."""
+    bits = 8 * ITEM_BYTES.get(dtype, 0)
+    if bits == 8:
+        encoding = encoding.rstrip("<>")  # a single byte has no order
+        return {"bs8-lz4": "bslz4", "": "none"}.get(encoding, encoding)
+    return {f"bs{bits}-lz4<": "bslz4", "<": "none"}.get(encoding, encoding)
+
+
+def _array(part: Buffer, blob: Buffer) -> tuple[str, np.ndarray[Any, Any]]:
+    """A flatfield, pixel mask or count rate table: name and array, rows first. Not copied."""
+    table = _decode(_table, part, "correction table of the start message")
+    name = _TABLES[type(table)]
+    if table.type not in ITEM_BYTES:
+        raise RemoteError("unknown_type", f'{name}: type "{table.type}"; known are {", ".join(ITEM_BYTES)}')
+    if min(table.shape) < 1:
+        raise RemoteError("bad_shape", f"{name}: shape {list(table.shape)}; each length must be at least 1")
+    expected = prod(table.shape) * ITEM_BYTES[table.type]
+    if len(blob) != expected:
+        raise RemoteError("blob_length", f"{name}: {len(blob)} bytes, {expected} expected")
+    columns, rows = table.shape
+    return name, np.frombuffer(blob, np.dtype(table.type).newbyteorder("<")).reshape(rows, columns)
+
+
+def _object(part: Buffer, what: str) -> dict[str, Any]:
+    raw = _json(part, what)
+    if not isinstance(raw, dict):
+        raise RemoteError("wrong_type", f"{what} must be a JSON object, it is {type(raw).__name__}")
+    return raw
+
+
+def _json(part: Buffer, what: str) -> Any:
+    if len(part) > MAX_JSON_BYTES:
+        raise RemoteError("too_large", f"{what} of {len(part)} bytes; the limit is {MAX_JSON_BYTES}")
+    try:
+        return msgspec.json.decode(part)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
+
+
+def _decode(decoder: msgspec.json.Decoder[_T], part: Buffer, what: str) -> _T:
+    try:
+        return decoder.decode(part)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _explain(part, what, error) from error
+
+
+def _explain(part: Buffer, what: str, error: Exception) -> RemoteError:
+    """Say what exactly is wrong; only called once decoding has failed."""
+    try:
+        raw = _object(part, what)
+    except RemoteError as found:
+        return found
+    htype = raw.get("htype")
+    if htype is None:
+        return RemoteError("missing_key", f'{what} has no "htype"')
+    reason = str(error)
+    if "Invalid value" in reason and "$.htype" in reason:
+        return RemoteError("unknown_htype", f"{what}: unknown htype {htype!r:.60} in DECTRIS stream V1")
+    if "missing required field" in reason:
+        return RemoteError("missing_key", f"{what}, {htype}: {reason}")
+    return RemoteError("wrong_type", f"{what}, {htype}: {reason}")

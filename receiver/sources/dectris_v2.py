@@ -1,0 +1,363 @@
+"""DECTRIS stream V2: one CBOR map a message, PUSH on port 31001.
+
+Source: SIMPLON API 1.8, "Stream V2"; RFC 8746 (typed arrays: tags 64 to 86, and 40 for shapes);
+DECTRIS' tag 56500 for compressed bytes; a recording of an EIGER 1M. The payload of "bslz4" begins
+with the same 12 bytes as a chunk of HDF5 filter 32008, so it is passed through. Several thresholds
+become several blobs of one frame, in the order in which the start message names them.
+
+A frame that is compressed otherwise, or in big-endian pixels, is passed on under a name that
+`stins.blobs.check` refuses, with its number known: it is counted as corrupt at its index.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, TypeGuard
+
+import cbor2
+import numpy as np
+
+from penstock.receiver.sources import _dectris
+from penstock.stins.blobs import ITEM_BYTES
+from penstock.stins.errors import RemoteError
+from penstock.stins.messages import Buffer, Frame, Header, Image, Message, SeriesEnd, Start
+
+SHAPED = 40
+"""Tag of a multi-dimensional array in row-major order: [shape, typed array]."""
+
+COMPRESSED = 56500
+"""DECTRIS' tag of compressed bytes: [algorithm, element size, bytes]."""
+
+TYPED: Mapping[int, str] = {
+    64: "uint8", 69: "uint16", 70: "uint32", 71: "uint64",
+    72: "int8", 77: "int16", 78: "int32", 79: "int64",
+    85: "float32", 86: "float64",
+}  # fmt: skip
+"""Little-endian typed arrays by tag."""
+
+NAMES: Mapping[str, str] = {
+    "beam_center_x": "beam_center_x",
+    "beam_center_y": "beam_center_y",
+    "count_time": "count_time",
+    "countrate_correction_enabled": "countrate_correction_applied",
+    "countrate_correction_lookup_table": "countrate_correction_lookup_table",
+    "detector_description": "description",
+    "detector_serial_number": "serial_number",
+    "flatfield": "flatfield",
+    "flatfield_enabled": "flatfield_applied",
+    "frame_time": "frame_time",
+    "incident_energy": "incident_energy",
+    "incident_wavelength": "incident_wavelength",
+    "pixel_mask": "pixel_mask",
+    "pixel_mask_enabled": "pixel_mask_applied",
+    "pixel_size_x": "x_pixel_size",
+    "pixel_size_y": "y_pixel_size",
+    "saturation_value": "saturation_value",
+    "sensor_material": "sensor_material",
+    "sensor_thickness": "sensor_thickness",
+    "threshold_energy": "threshold_energy",
+    "virtual_pixel_interpolation_enabled": "virtual_pixel_interpolation_applied",
+}
+"""Names of the start message, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
+
+_NOT_METADATA = frozenset({"type", "user_data", "series_id", "series_unique_id"})
+
+MAX_NODES = 100_000
+"""Values in the metadata of a start message: CBOR can refer to a value many times, or to itself."""
+
+MAX_DEPTH = 64
+"""Of the metadata, for the same reason."""
+
+
+class DectrisV2Source:
+    """Decoder of a V2 stream; the start message tells it the order of the channels."""
+
+    ordered_by_message = False
+
+    def __init__(self) -> None:
+        self._series: str | None = None
+        self._channels: tuple[str, ...] = ()
+        self._frames_per_trigger: int | None = None
+
+    def decode(self, parts: Sequence[Buffer]) -> Message:
+        """One message.
+
+        Raises:
+            RemoteError: not CBOR, unknown type, missing key, wrong type, more than one part.
+        """
+        if len(parts) != 1:
+            raise RemoteError(
+                "wrong_parts", f"message of {len(parts)} parts; DECTRIS stream V2 has one part a message"
+            )
+        message = _map(parts[0])
+        kind = message.get("type")
+        match kind:
+            case "image":
+                return self._frame(message)
+            case "start":
+                return self._start(message)
+            case "end":
+                return SeriesEnd(series=_series(message, "end"))
+            case None:
+                raise RemoteError("missing_key", 'message has no "type"')
+        raise RemoteError("unknown_htype", f"unknown type {kind!r:.60}; V2 knows start, image and end")
+
+    def _start(self, message: Mapping[str, Any]) -> Start:
+        series = _series(message, "start")
+        channels = _channels(message)
+        plain = _Plain()
+        sent = {
+            key: _by_channel(plain(value), channels)
+            for key, value in message.items()
+            if key not in _NOT_METADATA and isinstance(key, str)
+        }
+        filename, user = _dectris.user_data(plain(message.get("user_data")), "user_data")
+        metadata = _dectris.translate(sent, NAMES)
+        if user is not None:
+            metadata["user"] = user
+
+        images = _dectris.count(message, "number_of_images", "start")
+        # Older control units have no number of triggers: number_of_images is then all there is.
+        triggers = _dectris.count(message, "number_of_triggers", "start") or 1
+        self._series, self._channels, self._frames_per_trigger = series, channels, images
+        return Start(
+            Header(
+                filename=filename,
+                series=series,
+                frames=None if images is None else images * triggers,
+                # Without the compression, which no start message has, shape and type would not say
+                # how to store frames: the first frame says it all. Nor is `trigger_mode` given,
+                # though the metadata have the vendor's own: an armed detector may wait for its trigger
+                # for as long as the receiver's idle limit allows.
+                frame_time=_dectris.seconds(message, "frame_time"),
+            ),
+            metadata,
+        )
+
+    def _frame(self, message: Mapping[str, Any]) -> Frame:
+        series = _series(message, "image")
+        frame = message.get("image_id")
+        if not _is_number(frame):
+            raise _wrong("image", "image_id", "an integer from 0 and below 2**63", frame)
+        data = message.get("data")
+        if not isinstance(data, Mapping) or not data:
+            raise _wrong(f"image {frame}", "data", "a map of channels", data)
+        known = series == self._series
+        images = [
+            _pixels(value, f"image {frame}, {channel}")
+            for channel, value in self._in_order(data, frame, known)
+        ]
+        shape, dtype, compression, _ = images[0]
+        if any(other[:3] != images[0][:3] for other in images):
+            raise RemoteError(
+                "bad_shape", f"image {frame}: its channels differ in shape, type or compression"
+            )
+        per_trigger = self._frames_per_trigger if known else None
+        return Frame(
+            Image(
+                shape=shape if len(images) == 1 else (len(images), *shape),
+                type=dtype,
+                compression=compression,
+                frame=frame,
+                exposure_time=_ratio(message.get("real_time")),
+                series=series,
+                trigger=None if per_trigger is None else frame // per_trigger,
+                timestamp=_moment(message),
+                timestamp_hw=_ratio(message.get("start_time")),
+            ),
+            tuple(blob for _, _, _, blob in images),
+        )
+
+    def _in_order(self, data: Mapping[Any, Any], frame: int, known: bool) -> list[tuple[str, Any]]:
+        """Channels in the order of the start message; as sent when that was not seen."""
+        if not known or not self._channels:
+            return [(str(channel), value) for channel, value in data.items()]
+        if set(data) != set(self._channels):
+            raise RemoteError(
+                "blob_count",
+                f"image {frame} has the channels {_names(data)}; "
+                f"the start message named {_names(self._channels)}",
+            )
+        return [(channel, data[channel]) for channel in self._channels]
+
+
+class _Plain:
+    """Turns decoded CBOR into what STINS metadata may hold: arrays instead of tags, no cycles."""
+
+    def __init__(self) -> None:
+        self._left = MAX_NODES
+
+    def __call__(self, value: Any, depth: int = 0) -> Any:
+        self._left -= 1
+        if self._left < 0 or depth > MAX_DEPTH:
+            raise RemoteError(
+                "too_large",
+                f"start message holds more than {MAX_NODES} values, or values nested more than "
+                f"{MAX_DEPTH} deep",
+            )
+        if isinstance(value, cbor2.CBORTag):
+            is_array = value.tag == SHAPED or value.tag in TYPED
+            return _table(value) if is_array else self(value.value, depth + 1)
+        if isinstance(value, Mapping):
+            return {_key(key): self(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [self(item, depth + 1) for item in value]
+        if isinstance(value, (bool, int, float, str, bytes, datetime.datetime)):
+            return value
+        return None if value is None or value is cbor2.undefined else str(value)
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else repr(key)[:60] if isinstance(key, int) else type(key).__name__
+
+
+def _map(part: Buffer) -> dict[Any, Any]:
+    try:
+        message = cbor2.loads(part)
+    except Exception as error:
+        # For tags that DECTRIS does not use (fractions, dates, patterns …) the library calls
+        # constructors of the standard library, and hostile bytes make them raise nearly anything.
+        raise RemoteError("not_cbor", f"message is not CBOR ({error}): {bytes(part[:20])!r}") from error
+    if not isinstance(message, dict):
+        raise RemoteError("wrong_type", f"message must be a CBOR map, it is {type(message).__name__}")
+    return message
+
+
+def _series(message: Mapping[str, Any], what: str) -> str:
+    unique = message.get("series_unique_id")
+    if isinstance(unique, str) and unique:
+        return unique
+    number = message.get("series_id")
+    if _is_number(number):
+        return str(number)
+    raise RemoteError("missing_key", f'{what}: neither "series_unique_id" (text) nor "series_id" (integer)')
+
+
+def _is_number(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _dectris.MAX_NUMBER
+
+
+def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:
+    channels = message.get("channels", [])
+    if not isinstance(channels, (list, tuple)) or not all(isinstance(name, str) for name in channels):
+        raise _wrong("start", "channels", "a list of names", channels)
+    if len(set(channels)) != len(channels):
+        raise RemoteError("wrong_type", f"start: channels {_names(channels)} are not all different")
+    return tuple(channels)
+
+
+def _by_channel(value: Any, channels: tuple[str, ...]) -> Any:
+    """A map of one value for each channel as that value, or as a list or stack of them."""
+    if not isinstance(value, dict) or not channels or set(value) != set(channels):
+        return value
+    values = [value[channel] for channel in channels]
+    if len(values) == 1:
+        return values[0]
+    arrays = [item for item in values if isinstance(item, np.ndarray)]
+    if not arrays:
+        return values
+    alike = len(arrays) == len(values) and len({(item.shape, item.dtype) for item in arrays}) == 1
+    return np.stack(arrays) if alike else value
+
+
+def _pixels(value: Any, where: str) -> tuple[tuple[int, ...], str, str, Buffer]:
+    """Shape, type, compression and blob of one channel."""
+    shape, tag = _shaped(value, where)
+    payload = tag.value
+    # The name is one that nothing accepts, the sentence that refuses it tells the tag.
+    dtype = TYPED.get(tag.tag, f"CBOR tag {tag.tag}")
+    if isinstance(payload, bytes):
+        return shape, dtype, "none", payload
+    algorithm, size, blob = _compressed(payload, where)
+    if algorithm == "bslz4" and dtype in ITEM_BYTES and size != ITEM_BYTES[dtype]:
+        # Bits shuffled for another pixel size would be unshuffled into noise.
+        algorithm = f"bslz4 of {size}-byte elements"
+    return shape, dtype, algorithm, blob
+
+
+def _shaped(value: Any, where: str) -> tuple[tuple[int, ...], cbor2.CBORTag]:
+    if not isinstance(value, cbor2.CBORTag) or value.tag != SHAPED:
+        raise RemoteError("wrong_type", f"{where}: no multi-dimensional array (CBOR tag {SHAPED})")
+    content = value.value
+    if not isinstance(content, (list, tuple)) or len(content) != 2:
+        raise RemoteError("wrong_type", f"{where}: tag {SHAPED} must hold [shape, array]")
+    shape, array = content
+    if (
+        not isinstance(shape, (list, tuple))
+        or len(shape) != 2
+        or not all(
+            isinstance(length, int) and not isinstance(length, bool) and length > 0 for length in shape
+        )
+    ):
+        raise RemoteError(
+            "bad_shape", f"{where}: shape {shape!r:.60}; it must be [rows, cols], each at least 1"
+        )
+    if not isinstance(array, cbor2.CBORTag):
+        raise RemoteError("wrong_type", f"{where}: no typed array (CBOR tags 64 to 86)")
+    return tuple(shape), array
+
+
+def _compressed(payload: Any, where: str) -> tuple[str, int, bytes]:
+    if isinstance(payload, cbor2.CBORTag) and payload.tag == COMPRESSED:
+        content = payload.value
+        if isinstance(content, (list, tuple)) and len(content) == 3:
+            algorithm, size, blob = content
+            if isinstance(algorithm, str) and isinstance(size, int) and isinstance(blob, bytes):
+                return algorithm, size, blob
+    raise RemoteError(
+        "wrong_type",
+        f"{where}: pixels must be bytes, or tag {COMPRESSED} of [algorithm, element size, bytes]",
+    )
+
+
+def _table(tag: cbor2.CBORTag) -> Any:
+    """An array of the start message."""
+    shape, array = _shaped(tag, "array of the start message") if tag.tag == SHAPED else (None, tag)
+    dtype = TYPED.get(array.tag)
+    if dtype is None:
+        raise RemoteError(
+            "unknown_type", f"array of the start message: CBOR tag {array.tag} is no known type"
+        )
+    if not isinstance(array.value, bytes):
+        # Kept as it came: there is nothing at the door that unpacks it.
+        algorithm, size, blob = _compressed(array.value, "array of the start message")
+        return {
+            "compression": algorithm, "element_size": size, "type": dtype,
+            "shape": list(shape or ()), "data": blob,
+        }  # fmt: skip
+    count, rest = divmod(len(array.value), ITEM_BYTES[dtype])
+    if rest or (shape is not None and count != prod(shape)):
+        raise RemoteError(
+            "blob_length",
+            f"array of the start message: {len(array.value)} bytes for the shape {shape} of {dtype}",
+        )
+    flat = np.frombuffer(array.value, np.dtype(dtype).newbyteorder("<"))
+    return flat if shape is None else flat.reshape(shape)
+
+
+def _ratio(value: Any) -> float | None:
+    """A time as [numerator, denominator], in seconds; `None` where it is not one."""
+    match value:
+        case [int(numerator), int(denominator)] if denominator > 0:
+            return numerator / denominator if numerator.bit_length() < 1000 else None
+    return None
+
+
+def _moment(message: Mapping[str, Any]) -> float | None:
+    """End of the exposure by the control unit's clock, seconds since 1970."""
+    date, stop = message.get("series_date"), _ratio(message.get("stop_time"))
+    if not isinstance(date, datetime.datetime) or date.tzinfo is None or stop is None:
+        return None
+    return date.timestamp() + stop
+
+
+def _names(channels: Any) -> str:
+    return ", ".join(str(channel)[:40] for channel in list(channels)[:8])
+
+
+def _wrong(what: str, key: str, wanted: str, value: Any) -> RemoteError:
+    if value is None:
+        return RemoteError("missing_key", f'{what}: the key "{key}" is missing')
+    return RemoteError("wrong_type", f"{what}: {key} must be {wanted}, it is {type(value).__name__}")

@@ -1,0 +1,25 @@
+"""Recordings of real detectors, which are not part of the repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(
+    os.environ.get("PENSTOCK_TEST_DATA") or Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+)
+
+EIGER_V1 = "eiger1m_stream_v1.cborseq.gz"
+"""DECTRIS EIGER 1M, stream V1, header detail "all": a start message, 9 frames, no end message."""
+EIGER_V2 = "eiger1m_stream_v2.cborseq.gz"
+"""DECTRIS EIGER 1M, stream V2: start, 10 frames, end."""
+
+
+def recording(name: str) -> Path:
+    """Path of a recording; the test is skipped, by name, where it is missing."""
+    path = FOLDER / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not in {FOLDER}; PENSTOCK_TEST_DATA names the folder of the recordings")
+    return path
