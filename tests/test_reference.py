@@ -1,0 +1,86 @@
+"""The reference pages name everything that the code has: a new key without a line in the docs fails here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.receiver import config, models
+from penstock.receiver.account import FrameStatus
+from penstock.stins import messages
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+
+
+def _page(name: str) -> str:
+    return (REFERENCE / name).read_text()
+
+
+def _row(page: str, key: str) -> str:
+    """The table row of a key, which may stand with others in its first cell."""
+    for line in page.splitlines():
+        if line.startswith("|") and f"`{key}`" in line.split("|")[1]:
+            return line
+    pytest.fail(f"no row for `{key}`")
+
+
+@pytest.mark.parametrize("struct", [messages.Header, messages.Image, messages.SeriesEnd])
+def test_every_key_of_a_stins_message_is_described(struct: type[msgspec.Struct]) -> None:
+    page = _page("stins.md")
+    for field in msgspec.structs.fields(struct):
+        _row(page, field.encode_name)
+
+
+@pytest.mark.parametrize(
+    "struct", [config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig]
+)
+def test_every_key_of_the_configuration_is_described_with_its_default(struct: type[msgspec.Struct]) -> None:
+    page = _page("configuration.md")
+    for field in msgspec.structs.fields(struct):
+        row = _row(page, field.name)
+        default = field.default
+        if field.required:
+            assert "| needed |" in row
+        elif isinstance(default, bool):
+            assert f"| `{str(default).lower()}` |" in row
+        elif isinstance(default, (int, float)):
+            assert f"| `{default}` |" in row
+        elif isinstance(default, str):
+            assert f"| `{default}` |" in row or f'| `"{default}"` |' in row
+
+
+def test_every_count_is_described() -> None:
+    page = _page("accounting.md")
+    for name in models.Counts.__dataclass_fields__:
+        _row(page, name)
+
+
+def test_every_frame_status_is_described_with_its_number() -> None:
+    accounting, file_format = _page("accounting.md"), _page("file-format.md")
+    for status in FrameStatus:
+        name = status.name.lower().replace("_", " ")
+        number = "–" if status is FrameStatus.PENDING else str(int(status))
+        assert f"| {name} | {number} |" in accounting
+        if status is not FrameStatus.PENDING:
+            assert f"{number} {name}" in file_format
+
+
+def test_every_key_of_the_status_is_described() -> None:
+    page = _page("http.md")
+    for name in models.Status.__dataclass_fields__:
+        _row(page, name)
+
+
+def test_every_address_of_the_http_interface_is_described() -> None:
+    from penstock.receiver.api import create_app
+    from penstock.receiver.service import ReceiverService
+
+    app = create_app(ReceiverService("sim-1", config.ReceiverConfig(
+        source=config.SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/"
+    )))  # fmt: skip
+    page = _page("http.md")
+    for path, operations in app.openapi()["paths"].items():
+        for method in operations:
+            assert f"`{method.upper()} {path}" in page
