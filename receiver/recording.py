@@ -12,8 +12,9 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import cbor2
 
@@ -42,7 +43,7 @@ def read(path: Path) -> Iterator[list[bytes]]:
     try:
         with _open(path) as stream:
             decoder = cbor2.CBORDecoder(stream, read_size=1)
-            while stream.peek(1):  # type: ignore[attr-defined]
+            while stream.peek(1):
                 message = decoder.decode()
                 if not isinstance(message, list) or not all(isinstance(part, bytes) for part in message):
                     raise RecordingError(
@@ -165,8 +166,7 @@ def _json(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _open(path: Path) -> IO[bytes]:
-    stream = path.open("rb")
-    if stream.peek(2)[:2] == GZIP_MAGIC:
-        return gzip.GzipFile(fileobj=stream, mode="rb")  # type: ignore[return-value]
-    return stream
+def _open(path: Path) -> gzip.GzipFile | BufferedReader:
+    with path.open("rb") as stream:
+        is_gzip = stream.read(2) == GZIP_MAGIC
+    return gzip.open(path, "rb") if is_gzip else path.open("rb")

@@ -71,9 +71,9 @@ def count(sent: Mapping[str, Any], key: str, where: str) -> int | None:
     value = sent.get(key)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_NUMBER:
         raise RemoteError(
-            "wrong_type", f"{where}: {key} is {value!r:.60}; it must be an integer of at least 1"
+            "wrong_type", f"{where}: {key} is {value!r:.60}; it must be an integer from 1 to {MAX_NUMBER}"
         )
     return value
 

@@ -1,0 +1,32 @@
+"""Pixels of a blob, by the HDF5 filter of hdf5plugin: nothing of Penstock unpacks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h5py
+import hdf5plugin
+import numpy as np
+
+from penstock.stins.messages import Frame
+
+
+def pixels(frame: Frame) -> np.ndarray[Any, Any]:
+    """The image, (rows, cols) or (k, rows, cols)."""
+    image = frame.image
+    filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if image.compression == "bslz4" else {}
+    chunks = image.shape if len(image.shape) == 2 else (1, *image.shape[1:])
+    with h5py.File("pixels.h5", "w", driver="core", backing_store=False) as file:
+        dataset = file.create_dataset("data", image.shape, image.type, chunks=chunks, **filters)
+        for part, blob in enumerate(frame.blobs):
+            dataset.id.write_direct_chunk((part, 0, 0)[3 - len(image.shape) :], bytes(blob))
+        return np.asarray(dataset[...])
+
+
+def bslz4(array: np.ndarray[Any, Any]) -> bytes:
+    """An array as the blob that a detector would send."""
+    with h5py.File("blob.h5", "w", driver="core", backing_store=False) as file:
+        dataset = file.create_dataset(
+            "data", data=array, chunks=array.shape, **dict(hdf5plugin.Bitshuffle(cname="lz4"))
+        )
+        return bytes(dataset.id.read_direct_chunk((0,) * array.ndim)[1])
