@@ -62,7 +62,8 @@ def test_the_help_of_a_command_has_examples_that_its_parser_accepts(
     examples = [line for line in lines if line.startswith(f"penstock {command}")]
     assert examples, f"penstock {command} --help shows no example"
     for example in examples:
-        words = shlex.split(example, comments=True)
+        # What an example does stands behind it, two spaces or more to the right.
+        words = shlex.split(example.partition("  ")[0], comments=True)
         build_parser(command).parse_args([word for word in words[1:] if word != "&"])
 
 
