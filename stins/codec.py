@@ -20,7 +20,7 @@ MAX_JSON_BYTES = 64 * 2**20
 _decoder = msgspec.json.Decoder(Header | Image | SeriesEnd)
 _encoder = msgspec.json.Encoder()
 
-_KEYS = {"header": Header, "image": Image, "series_end": SeriesEnd}
+_KEYS: Mapping[str, type[msgspec.Struct]] = {"header": Header, "image": Image, "series_end": SeriesEnd}
 
 
 def decode(parts: Sequence[Buffer]) -> Message:
@@ -71,7 +71,7 @@ def encode_end(end: SeriesEnd) -> list[bytes]:
 
 def _header(part: Buffer) -> Header | Image | SeriesEnd:
     try:
-        message = _decoder.decode(part)
+        message: Header | Image | SeriesEnd = _decoder.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _explain(part, error) from error
     if type(message) is Header and message.filename is None:
