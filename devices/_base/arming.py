@@ -1,0 +1,128 @@
+"""What Arm does, step by step, until the hardware takes triggers: everything that can fail, fails here.
+
+Every step is bounded by one time budget, so that a client's own time-out (3 s by default) never
+strikes first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import SeriesCheck, Status
+from penstock.streamer.client import Prepared, StreamerClient
+from penstock.streamer.settings import Settings
+
+ARM_LIMIT = 2.2
+"""Seconds for everything; a Tango client waits 3 s."""
+PEERS_LIMIT = 1.0
+"""Seconds for connections to appear, or for those of a dead peer to vanish."""
+POLL = 0.02
+"""Seconds between two looks at the number of peers."""
+
+
+class ArmRefused(Exception):
+    """Arm cannot be done; `kind` is stable, the sentence says what to change."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Budget:
+    """Seconds that are left for Arm."""
+
+    def __init__(self, clock: Callable[[], float], limit: float = ARM_LIMIT) -> None:
+        self._clock = clock
+        self._end = clock() + limit
+
+    def left(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._end - self._clock())
+
+    def now(self) -> float:
+        """The clock."""
+        return self._clock()
+
+
+def check_receiver(
+    receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, prepared: Prepared,
+    endpoint: str, budget: Budget, pause: Callable[[float], object] = time.sleep,
+) -> str | None:  # fmt: skip
+    """Ask the receiver whether it can take the series, and that nobody else would take its frames.
+
+    Returns:
+        The file as the receiver sees it, `None` when nothing will be written.
+
+    Raises:
+        ReceiverRefused, ReceiverUnavailable: the receiver says why.
+        ArmRefused: "not_connected", or "other_consumer" when frames would be lost to somebody else.
+    """
+    question = SeriesCheck(
+        filename=settings.filename if settings.save_raw else "",
+        frames=settings.frames,
+        frame_bytes=prepared.frame_bytes,
+        overwrite=settings.overwrite,
+        endpoint=endpoint,
+    )
+    end = budget.now() + min(PEERS_LIMIT, budget.left())
+    while True:
+        result = receiver.check(question)
+        peers = streamer.status().peers
+        # Both numbers lag behind the sockets by a moment; only what lasts is refused.
+        if peers == result.connections and peers > 0:
+            return result.filename
+        if budget.now() >= end:
+            break
+        pause(POLL)
+    if peers > result.connections:
+        raise ArmRefused(
+            "other_consumer",
+            f"{peers} consumers are connected to the streamer at {endpoint}, but the receiver at {receiver.url} "
+            f"accounts for {result.connections}: somebody else would be dealt frames of the series; end the "
+            "other consumer and call Arm again",
+        )
+    raise ArmRefused(
+        "not_connected",
+        f"the receiver at {receiver.url} has {result.connections} connections and the streamer at {endpoint} "
+        f"sees {peers}: they are not connected; is {endpoint} among the receiver's endpoints, and do only its "
+        "sockets connect to it?",
+    )
+
+
+def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
+    """Wait until the receiver has begun the series: its file exists.
+
+    Raises:
+        ReceiverUnavailable: it went away.
+        ArmRefused: "receiver_error" with its sentence, or "not_started" when the time is up.
+    """
+    status = receiver.status()
+    while True:
+        if status.state == "error":
+            raise ArmRefused(
+                "receiver_error",
+                f"the receiver at {receiver.url} could not begin the series: {status.error}; "
+                "mend that and call RestartReceiver",
+            )
+        if status.state == "running" and status.series is not None and status.series.id == series:
+            return status
+        left = budget.left()
+        if left <= 0.0:
+            raise ArmRefused(
+                "not_started",
+                f"the receiver at {receiver.url} is {status.state} and has not begun the series "
+                f"although the start message was sent {ARM_LIMIT:g} s ago at most; look at its log",
+            )
+        status = receiver.status(seen=status.version, wait=min(left, 0.5))
+
+
+def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> None:
+    """Wait until the receiver has let go of a series that was withdrawn, or the time is up."""
+    status = receiver.status()
+    while status.state == "running" and status.series is not None and status.series.id == series:
+        left = budget.left()
+        if left <= 0.0:
+            return
+        status = receiver.status(seen=status.version, wait=left)

@@ -1,0 +1,122 @@
+"""From the parameters that a camera declares to Tango attributes.
+
+Everything that Tango shows of a parameter (type, unit, format, limits, documentation, memory)
+derives from its one declaration. The limits declared here are those of the model; a unit's own
+limits are set per device while it runs (`apply_limits`), since attributes belong to the class and
+two devices of one class would else show the first one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tango
+from tango.server import attribute
+
+from penstock.streamer.settings import Limits, Parameter, Value
+
+TANGO_TYPE: Mapping[type, tango.CmdArgType] = {
+    bool: tango.CmdArgType.DevBoolean,
+    int: tango.CmdArgType.DevLong64,
+    float: tango.CmdArgType.DevDouble,
+    str: tango.CmdArgType.DevString,
+}
+"""Tango type by the type of a parameter's default."""
+
+LIMIT_OPTION: Mapping[str, str] = {"minimum": "min_value", "maximum": "max_value"}
+"""Option of a Tango attribute by field of `Limits`: what Tango itself enforces on writing."""
+
+NOT_SPECIFIED = "Not specified"
+"""What Tango calls the absence of a limit."""
+
+
+class ValueRefused(Exception):
+    """A value that the parameter does not take; the sentence says which it does."""
+
+
+def declare(parameter: Parameter, **hooks: str) -> attribute:
+    """The Tango attribute of a parameter.
+
+    Args:
+        parameter: its declaration.
+        hooks: names of methods, as `tango.server.attribute` takes them (fget, fset, fisallowed).
+    """
+    options: dict[str, Any] = {
+        "dtype": TANGO_TYPE[type(parameter.default)],
+        "label": parameter.name,
+        "doc": _doc(parameter),
+        "change_event_implemented": True,
+        "change_event_detect": False,
+    }
+    if parameter.unit:
+        options["unit"] = parameter.unit
+    if parameter.format:
+        options["format"] = parameter.format
+    if parameter.writable:
+        options["access"] = tango.AttrWriteType.READ_WRITE
+        options.update(limit_options(parameter.limits, type(parameter.default)))
+        if parameter.memorized:
+            options["memorized"] = True
+            options["hw_memorized"] = True
+    else:
+        options["access"] = tango.AttrWriteType.READ
+    return attribute(**options, **hooks)
+
+
+def limit_options(limits: Limits, kind: type) -> dict[str, float]:
+    """Options that make Tango refuse values outside the limits; numbers only, as Tango demands."""
+    if kind not in (int, float):
+        return {}
+    options = {}
+    for field, option in LIMIT_OPTION.items():
+        limit = getattr(limits, field)
+        if limit is not None:
+            options[option] = kind(limit)
+    return options
+
+
+def apply_limits(device: tango.server.Device, name: str, limits: Limits, kind: type) -> bool:
+    """Set the limits of one device's attribute, with an attribute-configuration event.
+
+    Returns:
+        Whether anything changed; nothing is pushed otherwise.
+    """
+    wanted = {
+        option: NOT_SPECIFIED if getattr(limits, field) is None else str(kind(getattr(limits, field)))
+        for field, option in LIMIT_OPTION.items()
+    }
+    target = device.get_device_attr().get_attr_by_name(name)
+    properties = target.get_properties()
+    if all(_same(getattr(properties, option), text) for option, text in wanted.items()):
+        return False
+    for option, text in wanted.items():
+        setattr(properties, option, text)
+    target.set_properties(properties)
+    return True
+
+
+def check_value(parameter: Parameter, value: Value) -> Value:
+    """The value as the parameter's type, for what Tango does not check itself.
+
+    Raises:
+        ValueRefused: not one of the choices.
+    """
+    if parameter.choices and value not in parameter.choices:
+        raise ValueRefused(f'{parameter.name} "{value}" is not known; choose {", ".join(parameter.choices)}')
+    return type(parameter.default)(value)
+
+
+def _doc(parameter: Parameter) -> str:
+    if not parameter.choices:
+        return parameter.doc
+    return f"{parameter.doc} One of: {', '.join(parameter.choices)}."
+
+
+def _same(shown: str, wanted: str) -> bool:
+    if shown == wanted:
+        return True
+    try:
+        return float(shown) == float(wanted)
+    except ValueError:
+        return False

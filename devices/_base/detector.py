@@ -1,0 +1,394 @@
+"""The one Tango implementation of a detector, and the Tango class of each camera made from it.
+
+The device is thin: attributes hold what the next series is asked for, commands go to
+`SeriesControl`, and one `Publisher` thread pushes what has changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import tango
+from tango.server import Device, attribute, command, device_property
+
+from penstock.devices._base.arming import ArmRefused
+from penstock.devices._base.attributes import ValueRefused, apply_limits, check_value, declare
+from penstock.devices._base.faults import as_tango_error
+from penstock.devices._base.live_image import MAX_EDGE, LiveImage
+from penstock.devices._base.publisher import Publisher
+from penstock.devices._base.receiver_watch import ReceiverWatch
+from penstock.devices._base.series_control import SeriesControl
+from penstock.devices._base.series_settings import (
+    frame_time, latency_for, live_settings, parse_metadata, settings_of,
+)  # fmt: skip
+from penstock.devices._base.states import ACTIVE, TANGO_STATE
+from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
+from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
+from penstock.receiver.client import ReceiverClient
+from penstock.streamer.camera import Camera
+from penstock.streamer.client import Description, StreamerClient, StreamerRefused, StreamerUnavailable
+from penstock.streamer.settings import STANDARD, Parameter, Settings, TriggerMode, Value
+
+log = logging.getLogger(__name__)
+
+PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
+    Parameter(
+        name="FrameTime", default=0.0, unit="s", format="%8.6f",
+        doc="Period of the frames: ExposureTime plus the larger of LatencyTime and ReadoutTime; writing it "
+        "sets LatencyTime.",
+    ),
+    Parameter(
+        name="FrameRate", default=0.0, unit="Hz", format="%8.3f",
+        doc="Frames a second, 1 / FrameTime; writing it sets LatencyTime.",
+    ),
+    Parameter(
+        name="ReadoutTime", default=0.0, unit="s", format="%8.6f", writable=False,
+        doc="Least dead time between two frames.",
+    ),
+)  # fmt: skip
+
+
+class Detector(Device):
+    """What every detector device does; its subclasses differ in their camera only."""
+
+    camera: ClassVar[type[Camera]]
+    parameters: ClassVar[Mapping[str, Parameter]]
+    """Everything that is written or read back as it is, by attribute name."""
+
+    ReceiverUrl = device_property(
+        dtype=str, default_value="", doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
+    )
+    StreamerControl = device_property(
+        dtype=str, default_value="",
+        doc='Control address of a streamer on another host, tcp://HOST:PORT; "" starts one as a child.',
+    )  # fmt: skip
+    DataHost = device_property(
+        dtype=str, default_value="127.0.0.1",
+        doc="Address of this host that the child streamer's data socket binds to.",
+    )  # fmt: skip
+    DataPort = device_property(
+        dtype=int, default_value=9999, doc="Port of the child streamer's data socket; 0 lets the system choose."
+    )
+    BuffersMB = device_property(dtype=int, default_value=256, doc="Memory of the child streamer's buffer ring.")
+    HighWaterMark = device_property(
+        dtype=int, default_value=0, doc="ZeroMQ high-water mark in messages; 0 for the streamer's own choice."
+    )
+    IoThreads = device_property(dtype=int, default_value=1, doc="ZeroMQ I/O threads of the child streamer.")
+    LiveImageRate = device_property(dtype=float, default_value=5.0, doc="LiveImage updates a second at most.")
+    LiveImageSize = device_property(dtype=int, default_value=1024, doc="Longest edge of LiveImage in pixels.")
+
+    # Life
+
+    def init_device(self) -> None:
+        """Read the properties, forget the settings, start the streamer in the background."""
+        super().init_device()
+        self._broken = ""
+        self._values: dict[str, Value] = {
+            name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
+        }
+        modes = tuple(str(mode) for mode in self.camera.trigger_modes)
+        if self._values["TriggerMode"] not in modes:
+            self._values["TriggerMode"] = modes[0]
+        self._modes = modes
+        self._readout = 0.0
+        self._receiver = ReceiverClient(self.ReceiverUrl)
+        self._watch = ReceiverWatch(self._receiver, self._on_receiver)
+        self._control = SeriesControl(
+            self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
+            changed=self._wake,
+        )  # fmt: skip
+        self._live = LiveImage(
+            self, self._receiver, rate=self.LiveImageRate, edge=self.LiveImageSize,
+            version=lambda: (self._control.view.series, self._control.view.latest_frame),
+        )  # fmt: skip
+        self._publisher = Publisher(
+            self, step=self._control.step, values=self._shown_values, failed=self._on_unexpected
+        )
+        for name in ("State", "Status"):
+            self.set_change_event(name, True, False)
+        if not self.ReceiverUrl:
+            self._broken = (
+                f"{self.get_name()}: the property ReceiverUrl is not set; set it to the receiver's address, such as "
+                "http://127.0.0.1:5000, and call Init."
+            )
+        self._publisher.start()
+        self._live.start()
+        if self.ReceiverUrl:
+            self._watch.start()
+
+    def delete_device(self) -> None:
+        """End what runs; the threads end by themselves, since they may wait for this very call."""
+        self._publisher.stop()
+        self._live.stop()
+        self._watch.stop()
+        self._control.close()
+        super().delete_device()
+
+    def dev_state(self) -> tango.DevState:
+        """The series state as Tango shows it."""
+        if self._broken:
+            return tango.DevState.FAULT
+        return getattr(tango.DevState, TANGO_STATE[self._control.view.state])
+
+    def dev_status(self) -> str:
+        """The sentence that goes with the state."""
+        return self._broken or self._control.view.sentence
+
+    def _link(self) -> StreamerLink:
+        if self.StreamerControl:
+            return RemoteStreamer(self.StreamerControl)
+        options = {"--buffers-mb": str(self.BuffersMB), "--io-threads": str(self.IoThreads)}
+        if self.HighWaterMark:
+            options["--hwm"] = str(self.HighWaterMark)
+        properties = {
+            parameter.name: type(parameter.default)(getattr(self, parameter.name))
+            for parameter in self.camera.properties
+        }
+        return ChildStreamer(
+            self.camera.__name__, properties, f"tcp://{self.DataHost}:{self.DataPort}", options
+        )
+
+    # Commands
+
+    @command(doc_in="", doc_out="")
+    def Arm(self) -> None:
+        """Begin a series with the present settings; State is RUNNING when triggers are taken."""
+        with as_tango_error("Arm"):
+            self._arm(self._settings())
+
+    @command
+    def Live(self) -> None:
+        """Take frames in the present TriggerMode until Stop, for live view, without a file."""
+        with as_tango_error("Live"):
+            self._arm(live_settings(self._settings()))
+
+    @command
+    def Continuous(self) -> None:
+        """Take frames at the detector's own pace until Stop, for live view, without a file."""
+        with as_tango_error("Continuous"):
+            if TriggerMode.INTERNAL not in self._modes:
+                raise ArmRefused(
+                    "no_internal_mode", f"{self.camera.__name__} has no INTERNAL trigger mode; use Live"
+                )
+            self._arm(live_settings(self._settings(), TriggerMode.INTERNAL))
+
+    @command
+    def SoftwareTrigger(self) -> None:
+        """Start the next trigger of a SOFTWARE series."""
+        with as_tango_error("SoftwareTrigger"):
+            self._control.trigger()
+
+    @command
+    def Trigger(self) -> None:
+        """Alias of SoftwareTrigger."""
+        self.SoftwareTrigger()
+
+    @command
+    def Stop(self) -> None:
+        """Finish the frame under way and complete the file; allowed in every state."""
+        with as_tango_error("Stop"):
+            self._control.stop()
+
+    @command
+    def Abort(self) -> None:
+        """Drop what is queued and mark the file as aborted; allowed in every state."""
+        with as_tango_error("Abort"):
+            self._control.abort()
+
+    @command
+    def Reset(self) -> None:
+        """Leave FAULT; starts the streamer anew if it died (State INIT meanwhile)."""
+        with as_tango_error("Reset"):
+            if not self.ReceiverUrl:
+                raise ArmRefused("no_receiver", self._broken)
+            self._broken = ""
+            self._control.reset()
+            self._wake()
+
+    @command
+    def RestartReceiver(self) -> None:
+        """Bring the receiver out of its state Error."""
+        with as_tango_error("RestartReceiver"):
+            self._receiver.reset()
+
+    # Attributes that are not parameters
+
+    @attribute(
+        dtype=(str,), max_dim_x=len(TriggerMode), doc="TriggerMode values that this camera takes.",
+        change_event_implemented=True, change_event_detect=False,
+    )  # fmt: skip
+    def TriggerModes(self) -> list[str]:
+        """Allowed values of TriggerMode."""
+        return list(self._modes)
+
+    @attribute(
+        dtype=((np.float32,),), max_dim_x=MAX_EDGE, max_dim_y=MAX_EDGE,
+        doc="Last frame, down-sampled and rate-limited: for the eye, not for data.",
+        change_event_implemented=True, change_event_detect=False,
+    )  # fmt: skip
+    def LiveImage(self) -> np.ndarray:
+        """See `live_image`."""
+        return self._live.read()
+
+    # Behind the generated attributes
+
+    def _read(self, name: str) -> Value:
+        return self._shown_values()[name]
+
+    def _write(self, name: str, value: Value) -> None:
+        with as_tango_error(name):
+            if name in ("FrameTime", "FrameRate"):
+                self._write_period(name, float(value))
+            else:
+                self._write_parameter(self.parameters[name], value)
+        self._wake()
+
+    def _write_parameter(self, parameter: Parameter, value: Value) -> None:
+        value = check_value(parameter, value)
+        name = parameter.name
+        if name == "TriggerMode" and value not in self._modes:
+            raise ValueRefused(
+                f'{self.camera.__name__} has no TriggerMode "{value}"; choose {", ".join(self._modes)}'
+            )
+        if name == "Rotation" and int(value) % 90:
+            raise ValueRefused(f"Rotation {value} is not a multiple of 90; choose 0, 90, 180 or 270")
+        if name == "Metadata":
+            parse_metadata(str(value))
+        if name in self._camera_names() and self._control.connected:
+            self._take_limits(self._control.streamer.set({name: value}))
+        self._values[name] = value
+
+    def _write_period(self, name: str, value: float) -> None:
+        if not value > 0.0:
+            raise ValueRefused(f"{name} must be above 0, it is {value:g}")
+        period = value if name == "FrameTime" else 1.0 / value
+        self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
+
+    def _write_allowed(self, name: str) -> bool:
+        view = self._control.view
+        if view.state in ACTIVE:
+            with as_tango_error(name):
+                raise ArmRefused(
+                    "running", f"{name} cannot be written while a series runs; call Stop or wait for State ON"
+                )
+        return True
+
+    def _camera_names(self) -> list[str]:
+        return [parameter.name for parameter in self.camera.parameters if parameter.writable]
+
+    def _settings(self) -> Settings:
+        return settings_of(self._values, self._camera_names())
+
+    def _arm(self, settings: Settings) -> None:
+        if self._broken:
+            raise ArmRefused("broken", self._broken)
+        self._control.arm(settings)
+
+    def _shown_values(self) -> dict[str, Any]:
+        """Every scalar attribute as it reads now."""
+        view = self._control.view
+        values: dict[str, Any] = dict(self._values)
+        for parameter in self.camera.parameters:
+            if not parameter.writable:
+                values[parameter.name] = view.readings.get(parameter.name, parameter.default)
+        period = frame_time(float(values["ExposureTime"]), float(values["LatencyTime"]), self._readout)
+        values["FrameTime"] = period
+        values["FrameRate"] = 1.0 / period if period > 0.0 else float("inf")
+        values["ReadoutTime"] = self._readout
+        values["TriggerModes"] = list(self._modes)
+        for reading in VIEW_ATTRIBUTES:
+            values[reading.parameter.name] = reading.value(view)
+        return values
+
+    # What the other threads report
+
+    def _wake(self) -> None:
+        self._publisher.wake()
+
+    def _on_receiver(self, status: Any) -> None:
+        self._control.on_receiver(status)
+
+    def _on_unexpected(self, error: Exception) -> None:
+        self._broken = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
+
+    def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
+        """A streamer is there: give it the camera's settings, take over its limits."""
+        self._modes = tuple(str(mode) for mode in description.trigger_modes)
+        for name in self._camera_names():
+            try:
+                streamer.set({name: self._values[name]})
+            except StreamerRefused as error:
+                # A memorized value of another day must not keep the detector from starting.
+                default = self.parameters[name].default
+                log.warning("%s: %s; back to the default %s", name, error, default)
+                self._values[name] = default
+        self._take_limits(streamer.describe())
+
+    def _take_limits(self, description: Description) -> None:
+        self._readout = description.readout_time
+        for name, limits in description.limits.items():
+            parameter = self.parameters.get(name)
+            if parameter is not None and parameter.writable and type(parameter.default) in (int, float):
+                apply_limits(self, name, limits, type(parameter.default))
+
+
+def detector_class(camera: type[Camera]) -> type[Detector]:
+    """The Tango class of a camera, named as the camera.
+
+    Its attributes are the standard parameters, the camera's own, and what every series shows; its
+    device properties are the camera's and those of `Detector`.
+    """
+    own = {parameter.name: parameter for parameter in (*STANDARD, *camera.parameters)}
+    body: dict[str, Any] = {
+        "__doc__": camera.__doc__,
+        "__module__": camera.__module__,
+        "camera": camera,
+        "parameters": own,
+    }
+    for parameter in camera.properties:
+        body[parameter.name] = device_property(
+            dtype=type(parameter.default), default_value=parameter.default, doc=parameter.doc
+        )
+    shown = [*own.values(), *PERIOD_ATTRIBUTES, *(reading.parameter for reading in VIEW_ATTRIBUTES)]
+    for parameter in shown:
+        body.update(_attribute_body(parameter))
+    return type(camera.__name__, (Detector,), body)
+
+
+def _attribute_body(parameter: Parameter) -> dict[str, Any]:
+    """The attribute and its hooks, as members of the class."""
+    name = parameter.name
+    hooks = {"fget": f"_read_{name}"}
+    body: dict[str, Any] = {hooks["fget"]: _reader(name)}
+    if parameter.writable:
+        hooks |= {"fset": f"_write_{name}", "fisallowed": f"_allow_{name}"}
+        body[hooks["fset"]] = _writer(name)
+        body[hooks["fisallowed"]] = _gate(name)
+    body[name] = declare(parameter, **hooks)
+    return body
+
+
+def _reader(name: str) -> Callable[[Detector], Value]:
+    def read(self: Detector) -> Value:
+        return self._read(name)
+
+    return read
+
+
+def _writer(name: str) -> Callable[[Detector, Value], None]:
+    def write(self: Detector, value: Value) -> None:
+        self._write(name, value)
+
+    return write
+
+
+def _gate(name: str) -> Callable[[Detector, tango.AttReqType], bool]:
+    def allowed(self: Detector, request: tango.AttReqType) -> bool:
+        return request != tango.AttReqType.WRITE_REQ or self._write_allowed(name)
+
+    return allowed

@@ -1,0 +1,28 @@
+"""Every error of the detector's parts, as the one Tango exception that clients see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tango
+
+from penstock.devices._base.arming import ArmRefused
+from penstock.devices._base.attributes import ValueRefused
+from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
+from penstock.streamer.client import StreamerRefused, StreamerUnavailable
+
+EXPECTED = (
+    ArmRefused, ValueRefused, ReceiverRefused, ReceiverUnavailable, StreamerRefused, StreamerUnavailable,
+)  # fmt: skip
+"""Errors whose text is a sentence for the user."""
+
+
+@contextmanager
+def as_tango_error(origin: str) -> Iterator[None]:
+    """Turn an expected error into a DevFailed: the reason is its kind, the description its sentence."""
+    try:
+        yield
+    except EXPECTED as error:
+        reason = f"Penstock_{getattr(error, 'kind', 'refused')}"
+        tango.Except.throw_exception(reason, str(error), origin)

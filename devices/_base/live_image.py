@@ -1,0 +1,94 @@
+"""The live image of a detector device: the receiver's last frame, small and not too often."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+import tango
+
+from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+
+log = logging.getLogger(__name__)
+
+MAX_EDGE = 4096
+"""Longest edge that the Tango attribute can have, in pixels."""
+
+
+class LiveImage:
+    """Fetches the receiver's last frame for clients that read or subscribe.
+
+    Args:
+        device: its attribute `LiveImage` is pushed.
+        receiver: where frames come from.
+        rate: images a second at most.
+        edge: longest edge of the image in pixels; larger frames show every n-th row and column.
+        version: number that changes with every new frame; nothing is fetched before.
+    """
+
+    def __init__(
+        self, device: tango.server.Device, receiver: ReceiverClient, *, rate: float, edge: int,
+        version: Callable[[], object],
+    ) -> None:  # fmt: skip
+        self._device = device
+        self._receiver = receiver
+        self._period = 1.0 / rate
+        self._edge = min(edge, MAX_EDGE)
+        self._version = version
+        self._lock = threading.Lock()
+        self._image = np.zeros((1, 1), np.float32)
+        self._seen: int | None = None
+        self._fetched = -1e9
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="live image", daemon=True)
+
+    def start(self) -> None:
+        """Begin to push events while somebody subscribes."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end."""
+        self._stopped.set()
+
+    def read(self) -> np.ndarray:
+        """The newest image, (rows, cols) float32; older than one period only if nothing is newer.
+
+        float32 holds every pixel type, negative masks too; counts above 2**24 are rounded.
+        """
+        with self._lock:
+            now = time.monotonic()
+            if now - self._fetched >= self._period:
+                self._fetched = now
+                self._fetch()
+            return self._image
+
+    def _fetch(self) -> None:
+        try:
+            frame = self._receiver.last_frame(seen=self._seen)
+        except (ReceiverUnavailable, ReceiverRefused) as error:
+            self._seen = None
+            log.debug("live image: %s", error)  # the device's State says it already
+            return
+        if frame is None:
+            return
+        self._seen = frame.version
+        step = max(1, ceil(max(frame.array.shape) / self._edge))
+        self._image = np.ascontiguousarray(frame.array[::step, ::step], dtype=np.float32)
+
+    def _run(self) -> None:
+        attribute = self._device.get_device_attr().get_attr_by_name("LiveImage")
+        last: object = None
+        with tango.EnsureOmniThread():
+            while not self._stopped.wait(self._period):
+                version = self._version()
+                if version == last or not attribute.change_event_subscribed():
+                    continue
+                try:
+                    self._device.push_change_event("LiveImage", self.read())
+                    last = version
+                except tango.DevFailed as error:
+                    log.warning("live image not pushed: %s", error.args[-1].desc)

@@ -1,0 +1,173 @@
+"""Child processes: started, waited for until they are ready, and ended without fail.
+
+Used for the streamer of a device, by the commands that bring up several processes, and by tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Generic, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class ProcessFailed(Exception):
+    """A child ended, or was not ready in time; the sentence holds the end of what it wrote."""
+
+
+class Child(Generic[T]):
+    """One child process, ready.
+
+    Both of its outputs are read all the time, so that it can never block on a full pipe; the last
+    lines are kept for error messages.
+
+    Args:
+        name: what it is, for messages.
+        argv: command line.
+        ready: called with each line that it writes (both outputs); what it returns first that is
+            not `None` becomes `answer`.
+        deadline: seconds until it must be ready.
+        lifeline: keep its standard input open as long as this process lives; else it gets none.
+        environment: added to this process' environment.
+        relay: called with each line, for a log.
+
+    Raises:
+        ProcessFailed: it cannot be started, ended, or was not ready in time.
+    """
+
+    def __init__(
+        self, name: str, argv: Sequence[str], ready: Callable[[str], T | None], *,
+        deadline: float = 15.0, lifeline: bool = False, environment: Mapping[str, str] | None = None,
+        relay: Callable[[str], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.tail: deque[str] = deque(maxlen=40)
+        self._ready = ready
+        self._relay = relay
+        self._answered = threading.Event()
+        try:
+            # A session of its own: Ctrl-C in the terminal reaches the parent only, which then ends
+            # its children in the right order.
+            self._process = subprocess.Popen(
+                argv, stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise ProcessFailed(f"{name} cannot be started: {argv[0]}: {error.strerror}") from error
+        outputs = (self._process.stdout, self._process.stderr)
+        self._readers = [
+            threading.Thread(target=self._read, args=(output,), name=f"{name} output", daemon=True)
+            for output in outputs
+        ]
+        for reader in self._readers:
+            reader.start()
+        self.answer = self._wait_ready(deadline)
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    def exit_status(self) -> int | None:
+        """Status with which it ended (negative: the signal), `None` while it runs."""
+        return self._process.poll()
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait until it ends; `None` when it has not within `timeout` seconds."""
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def ended(self) -> str | None:
+        """Sentence that says how it ended, `None` while it runs."""
+        status = self.exit_status()
+        if status is None:
+            return None
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return f"{self.name} {how}{self._last_words()}"
+
+    def kill(self) -> None:
+        """SIGKILL, for tests of faults."""
+        self._process.kill()
+
+    def stop(self, patience: float = 5.0) -> None:
+        """End it: close its life line, SIGTERM, and SIGKILL after `patience` seconds. Idempotent."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        if self._process.poll() is None:
+            self._process.terminate()
+            if self.wait(patience) is None:
+                log.warning("%s did not end within %g s; killed", self.name, patience)
+                self._process.kill()
+                self._process.wait()
+        for reader in self._readers:
+            # A grandchild may hold the pipe open; the readers are daemons then.
+            reader.join(timeout=1.0)
+
+    def __enter__(self) -> Child[T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _wait_ready(self, deadline: float) -> T:
+        limit = time.monotonic() + deadline
+        while not self._answered.wait(0.05):
+            if self._process.poll() is not None:
+                for reader in self._readers:
+                    reader.join(timeout=1.0)
+                if self._answered.is_set():
+                    break
+                sentence = self.ended()
+                self.stop()
+                raise ProcessFailed(f"{sentence}, before it was ready")
+            if time.monotonic() > limit:
+                self.stop(patience=1.0)
+                raise ProcessFailed(
+                    f"{self.name} was not ready within {deadline:g} s and was ended{self._last_words()}"
+                )
+        return self._first_answer
+
+    def _read(self, output: IO[bytes]) -> None:
+        with output:
+            for raw in output:
+                line = raw.decode(errors="replace").rstrip("\n")
+                self.tail.append(line)
+                if self._relay is not None:
+                    self._relay(line)
+                if not self._answered.is_set():
+                    answer = self._ready(line)
+                    if answer is not None:
+                        self._first_answer = answer
+                        self._answered.set()
+
+    def _last_words(self) -> str:
+        words = [line.strip() for line in self.tail if line.strip()][-6:]
+        return f" (it said: {' / '.join(words)})" if words else ""
+
+
+def free_port() -> int:
+    """A TCP port on the loopback interface that nobody listens on now.
+
+    For a port that two processes must be told before either has it; where one process can say
+    which port it got, let it choose instead.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

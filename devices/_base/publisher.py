@@ -1,0 +1,96 @@
+"""The one thread of a device that judges, and pushes what has changed as Tango events."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tango
+
+log = logging.getLogger(__name__)
+
+PACE = 0.03
+"""Least time between two rounds: no client reads faster than this, and frames come faster."""
+PERIOD = 0.2
+"""Time between two rounds when nothing calls for one: clocks have to be judged."""
+
+
+class Publisher:
+    """Calls `step`, then pushes a change event for each value that differs from the last pushed.
+
+    Pushing takes the device's monitor, which a running command holds: so no command may wait for
+    this thread, and `stop` does not join it.
+
+    Args:
+        device: its attributes are pushed.
+        step: called in each round, before the values are read.
+        values: by attribute name, State and Status excepted; those are pushed last, since clients
+            take a change of State as the sign that the counts are final.
+        failed: told about an error that `step` or `values` did not expect.
+    """
+
+    def __init__(
+        self, device: tango.server.Device, *, step: Callable[[], None],
+        values: Callable[[], Mapping[str, Any]], failed: Callable[[Exception], None],
+    ) -> None:  # fmt: skip
+        self._device = device
+        self._step = step
+        self._values = values
+        self._failed = failed
+        self._pushed: dict[str, Any] = {}
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"publisher of {device.get_name()}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Ask for a round soon; from any thread."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Ask the thread to end; it does after the round under way."""
+        self._stopped.set()
+        self._wake.set()
+
+    def _run(self) -> None:
+        with tango.EnsureOmniThread():
+            while not self._stopped.wait(PACE):
+                self._wake.wait(PERIOD)
+                self._wake.clear()
+                if self._stopped.is_set():
+                    return
+                try:
+                    self._step()
+                    self._push()
+                except tango.DevFailed as error:
+                    # The monitor was held for longer than Tango waits; the next round pushes the rest.
+                    log.warning("%s: event not pushed: %s", self._device.get_name(), error.args[-1].desc)
+                except Exception as error:
+                    if self._stopped.is_set():
+                        return  # the device let go of what was in use here
+                    log.exception("%s: unexpected error", self._device.get_name())
+                    self._failed(error)
+
+    def _push(self) -> None:
+        values = dict(self._values())
+        values["Status"] = self._device.dev_status()
+        values["State"] = self._device.dev_state()
+        for name, value in values.items():
+            if self._stopped.is_set():
+                return
+            if name in self._pushed and _same(self._pushed[name], value):
+                continue
+            if name in ("State", "Status"):
+                self._device.push_change_event(name)
+            else:
+                self._device.push_change_event(name, value)
+            self._pushed[name] = value
+
+
+def _same(before: Any, now: Any) -> bool:
+    return bool(before == now or (before != before and now != now))  # NaN is no news

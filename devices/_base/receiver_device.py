@@ -1,0 +1,177 @@
+"""The Tango device of a receiver: what it says over HTTP, for archivers, panels and alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tango
+from tango.server import Device, attribute, command, device_property
+
+from penstock.devices._base.attributes import declare
+from penstock.devices._base.faults import as_tango_error
+from penstock.devices._base.publisher import Publisher
+from penstock.devices._base.receiver_watch import ReceiverWatch
+from penstock.devices._base.states import RECEIVER_TANGO_STATE
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import Status
+from penstock.streamer.settings import Parameter, Value
+
+
+class _Shown(NamedTuple):
+    parameter: Parameter
+    value: Callable[[Status], Value]
+
+
+def _shown(name: str, default: Value, doc: str, value: Callable[[Status], Value], unit: str = "") -> _Shown:
+    return _Shown(Parameter(name=name, default=default, doc=doc, unit=unit, writable=False), value)
+
+
+SHOWN: tuple[_Shown, ...] = (
+    _shown("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
+    _shown("FileName", "", "File of the running, or else of the last, series.",
+           lambda s: (s.series.filename or "") if s.series else ""),
+    _shown("SeriesId", "", "Unique id of the running, or else of the last, series.",
+           lambda s: s.series.id if s.series else ""),
+    _shown("SeriesReason", "", "Why the last series ended, or what the running one waits for.",
+           lambda s: s.series.reason if s.series else ""),
+    _shown("nFramesPlanned", 0, "Frames announced; -1 while unknown.",
+           lambda s: -1 if s.counts.planned is None else s.counts.planned),
+    _shown("nFramesReceived", 0, "Frames taken into the account.", lambda s: s.counts.received),
+    _shown("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
+    _shown("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
+    _shown("nFramesDiscarded", 0, "Frames marked by the sender as not to be written.",
+           lambda s: s.counts.discarded),
+    _shown("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda s: s.counts.corrupt),
+    _shown("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
+    _shown("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
+           lambda s: s.counts.not_triggered),
+    _shown("nFramesPending", 0, "Planned frames of which nothing is known yet.", lambda s: s.counts.pending),
+    _shown("nFramesFlushed", 0, "Frames that survive the death of the receiver.", lambda s: s.counts.flushed),
+    _shown("nFramesDuplicate", 0, "Frames that came twice; the second was dropped.", lambda s: s.counts.duplicate),
+    _shown("nFramesLate", 0, "Frames that came after they were called missing; stored all the same.",
+           lambda s: s.counts.late),
+    _shown("nFramesOutOfRange", 0, "Frames numbered beyond those announced; not stored.",
+           lambda s: s.counts.out_of_range),
+    _shown("nFramesStale", 0, "Messages of an older series, or of none; dropped.", lambda s: s.counts.stale),
+    _shown("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
+    _shown("nBadMessages", 0, "Bad messages since the receiver started.", lambda s: sum(s.errors.values())),
+    _shown("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
+    _shown("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz"),
+    _shown("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s"),
+    _shown("nConnections", 0, "Sockets connected to streamers now.",
+           lambda s: sum(connection.connections for connection in s.connections)),
+)  # fmt: skip
+"""Every attribute and where its value comes from."""
+
+
+class PenstockReceiver(Device):
+    """A receiver: State ON, RUNNING or FAULT for idle, running or error; UNKNOWN while it is away."""
+
+    ReceiverUrl = device_property(
+        dtype=str, mandatory=True, doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
+    )
+
+    def init_device(self) -> None:
+        """Begin to follow the receiver."""
+        super().init_device()
+        self._status: Status | None = None
+        self._silence = f"The receiver at {self.ReceiverUrl} has not answered yet."
+        self._client = ReceiverClient(self.ReceiverUrl)
+        for name in ("State", "Status"):
+            self.set_change_event(name, True, False)
+        self._watch = ReceiverWatch(self._client, self._on_receiver)
+        self._publisher = Publisher(self, step=lambda: None, values=self._values, failed=self._on_unexpected)
+        self._publisher.start()
+        self._watch.start()
+
+    def delete_device(self) -> None:
+        """Let go; the threads end by themselves."""
+        self._watch.stop()
+        self._publisher.stop()
+        super().delete_device()
+
+    def dev_state(self) -> tango.DevState:
+        """The receiver's state as Tango shows it."""
+        status = self._status
+        if self._silence or status is None:
+            return tango.DevState.UNKNOWN
+        return getattr(tango.DevState, RECEIVER_TANGO_STATE[status.state])
+
+    def dev_status(self) -> str:
+        """What there is to know, in a sentence."""
+        status = self._status
+        if self._silence or status is None:
+            return self._silence
+        if status.state == "error":
+            return f"{status.error} Mend that and call Reset."
+        if status.series is None:
+            return "Idle; no series yet."
+        where = f" into {status.series.filename}" if status.series.filename else " for live view"
+        if status.state == "running":
+            return f"Taking series {status.series.id}{where}."
+        why = f": {status.series.reason}" if status.series.reason else ""
+        end = "complete" if status.series.complete else f"incomplete{why}"
+        return f"Idle; the last series{where} is {end}."
+
+    @command
+    def Reset(self) -> None:
+        """Leave the receiver's state Error."""
+        with as_tango_error("Reset"):
+            self._client.reset()
+
+    @command
+    def Stop(self) -> None:
+        """End the running series now; its file is closed as incomplete."""
+        with as_tango_error("Stop"):
+            self._client.stop(f"Stop of the Tango device {self.get_name()}")
+
+    @attribute(
+        dtype=int, min_value=1, max_value=1000, access=tango.AttrWriteType.READ_WRITE,
+        doc="The live view shows every n-th row and column.",
+    )  # fmt: skip
+    def Downsample(self) -> int:
+        """Of every viewer of this receiver."""
+        with as_tango_error("Downsample"):
+            return self._client.downsample()
+
+    @Downsample.setter
+    def set_downsample(self, value: int) -> None:
+        """Set it in the receiver."""
+        with as_tango_error("Downsample"):
+            self._client.set_downsample(value)
+            self.push_change_event("Downsample", value)
+
+    def _values(self) -> Mapping[str, Any]:
+        status = self._status
+        return {
+            shown.parameter.name: shown.parameter.default if status is None else shown.value(status)
+            for shown in SHOWN
+        }
+
+    def _on_receiver(self, status: Status | str) -> None:
+        if isinstance(status, str):
+            self._silence = status
+        else:
+            self._status, self._silence = status, ""
+        self._publisher.wake()
+
+    def _on_unexpected(self, error: Exception) -> None:
+        self._silence = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
+
+
+def _body(shown: _Shown) -> dict[str, Any]:
+    name = shown.parameter.name
+
+    def read(self: PenstockReceiver) -> Value:
+        return self._values()[name]
+
+    return {f"_read_{name}": read, name: declare(shown.parameter, fget=f"_read_{name}")}
+
+
+def receiver_class() -> type[PenstockReceiver]:
+    """The Tango class `PenstockReceiver` with the attributes of `SHOWN`."""
+    body: dict[str, Any] = {"__doc__": PenstockReceiver.__doc__, "__module__": __name__}
+    for shown in SHOWN:
+        body.update(_body(shown))
+    return type("PenstockReceiver", (PenstockReceiver,), body)

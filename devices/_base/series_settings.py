@@ -1,0 +1,87 @@
+"""The values of a device's attributes, frozen into the settings of one series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.devices._base.attributes import ValueRefused
+from penstock.streamer.settings import Settings, TriggerMode, Value
+
+ENDLESS = 1_000_000
+"""Triggers of a live series: days at the rates of live viewing, one byte each in the account."""
+
+
+def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -> Settings:
+    """Settings of the next series.
+
+    Args:
+        values: by attribute name, the standard ones and the camera's own.
+        camera_parameters: names of the camera's writable parameters.
+
+    Raises:
+        ValueRefused: Metadata is not a JSON object.
+    """
+    value: Mapping[str, Any] = values
+    return Settings(
+        exposure_time=value["ExposureTime"],
+        latency_time=value["LatencyTime"],
+        n_triggers=value["nTriggers"],
+        n_frames_per_trigger=value["nFramesPerTrigger"],
+        trigger_mode=TriggerMode(value["TriggerMode"]),
+        filename=value["DestinationFilename"],
+        overwrite=value["DestinationFileOverwritable"],
+        save_raw=value["SaveRaw"],
+        rotation=value["Rotation"],
+        fliplr=value["Fliplr"],
+        flipud=value["Flipud"],
+        metadata=parse_metadata(value["Metadata"]),
+        beam_center=(value["BeamCenterX"], value["BeamCenterY"]),
+        distance=value["Distance"],
+        camera={name: values[name] for name in camera_parameters},
+    )
+
+
+def live_settings(settings: Settings, mode: TriggerMode | None = None) -> Settings:
+    """The same without a file and without an end; in another trigger mode if given."""
+    return msgspec.structs.replace(
+        settings, filename="", n_triggers=ENDLESS, n_frames_per_trigger=1,
+        trigger_mode=settings.trigger_mode if mode is None else mode,
+    )  # fmt: skip
+
+
+def parse_metadata(text: str) -> dict[str, Any]:
+    """Metadata as a JSON object; "" means none.
+
+    Raises:
+        ValueRefused: it is something else.
+    """
+    if not text.strip():
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueRefused(f'Metadata must be a JSON object such as {{"sample": "CeO2"}}: {error}') from error
+
+
+def frame_time(exposure: float, latency: float, readout: float) -> float:
+    """Period of the frames in seconds: exposure, and the dead time asked for, or needed, after it."""
+    return exposure + max(latency, readout)
+
+
+def latency_for(period: float, exposure: float, readout: float) -> float:
+    """LatencyTime that gives this period, in seconds.
+
+    Raises:
+        ValueRefused: the period is shorter than exposure and read-out together.
+    """
+    least = exposure + readout
+    # A period that was read back must be accepted, whatever its last bits are.
+    if period < least * (1.0 - 1e-9):
+        raise ValueRefused(
+            f"a frame time of {period:g} s is shorter than ExposureTime + ReadoutTime = {least:g} s; "
+            "shorten ExposureTime first"
+        )
+    return max(readout, period - exposure)

@@ -1,0 +1,68 @@
+"""One series as a detector device shows it: what the streamer and the receiver say, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from penstock.devices._base.states import SeriesState
+from penstock.receiver.models import Counts, Status
+from penstock.streamer.client import StreamerStatus
+from penstock.streamer.settings import Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesView:
+    """A consistent snapshot: its counts belong to the series that it names."""
+
+    state: SeriesState = SeriesState.OFFLINE
+    sentence: str = ""
+    """What a beamline scientist needs to know about the state."""
+    series: str = ""
+    filename: str = ""
+    """File as the receiver sees it; "" when nothing is written."""
+    planned: int = 0
+    acquired: int = 0
+    """Frames out of the hardware."""
+    ready_for_trigger: bool = False
+    counts: Counts = field(default_factory=Counts)
+    """The receiver's account; all 0 until it has begun the series."""
+    readings: dict[str, Value] = field(default_factory=dict)
+    """Read-only parameters of the camera, as last heard."""
+    receiver_answers: bool = False
+    latest_frame: int | None = None
+
+    def with_streamer(self, status: StreamerStatus) -> SeriesView:
+        """The view after a snapshot of the streamer."""
+        view = replace(self, readings={**self.readings, **status.readings})
+        if not self.series or status.series != self.series:
+            return view
+        return replace(view, acquired=status.acquired, ready_for_trigger=status.ready_for_trigger)
+
+    def with_receiver(self, status: Status) -> SeriesView:
+        """The view after a snapshot of the receiver."""
+        view = replace(self, receiver_answers=True)
+        if not self.series or status.series is None or status.series.id != self.series:
+            return view
+        return replace(view, counts=status.counts, latest_frame=status.latest_frame)
+
+
+def account_sentence(view: SeriesView) -> str:
+    """The counts in words, naming only what is there: "5 of 10 frames stored, 5 not triggered"."""
+    counts = view.counts
+    parts = [f"{counts.stored} of {view.planned} frames stored"]
+    for number, words in (
+        (counts.delivered, "delivered without storing"),
+        (counts.discarded, "discarded"),
+        (counts.corrupt, "corrupt"),
+        (counts.missing, "missing"),
+        (counts.not_triggered, "not triggered"),
+        (counts.pending, "pending"),
+        (counts.duplicate, "duplicates"),
+        (counts.out_of_range, "out of range"),
+    ):
+        if number:
+            parts.append(f"{number} {words}")
+    if not counts.stored and counts.delivered:
+        del parts[0]
+        parts[0] = f"{counts.delivered} of {view.planned} frames delivered without storing"
+    return ", ".join(parts)

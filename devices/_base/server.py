@@ -1,0 +1,73 @@
+"""Starts Tango device servers: one a camera, named as the camera, and `PenstockReceiver`.
+
+The console scripts of all servers are this module's `main`: the name under which it is called says
+which server it is, as Tango's Starter expects. `python -m penstock.devices._base.server NAME
+INSTANCE` does the same.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tango.server
+
+from penstock.devices._base.detector import detector_class
+from penstock.devices._base.receiver_device import receiver_class
+from penstock.devices._base.registry import UnknownCamera, camera_class, camera_names
+
+RECEIVER = "PenstockReceiver"
+"""Server and class of the receiver's device."""
+
+
+def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
+    """The Tango classes of a server; the first is named as the server.
+
+    A detector server can also hold the device of its receiver.
+
+    Raises:
+        UnknownCamera: neither a camera nor the receiver's server.
+    """
+    if name.lower() == RECEIVER.lower():
+        return (receiver_class(),)
+    return (detector_class(camera_class(name)), receiver_class())
+
+
+def server_names() -> list[str]:
+    """Everything that can be started."""
+    return [*camera_names(), RECEIVER]
+
+
+def run_server(name: str, arguments: Sequence[str]) -> int:
+    """Run a server until it is told to end.
+
+    Args:
+        name: of the server.
+        arguments: its instance, then options as every Tango server takes them.
+
+    Raises:
+        UnknownCamera: there is no such server.
+    """
+    classes = server_classes(name)
+    tango.server.run(classes, args=[classes[0].__name__, *arguments])
+    return 0
+
+
+def main() -> int:
+    """Entry point of every server's console script."""
+    name, arguments = Path(sys.argv[0]).name, sys.argv[1:]
+    if name == Path(__file__).name:
+        if not arguments:
+            print(f"usage: server.py NAME INSTANCE; names: {', '.join(server_names())}", file=sys.stderr)
+            return 2
+        name, *arguments = arguments
+    try:
+        return run_server(name, arguments)
+    except UnknownCamera as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The states of a detector's series, and what Tango shows of them: two tables, nothing else.
+
+The series states are the one truth; the Tango state is a projection of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum, auto
+
+
+class SeriesState(StrEnum):
+    """Where a detector stands between two series."""
+
+    OFFLINE = "offline"
+    """The streamer is being started or reached."""
+    IDLE = "idle"
+    ARMING = "arming"
+    """Checks, start message, hardware; not yet ready for triggers."""
+    TAKING = "taking"
+    """Ready for triggers."""
+    STOPPING = "stopping"
+    """Stop or Abort was asked for; the streamer has not sent the end message yet."""
+    CLOSING = "closing"
+    """The end message is out; the receiver has not closed the file yet."""
+    FAILING = "failing"
+    """Something failed; the other side is brought to its end, so that the counts are final."""
+    FAULT = "fault"
+
+
+class Event(Enum):
+    """What moves a detector from one state to another."""
+
+    CONNECTED = auto()
+    """The streamer answers."""
+    ARM = auto()
+    REFUSED = auto()
+    """Arm cannot be done; nothing of the series is left."""
+    READY = auto()
+    """The hardware takes triggers."""
+    STOP = auto()
+    """Stop or Abort."""
+    END_SENT = auto()
+    """The streamer has sent the end message."""
+    CLOSED = auto()
+    """The receiver is idle again: the file is closed."""
+    FAIL = auto()
+    """The series, or the streamer without one, cannot go on."""
+    SETTLED = auto()
+    """Nothing more is to be had from the failed series."""
+    RESET = auto()
+    RECONNECT = auto()
+    """Reset of a fault whose streamer is gone."""
+
+
+_S, _E = SeriesState, Event
+
+TABLE: Mapping[tuple[SeriesState, Event], SeriesState] = {
+    (_S.OFFLINE, _E.CONNECTED): _S.IDLE,
+    (_S.OFFLINE, _E.FAIL): _S.FAULT,
+    (_S.IDLE, _E.ARM): _S.ARMING,
+    (_S.IDLE, _E.FAIL): _S.FAULT,
+    (_S.ARMING, _E.REFUSED): _S.IDLE,
+    (_S.ARMING, _E.READY): _S.TAKING,
+    (_S.ARMING, _E.STOP): _S.STOPPING,
+    (_S.ARMING, _E.FAIL): _S.FAILING,
+    (_S.TAKING, _E.STOP): _S.STOPPING,
+    (_S.TAKING, _E.END_SENT): _S.CLOSING,
+    (_S.TAKING, _E.FAIL): _S.FAILING,
+    (_S.STOPPING, _E.STOP): _S.STOPPING,
+    (_S.STOPPING, _E.END_SENT): _S.CLOSING,
+    (_S.STOPPING, _E.FAIL): _S.FAILING,
+    (_S.CLOSING, _E.CLOSED): _S.IDLE,
+    (_S.CLOSING, _E.FAIL): _S.FAILING,
+    (_S.FAILING, _E.SETTLED): _S.FAULT,
+    (_S.FAULT, _E.RESET): _S.IDLE,
+    (_S.FAULT, _E.RECONNECT): _S.OFFLINE,
+}
+
+ACTIVE = frozenset({_S.ARMING, _S.TAKING, _S.STOPPING, _S.CLOSING, _S.FAILING})
+"""States in which a series exists: settings cannot be written."""
+
+TANGO_STATE: Mapping[SeriesState, str] = {
+    _S.OFFLINE: "INIT",
+    _S.IDLE: "ON",
+    _S.ARMING: "MOVING",
+    _S.TAKING: "RUNNING",
+    _S.STOPPING: "RUNNING",
+    _S.CLOSING: "RUNNING",
+    _S.FAILING: "RUNNING",
+    _S.FAULT: "FAULT",
+}
+"""Names of `tango.DevState`. RUNNING lasts from readiness until the file is closed."""
+
+RECEIVER_TANGO_STATE: Mapping[str, str] = {"idle": "ON", "running": "RUNNING", "error": "FAULT"}
+"""The receiver's state names; UNKNOWN while it does not answer."""
+
+
+class IllegalEvent(Exception):
+    """An event that the table does not allow; nothing was changed."""
+
+
+def next_state(state: SeriesState, event: Event) -> SeriesState:
+    """State that follows.
+
+    Raises:
+        IllegalEvent: the table has no such transition.
+    """
+    try:
+        return TABLE[state, event]
+    except KeyError:
+        raise IllegalEvent(f"{event.name} while {state}") from None

@@ -1,0 +1,152 @@
+"""The streamer that belongs to a detector device: a child process, or one on another host.
+
+Both are spoken to through the same `StreamerClient`; the only difference is who starts and ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from penstock.devices._base.processes import Child, ProcessFailed
+from penstock.streamer.client import StreamerClient, StreamerUnavailable
+from penstock.streamer.settings import Value
+
+log = logging.getLogger(__name__)
+
+CALL_LIMIT = 1.0
+"""Seconds for one call to the streamer: a Tango command must return within a client's time-out."""
+
+
+class StreamerLink(Protocol):
+    """How a device gets at its streamer."""
+
+    def open(self) -> StreamerClient:
+        """Start or reach the streamer; what was there before is let go of.
+
+        Raises:
+            StreamerUnavailable: it does not start or does not answer; the sentence says why.
+        """
+
+    def died(self) -> str | None:
+        """Sentence that says how the process ended; `None` while it lives, or when nobody knows."""
+
+    def close(self) -> None:
+        """Let go of it for good: a child is ended (with the end message of its series), a remote one stays."""
+
+
+class _ReadyLine(msgspec.Struct):
+    control: str
+    data: str
+    pid: int
+
+
+def _ready(line: str) -> _ReadyLine | None:
+    try:
+        return msgspec.json.decode(line, type=_ReadyLine)
+    except msgspec.DecodeError:
+        return None  # a log line
+
+
+class ChildStreamer:
+    """A streamer as the device's own child; it ends by itself when the device's process dies.
+
+    Args:
+        camera: class name of the camera.
+        properties: the camera's properties.
+        data: address to bind the data socket to.
+        options: further command line options, such as "--hwm": "8".
+    """
+
+    START_LIMIT = 20.0
+    """Seconds until it must be ready; includes opening the hardware."""
+
+    def __init__(
+        self, camera: str, properties: Mapping[str, Value], data: str, options: Mapping[str, str] | None = None
+    ) -> None:
+        self._name = f"streamer of {camera}"
+        self._argv = [
+            sys.executable, "-m", "penstock.streamer.process", camera,
+            "--properties", json.dumps(dict(properties)), "--data", data,
+            "--control", "tcp://127.0.0.1:0", "--with-parent",
+        ]  # fmt: skip
+        for option, value in (options or {}).items():
+            self._argv += [option, value]
+        self._lock = threading.Lock()
+        self._closed = False
+        self._child: Child[_ReadyLine] | None = None
+        self._client: StreamerClient | None = None
+
+    def open(self) -> StreamerClient:
+        """Start it; see `StreamerLink`."""
+        self._let_go()
+        try:
+            child = Child(
+                self._name, self._argv, _ready, deadline=self.START_LIMIT, lifeline=True,
+                relay=lambda line: log.info("%s: %s", self._name, line),
+            )  # fmt: skip
+        except ProcessFailed as error:
+            raise StreamerUnavailable(str(error)) from error
+        with self._lock:
+            if not self._closed:
+                self._child = child
+                self._client = StreamerClient(child.answer.control, timeout=CALL_LIMIT)
+                return self._client
+        # Init came while the child was starting: nobody else would ever end it.
+        child.stop()
+        raise StreamerUnavailable(f"{self._name} was closed while it started")
+
+    def died(self) -> str | None:
+        """See `StreamerLink`."""
+        child = self._child
+        return child.ended() if child is not None else None
+
+    def close(self) -> None:
+        """See `StreamerLink`."""
+        self._closed = True
+        self._let_go()
+
+    def _let_go(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+            child, self._child = self._child, None
+        if client is not None:
+            client.close()
+        if child is not None:
+            child.stop(patience=3.0)
+
+
+class RemoteStreamer:
+    """A streamer that was started on the control unit, reached at its control address."""
+
+    def __init__(self, control: str) -> None:
+        self._control = control
+        self._client: StreamerClient | None = None
+
+    def open(self) -> StreamerClient:
+        """Reach it; see `StreamerLink`."""
+        self.close()
+        client = StreamerClient(self._control, timeout=CALL_LIMIT)
+        try:
+            client.status()
+        except StreamerUnavailable:
+            client.close()
+            raise
+        self._client = client
+        return client
+
+    def died(self) -> str | None:
+        """Never known from here: its snapshots stop."""
+        return None
+
+    def close(self) -> None:
+        """See `StreamerLink`."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
