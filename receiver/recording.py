@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import cbor2
 
@@ -42,7 +42,8 @@ def read(path: Path) -> Iterator[list[bytes]]:
     number = 0
     try:
         with _open(path) as stream:
-            decoder = cbor2.CBORDecoder(stream, read_size=1)
+            # One byte ahead at most: the end of the file must not be taken for a damaged message.
+            decoder = cbor2.CBORDecoder(cast(IO[bytes], stream), read_size=1)
             while stream.peek(1):
                 message = decoder.decode()
                 if not isinstance(message, list) or not all(isinstance(part, bytes) for part in message):

@@ -1,0 +1,105 @@
+"""A bound PUSH socket that knows its peers: what `penstock replay` sends through."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+HIGH_WATER_MARK = 16
+"""Messages in flight. Recorded start messages have megabytes; a recording must not pile up here."""
+
+
+class PushError(Exception):
+    """The socket cannot do what is asked; the sentence says what to change."""
+
+
+class PushSocket:
+    """PUSH, bound at once; PUSH drops nothing, it waits for its peers.
+
+    Args:
+        endpoint: such as "tcp://127.0.0.1:9999"; port 0 takes a free one.
+
+    Raises:
+        PushError: the endpoint is taken, or is none.
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.PUSH)
+        self._socket.sndhwm = HIGH_WATER_MARK
+        events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+        self._monitor: Any = self._socket.get_monitor_socket(events)
+        self.peers = 0
+        """Connections now."""
+        try:
+            self._socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            self._close(0)
+            raise PushError(
+                f"cannot bind {endpoint}: {error.strerror}; is another streamer there?"
+            ) from error
+        self.endpoint: str = self._socket.last_endpoint.decode()
+        """As bound, with the port that was taken."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close(0)
+
+    def wait_for_peers(self, count: int, timeout: float) -> None:
+        """Return once so many receivers' sockets are connected.
+
+        Raises:
+            PushError: they are not after `timeout` seconds.
+        """
+        due = time.monotonic() + timeout
+        while self.peers < count:
+            if not self._watch(due - time.monotonic()):
+                raise PushError(
+                    f"{self.peers} of {count} connections at {self.endpoint} after {timeout:g} s; "
+                    "does the receiver run, and is this endpoint in its source.endpoints?"
+                )
+
+    def send(self, message: Sequence[bytes], timeout: float) -> None:
+        """Send one multi-part message.
+
+        Raises:
+            PushError: nobody took it for `timeout` seconds.
+        """
+        self._socket.sndtimeo = int(timeout * 1000)
+        try:
+            self._socket.send_multipart(message, copy=False)
+        except zmq.Again as error:
+            while self._watch(0):
+                pass
+            raise PushError(
+                f"no receiver at {self.endpoint} has taken a message for {timeout:g} s "
+                f"({self.peers} connected); look whether it still runs"
+            ) from error
+
+    def drain(self, timeout: float) -> None:
+        """Wait until everything is handed to the network, then close."""
+        self._close(int(timeout * 1000))
+
+    def _watch(self, seconds: float) -> bool:
+        """Take in the next change of connections; false if there was none in time."""
+        if seconds < 0 or not self._monitor.poll(int(seconds * 1000)):
+            return False
+        event = recv_monitor_message(self._monitor)["event"]
+        self.peers += 1 if event == zmq.EVENT_HANDSHAKE_SUCCEEDED else -1
+        return True
+
+    def _close(self, linger_ms: int) -> None:
+        if self._socket.closed:
+            return
+        self._socket.disable_monitor()
+        self._socket.close(linger=linger_ms)
+        self._context.term()

@@ -1,0 +1,90 @@
+"""Judge files: counts, gaps, NeXus structure, and whether every frame can be read.
+
+A file is clean when it is consistent and complete. Exit status: 0 all clean, 1 there are problems,
+2 a file cannot be opened at all. Notes (late messages, a missing account in another program's file)
+are no problems unless --strict is given.
+
+Examples:
+  penstock check /data/scan-0007.h5
+  penstock check --quick /data/*.h5            # counts and structure only, no frames read
+  penstock check --json /data/scan-0007.h5     # the last line is a JSON summary
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.receiver.judge import Verdict
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
+    parser.add_argument("--detector", help="name of the NXdetector group, where a file has several")
+    parser.add_argument("--quick", action="store_true", help="do not read the frames themselves")
+    parser.add_argument("--strict", action="store_true", help="let notes count as problems")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check each file, print the verdict; returns the exit status."""
+    from penstock.cli.main import UserError
+    from penstock.receiver.reader import ReaderError, SeriesFile
+
+    verdicts: list[Verdict] = []
+    failed: list[dict[str, str]] = []
+    for path in args.files:
+        try:
+            with SeriesFile(path, args.detector) as series:
+                verdict = _judge(series, quick=args.quick)
+        except ReaderError as error:
+            if len(args.files) == 1 and not args.json:
+                raise UserError(str(error)) from error
+            print(f"{path}: {error}")
+            failed.append({"file": str(path), "error": str(error)})
+            continue
+        verdicts.append(verdict)
+        _print(verdict, strict=args.strict)
+    clean = not failed and all(verdict.is_clean(strict=args.strict) for verdict in verdicts)
+    if args.json:
+        files = [{**verdict.summary(), "clean": verdict.is_clean(strict=args.strict)} for verdict in verdicts]
+        print(json.dumps({"clean": clean, "files": [*files, *({**item, "clean": False} for item in failed)]}))
+    return 2 if failed else 0 if clean else 1
+
+
+def _judge(series: SeriesFile, *, quick: bool) -> Verdict:  # type: ignore[name-defined]  # noqa: F821
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from penstock.receiver.judge import judge
+
+    # On stderr, and only where somebody watches: the output itself stays plain.
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("reading frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=console, transient=True, disable=quick or not console.is_terminal,
+    ) as progress:  # fmt: skip
+        task = progress.add_task("", total=len(series))
+        return judge(
+            series, read_frames=not quick, progress=lambda count: progress.update(task, completed=count)
+        )
+
+
+def _print(verdict: Verdict, *, strict: bool) -> None:
+    frames, *shape = verdict.shape
+    planned = "unknown" if verdict.planned is None else str(verdict.planned)
+    size = " x ".join(map(str, shape)) or "no frames"
+    print(f"{verdict.file}: {'clean' if verdict.is_clean(strict=strict) else 'NOT clean'}")
+    print(
+        f"  {verdict.detector}: {frames} frames of {size} {verdict.dtype or ''}".rstrip()
+        + f", {planned} planned"
+    )
+    shown = {name: count for name, count in verdict.counts.items() if count}
+    if shown:
+        print("  " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items()))
+    for finding in verdict.findings:
+        print(f"  {finding.level}: {finding.sentence}")

@@ -1,0 +1,155 @@
+"""Stream a recording of a real detector's messages, as the detector did.
+
+Binds a PUSH socket, waits for its receiver, sends every message, and ends once all of them are handed
+over. DECTRIS streams V1 and V2 and STINS are told apart by their first message. Recordings rarely
+carry a usable file name: --filename puts one where the protocol carries it (V1: header appendix; V2:
+user data; STINS: header), "" stands for live view only. Without it the messages go out as recorded,
+and the receiver's filename_template names the file of a stream that has no name.
+
+A recording is a CBOR sequence, gzipped or not: one array of byte strings a multi-part message.
+
+Examples:
+  penstock replay eiger_v1.cborseq.gz --filename /data/eiger.h5
+  penstock replay eiger_v2.cborseq.gz --endpoint tcp://0.0.0.0:31001 --rate 10
+  penstock replay stins.cborseq --wait-peers 2 --json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("capture", type=Path, metavar="CAPTURE", help="the recording")
+    parser.add_argument("--filename", help='file that the receiver shall write; "" for live view only')
+    parser.add_argument(
+        "--endpoint", default="tcp://127.0.0.1:9999", help="where to bind (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rate", type=_positive, metavar="HZ", help="messages a second (default: as fast as it is taken)"
+    )
+    parser.add_argument(
+        "--wait-peers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="connections to wait for (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--timeout", type=_positive, default=60.0, metavar="S",
+        help="longest wait for the connections, and for each message to be taken (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print a JSON line when bound, and a JSON summary as the last line",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay the recording; returns the exit status."""
+    from penstock.cli._push import PushError, PushSocket
+    from penstock.cli.main import UserError
+    from penstock.receiver.recording import RecordingError
+
+    try:
+        kind, messages = _messages(args.capture, args.filename)
+        with PushSocket(args.endpoint) as socket:
+            if args.json:
+                print(
+                    json.dumps({"endpoint": socket.endpoint, "protocol": kind, "pid": os.getpid()}),
+                    flush=True,
+                )
+            else:
+                print(f"{kind} stream at {socket.endpoint}, waiting for its receiver", flush=True)
+            socket.wait_for_peers(args.wait_peers, args.timeout)
+            summary = _send(socket.send, messages, args.rate, args.timeout)
+            socket.drain(args.timeout)
+    except (RecordingError, PushError) as error:
+        raise UserError(str(error)) from error
+    if args.json:
+        print(json.dumps({"protocol": kind, **summary}))
+    else:
+        print(
+            f"{summary['messages']} messages, {summary['bytes'] / 1e6:.1f} MB in {summary['seconds']:.2f} s"
+        )
+    return 0
+
+
+def _messages(capture: Path, filename: str | None) -> tuple[str, Iterator[list[bytes]]]:
+    """Protocol of a recording, and its messages with the file name in its place."""
+    from penstock.receiver import recording
+
+    recorded = recording.read(capture)
+    first = next(recorded)
+    kind = recording.protocol(first)
+    if kind is None:
+        raise recording.RecordingError(
+            f"{capture} is a recording, but its first message is none of {', '.join(recording.Protocol)}"
+        )
+
+    def messages() -> Iterator[list[bytes]]:
+        named = 0
+        message: list[bytes] | None = first
+        while message is not None:
+            sent = message if filename is None else recording.named(message, kind, filename)
+            named += sent is not message
+            yield sent
+            message = next(recorded, None)
+        if filename is not None and not named:
+            print(
+                f"penstock replay: {capture} holds no start message, so --filename went nowhere",
+                file=sys.stderr,
+            )
+
+    return str(kind), messages()
+
+
+def _send(
+    send: Callable[[list[bytes], float], None],
+    messages: Iterator[list[bytes]],
+    rate: float | None,
+    timeout: float,
+) -> dict[str, int | float]:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    # On stderr, and only where somebody watches: the output itself stays plain.
+    console = Console(stderr=True)
+    count = nbytes = 0
+    began = time.monotonic()
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.completed:.0f} messages"), TimeElapsedColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as progress:  # fmt: skip
+        task = progress.add_task("", total=None)
+        for message in messages:
+            if rate is not None:
+                # Against the schedule, not the last message: lateness does not add up.
+                time.sleep(max(0.0, began + count / rate - time.monotonic()))
+            send(message, timeout)
+            count += 1
+            nbytes += sum(len(part) for part in message)
+            progress.update(task, completed=count)
+    return {"messages": count, "bytes": nbytes, "seconds": round(time.monotonic() - began, 6)}
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value

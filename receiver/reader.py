@@ -1,0 +1,275 @@
+"""The one reader of series files: Penstock's own, and other NeXus files with an NXdetector.
+
+Used by `penstock check`, replay by the simulator and the viewer. Opens read-only and takes no lock, so
+that it never gets in a writer's way; a file that is still written may have its last frames half
+there, which is what `state` is for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames are packed with)
+import numpy as np
+
+COUNTERS = (
+    "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "duplicate",
+    "late", "out_of_range", "stale",
+)  # fmt: skip
+"""Counts in the file's account, /entry/instrument/<detector>/series."""
+
+
+class ReaderError(Exception):
+    """The file, or a frame of it, cannot be read; the sentence says why and what to do."""
+
+
+class SeriesFile:
+    """One series of frames in an HDF5 file.
+
+    Args:
+        path: the file.
+        detector: name of the NXdetector group, where there are several; the first by default.
+
+    Raises:
+        ReaderError: no such file, no HDF5, cut short, or no frames in it.
+    """
+
+    def __init__(self, path: str | Path, detector: str | None = None) -> None:
+        self.path = Path(path)
+        self.file = _open(self.path)
+        """The HDF5 file, for whoever needs more than frames and counts."""
+        try:
+            self.group = _detector(self.file, self.path, detector)
+            """The NXdetector group."""
+        except Exception as error:
+            self.file.close()
+            if isinstance(error, ReaderError):
+                raise
+            raise ReaderError(f"{self.path} is damaged: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; nothing can be read from it afterwards."""
+        self.file.close()
+
+    # -- frames --------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> h5py.Dataset | None:
+        """The frames; `None` in a series that has none (yet)."""
+        found = self.group.get("data")
+        return found if isinstance(found, h5py.Dataset) and found.ndim >= 2 else None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(frames, rows, cols), or (frames, k, rows, cols) for k blobs; (0,) without frames."""
+        data = self.data
+        if data is None:
+            return (0,)
+        return tuple(data.shape) if data.ndim > 2 else (1, *data.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Type of a pixel; `None` without frames."""
+        return None if self.data is None else self.data.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[np.ndarray[Any, Any]]:
+        for index in range(len(self)):
+            yield self.frame(index)
+
+    def frame(self, index: int) -> np.ndarray[Any, Any]:
+        """One frame unpacked, (rows, cols) or (k, rows, cols).
+
+        A frame that never came reads as the fill value; `frame_status` tells.
+
+        Raises:
+            IndexError: there is no such index.
+            ReaderError: what is stored there cannot be read or unpacked.
+        """
+        data = self.data
+        if data is None or not 0 <= index < len(self):
+            raise IndexError(f"{self.path} has {len(self)} frames, none of index {index}")
+        try:
+            return np.asarray(data[index] if data.ndim > 2 else data[...])
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
+
+    def is_allocated(self, index: int) -> bool:
+        """Whether something was ever stored at this index."""
+        data = self.data
+        if data is None or data.chunks is None or data.is_virtual:
+            return data is not None
+        corner = (index, *(0 for _ in data.shape[1:])) if data.ndim > 2 else (0,) * data.ndim
+        corner = tuple(place // length * length for place, length in zip(corner, data.chunks, strict=True))
+        return data.id.get_chunk_info_by_coord(corner).byte_offset is not None
+
+    # -- the account ---------------------------------------------------------------------------
+
+    @property
+    def detector(self) -> str:
+        """Name of the NXdetector group."""
+        return str(self.group.name).rpartition("/")[2]
+
+    @property
+    def has_account(self) -> bool:
+        """Whether the file says what became of each frame, as Penstock's files do."""
+        return isinstance(self.group.get("series"), h5py.Group)
+
+    @property
+    def id(self) -> str | None:
+        """Unique id of the series."""
+        return self._text("id")
+
+    @property
+    def state(self) -> str | None:
+        """ "in progress", "complete" or "incomplete"; `None` where the file does not say."""
+        return self._text("state")
+
+    @property
+    def reason(self) -> str:
+        """Why the series ended as it did."""
+        return self._text("reason") or ""
+
+    @property
+    def planned(self) -> int | None:
+        """Frames announced; `None` where nobody said."""
+        number = self._number("planned")
+        return None if number is None or number < 0 else number
+
+    @property
+    def index_source(self) -> str | None:
+        """How the sender knew to which trigger a frame belongs."""
+        return self._text("index_source")
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The account as the file has it, by the names of `COUNTERS`; empty where there is none."""
+        numbers = {name: self._number(name) for name in COUNTERS}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    @property
+    def frame_status(self) -> np.ndarray[Any, Any] | None:
+        """Status of each index, uint8 (`receiver.account.FrameStatus`); `None` where there is none."""
+        return self._per_frame("frame_status")
+
+    @property
+    def sequence_number(self) -> np.ndarray[Any, Any] | None:
+        """Frame number of each index as the detector sent it; `None` where there is none."""
+        return self._per_frame("sequence_number")
+
+    # -- NeXus ---------------------------------------------------------------------------------
+
+    @cached_property
+    def default_plot(self) -> str | None:
+        """Path of what a viewer shows first: the signal that the `default` attributes lead to."""
+        node: Any = self.file
+        for _ in range(8):  # root, entry, data; a loop of attributes must end
+            if text(node.attrs.get("NX_class")) == "NXdata":
+                signal = text(node.attrs.get("signal"))
+                return f"{node.name}/{signal}" if signal and signal in node else None
+            following = text(node.attrs.get("default"))
+            if not following or following not in node or not isinstance(node[following], h5py.Group):
+                return None
+            node = node[following]
+        return None
+
+    def _text(self, name: str) -> str | None:
+        value = self._record(name)
+        return None if value is None else text(value)
+
+    def _number(self, name: str) -> int | None:
+        value = self._record(name)
+        return int(value) if isinstance(value, (int, np.integer)) else None
+
+    def _record(self, name: str) -> Any:
+        record = self.group.get("series")
+        found = record.get(name) if isinstance(record, h5py.Group) else None
+        return found[()] if isinstance(found, h5py.Dataset) and found.shape == () else None
+
+    def _per_frame(self, name: str) -> np.ndarray[Any, Any] | None:
+        found = self.group.get(name)
+        if not isinstance(found, h5py.Dataset) or found.ndim != 1:
+            return None
+        try:
+            return np.asarray(found[...])
+        except (OSError, RuntimeError) as error:
+            raise ReaderError(f"{name} of {self.path} cannot be read: {error}") from error
+
+
+def text(value: Any) -> str:
+    """An attribute or scalar as text; HDF5 has several types for it."""
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(-1)[0]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
+
+
+def _open(path: Path) -> h5py.File:
+    try:
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        raise ReaderError(_why_not(path, error)) from error
+
+
+def _why_not(path: Path, error: OSError) -> str:
+    """HDF5 says the same number for most reasons, so look for the reason again."""
+    if not path.exists():
+        return f"{path} does not exist"
+    if path.is_dir():
+        return f"{path} is a folder, not a file"
+    if not os.access(path, os.R_OK) or error.errno == errno.EACCES:
+        return f"{path} may not be read by this user"
+    if path.stat().st_size == 0:
+        return f"{path} is empty; its writer has not begun, or was stopped before the first flush"
+    message = str(error)
+    if "signature not found" in message:
+        return f"{path} is not an HDF5 file"
+    if "truncated" in message:
+        return f"{path} is cut short ({message}); copy it again from where it was written"
+    return f"{path} cannot be opened as HDF5: {message}"
+
+
+def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
+    entries = [group for group in file.values() if _is(group, "NXentry")]
+    if not entries:
+        raise ReaderError(f"{path} is HDF5 but no NeXus file: there is no NXentry in it")
+    default = text(file.attrs.get("default"))
+    entries.sort(key=lambda group: group.name != f"/{default}")
+    detectors = [
+        group
+        for entry in entries
+        for instrument in entry.values()
+        if _is(instrument, "NXinstrument")
+        for group in instrument.values()
+        if _is(group, "NXdetector")
+    ]
+    if name is not None:
+        detectors = [group for group in detectors if group.name.rpartition("/")[2] == name]
+        if not detectors:
+            raise ReaderError(f"{path} has no NXdetector called {name}")
+    if not detectors:
+        raise ReaderError(f"{path} has no NXdetector under an NXinstrument, so no frames to read")
+    # One with frames goes before one without.
+    return min(detectors, key=lambda group: "data" not in group)
+
+
+def _is(node: Any, nx_class: str) -> bool:
+    return isinstance(node, h5py.Group) and text(node.attrs.get("NX_class")) == nx_class
