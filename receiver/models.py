@@ -71,6 +71,18 @@ class Connection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConsumerStatus:
+    """One named consumer of the forwarded stream."""
+
+    name: str
+    endpoint: str
+    sent: int
+    """Messages, since the receiver started."""
+    dropped: int
+    """Frames that it was too slow, or not there, to take; counted before the send."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """Everything there is to say about a receiver, as one snapshot."""
 
@@ -83,6 +95,7 @@ class Status:
     series: Series | None = None
     counts: Counts = field(default_factory=Counts)
     connections: list[Connection] = field(default_factory=list)
+    consumers: list[ConsumerStatus] = field(default_factory=list)
     errors: dict[str, int] = field(default_factory=dict)
     """Bad messages since the receiver started, by kind."""
     last_error: str = ""
@@ -94,7 +107,9 @@ class Status:
     byte_rate: float = 0.0
     """Bytes a second over the last second."""
     latest_frame: int | None = None
-    """Index of the frame that `/last_frame` would return."""
+    """Index of the newest frame of this series."""
+    cpu_seconds: float = 0.0
+    """Processor time of the data process since it started: user and system."""
 
 
 @dataclass(frozen=True, kw_only=True)

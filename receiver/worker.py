@@ -25,14 +25,19 @@ class Worker:
 
     def __init__(self) -> None:
         self._checksum: Callable[[Buffer], str] | None = None
-        self._shape: tuple[int, ...] | None = None
-        self._type: str | None = None
-        self._compression: str | None = None
+        self._format: tuple[tuple[int, ...], str, str] | None = None
 
     def begin(self, header: Header) -> None:
-        """A new series: take up what its header announces."""
+        """A new series: take up what its header announces.
+
+        Raises:
+            BlobError: it announces frames that cannot be.
+        """
         self._checksum = CHECKSUMS.get(header.checksum) if header.checksum else None
-        self._shape, self._type, self._compression = header.shape, header.type, header.compression
+        self._format = None
+        if header.shape is not None and header.type is not None:
+            blobs.blob_layout(header.shape, header.type)
+            self._format = (header.shape, header.type, header.compression or "none")
 
     def process(self, frame: Frame) -> Frame:
         """The frame as it goes into file, consumers and live view.
@@ -43,37 +48,23 @@ class Worker:
         """
         blobs.check(frame)
         image = frame.image
-        if image.shape != self._shape or image.type != self._type:
-            self._first_or_changed(frame)
-        if image.compression != self._compression and image.compression != "none":
-            self._compression_changed(frame)
-        if self._checksum is not None and frame.image.checksums is not None:
+        if self._format is None:
+            # The start message did not say: the first sound frame does.
+            self._format = (image.shape, image.type, image.compression)
+        shape, dtype, compression = self._format
+        # A streamer may send a frame plain that does not shrink; the file can hold both.
+        if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
+            raise BlobError(
+                "format_changed",
+                f"frame {image.frame} is {list(image.shape)} {image.type} {image.compression}, this series is "
+                f"{list(shape)} {dtype} {compression}; a new format needs a new series",
+            )
+        if self._checksum is not None and image.checksums is not None:
             found = tuple(self._checksum(blob) for blob in frame.blobs)
-            if found != frame.image.checksums:
+            if found != image.checksums:
                 raise BlobError(
                     "checksum",
-                    f"frame {frame.image.frame}: checksum {', '.join(found)}, "
-                    f"{', '.join(frame.image.checksums)} announced; the data were damaged on the way",
+                    f"frame {image.frame}: checksum {', '.join(found)}, {', '.join(image.checksums)} announced; "
+                    "the data were damaged on the way",
                 )
         return frame
-
-    def _first_or_changed(self, frame: Frame) -> None:
-        image = frame.image
-        if self._shape is not None and self._type is not None:
-            raise BlobError(
-                "format_changed",
-                f"frame {image.frame} is {list(image.shape)} {image.type}, this series is {list(self._shape)} "
-                f"{self._type}; a new format needs a new series",
-            )
-        # The start message did not say: the first sound frame does.
-        self._shape, self._type = image.shape, image.type
-
-    def _compression_changed(self, frame: Frame) -> None:
-        image = frame.image
-        if self._compression is not None:
-            raise BlobError(
-                "format_changed",
-                f"frame {image.frame} is compressed as {image.compression}, this series as "
-                f"{self._compression}; a new format needs a new series",
-            )
-        self._compression = image.compression

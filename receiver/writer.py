@@ -24,6 +24,7 @@ import numpy as np
 
 from penstock.receiver import nexus, storage
 from penstock.receiver.account import Account, FrameStatus
+from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.stins.messages import Frame
 
@@ -322,3 +323,35 @@ def _close_quietly(file: h5py.File) -> None:
         file.close()
     except (OSError, RuntimeError) as error:
         log.error("closing %s after a failure failed too: %s", file.filename, error)
+
+
+def mark_interrupted(filename: str, reason: str) -> Counts:
+    """Mark a file whose writer was killed as incomplete; returns the counts of what it holds.
+
+    Frames that were flushed are there; the datasets are cut behind the last of them.
+
+    Raises:
+        OSError: the file cannot be opened or is too damaged.
+    """
+    with h5py.File(filename, "r+", locking=False) as file:
+        detector = next(
+            group for group in file["entry/instrument"].values() if group.attrs.get("NX_class") == "NXdetector"
+        )
+        record = detector["series"]
+        status = detector["frame_status"][:]
+        stored = np.flatnonzero(status == FrameStatus.STORED)
+        length = int(stored[-1]) + 1 if len(stored) else 0
+        for name in ("data", *PER_FRAME):
+            if name in detector:
+                detector[name].resize(length, axis=0)
+        planned = max(int(record["planned"][()]), length)
+        counts = Counts(
+            planned=planned, received=len(stored), stored=len(stored), missing=planned - len(stored),
+            flushed=len(stored),
+        )  # fmt: skip
+        for name in COUNTERS:
+            record[name][()] = getattr(counts, name)
+        record["planned"][()] = planned
+        record["state"][()] = "incomplete"
+        record["reason"][()] = reason
+    return counts

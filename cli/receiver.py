@@ -1,0 +1,79 @@
+"""Run one receiver: its data process and its HTTP API, until Ctrl-C.
+
+Examples:
+  penstock receiver sim-1                             the entry sim-1 of the shipped detectors.yaml
+  penstock receiver eiger-1 --config beamline.yaml    an entry of your own file
+  penstock receiver eiger-1 --config beamline.yaml --http 127.0.0.1:0 --json
+  penstock receiver --schema                          JSON schema of the configuration file
+
+Then look at it: curl http://127.0.0.1:5000/status, or penstock view http://127.0.0.1:5000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `penstock receiver`."""
+    parser.add_argument("name", nargs="?", help="entry of the configuration file")
+    parser.add_argument("--config", type=Path, help="YAML file (default: the shipped detectors.yaml)")
+    parser.add_argument("--http", metavar="HOST:PORT", help="instead of the configured one; port 0: any free one")
+    parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
+    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and end")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it."""
+    import msgspec
+
+    from penstock.cli.main import UserError
+    from penstock.receiver import config as configuration
+    from penstock.receiver.server import serve
+
+    if args.schema:
+        print(json.dumps(configuration.schema(), indent=2))
+        return 0
+    path = args.config or _shipped()
+    try:
+        file = configuration.load(path)
+        if args.name is None:
+            raise UserError(f"which receiver? {path} has: {', '.join(file.receivers)}")
+        config = configuration.receiver(file, args.name, str(path))
+        if args.http:
+            config = msgspec.structs.replace(config, http=args.http)
+            config.__post_init__()
+    except (configuration.ConfigError, ValueError) as error:
+        raise UserError(str(error)) from error
+    if not Path(config.data_root).is_dir():
+        raise UserError(f"the data root {config.data_root} of {args.name} is not a folder; create it first")
+
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    host, _, port = config.http.rpartition(":")
+    try:
+        listener = socket.create_server((host, int(port)), reuse_port=False)
+    except OSError as error:
+        raise UserError(f"cannot listen on {config.http}: {error.strerror}; is another receiver there?") from error
+    url = f"http://{host}:{listener.getsockname()[1]}"
+
+    def ready() -> None:
+        if args.json:
+            print(json.dumps({"name": args.name, "http": url, "pid": os.getpid()}), flush=True)
+        else:
+            print(f"receiver {args.name} is ready: {url}/status", flush=True)
+
+    return serve(args.name, config, listener, ready)
+
+
+def _shipped() -> Path:
+    from importlib.resources import files
+
+    return Path(str(files("penstock.resources") / "detectors.yaml"))

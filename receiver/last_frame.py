@@ -1,0 +1,138 @@
+"""The newest frame, from the data process to the HTTP process, through shared memory.
+
+Costs the data path nothing while nobody looks: a viewer's request sets `wanted`, the data process
+copies the next frame in, and no more than one in `LEAST_SECONDS`. Compressed blobs are copied as
+they are; the HTTP process unpacks them. One writer, one reader, and a version that is odd while
+the copy is under way: a reader that meets an odd or a changed version reads again.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.stins.messages import Buffer, Frame
+
+CAPACITY = 2**30
+"""Largest frame that can be shown, in bytes. Memory is only taken by what is written to."""
+LEAST_SECONDS = 0.02
+_HEAD = 4096
+_VERSION, _WANTED, _LENGTH, _INFO = slice(0, 8), slice(8, 16), slice(16, 24), 24
+
+
+class FrameInfo(msgspec.Struct, frozen=True):
+    """What is known of a frame that is shown."""
+
+    index: int
+    trigger: int | None
+    series: str
+    shape: tuple[int, ...]
+    dtype: str
+    compression: str
+    sizes: tuple[int, ...]
+    """Bytes of each blob."""
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A frame as the reader got it."""
+
+    version: int
+    info: FrameInfo
+    blobs: Sequence[Buffer]
+
+
+def create() -> int:
+    """A file descriptor of new shared memory, to be passed to the other process."""
+    descriptor = os.memfd_create("penstock-last-frame")
+    os.ftruncate(descriptor, _HEAD + CAPACITY)
+    return descriptor
+
+
+class LastFrame:
+    """One end of the shared memory; the data process publishes, the HTTP process reads."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = mmap.mmap(descriptor, _HEAD + CAPACITY)
+        self._view = memoryview(self._memory)
+        self._published = 0.0
+        self._newest: tuple[str, int, Frame] | None = None
+
+    # -- data process --------------------------------------------------------------------------
+
+    def offer(self, series: str, index: int, frame: Frame, now: float) -> None:
+        """Show this frame if somebody asked, and not sooner after the last one than is useful."""
+        if now - self._published >= LEAST_SECONDS and self._get(_WANTED):
+            self._publish(series, index, frame)
+            self._published = now
+            self._newest = None
+        else:
+            self._newest = (series, index, frame)
+
+    def step(self) -> None:
+        """Show the newest frame that was offered, if somebody asks: the next may be hours away."""
+        if self._newest is not None and self._get(_WANTED):
+            self.settle()
+
+    def settle(self) -> None:
+        """Show the newest frame that was offered, asked or not: the series has ended."""
+        if self._newest is not None:
+            self._publish(*self._newest)
+            self._newest = None
+
+    def _publish(self, series: str, index: int, frame: Frame) -> None:
+        image = frame.image
+        sizes = tuple(len(blob) for blob in frame.blobs)
+        info = msgspec.json.encode(
+            FrameInfo(index, image.trigger, series, image.shape, image.type, image.compression, sizes)
+        )
+        if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
+            return
+        version = self._get(_VERSION)
+        self._set(_VERSION, version + 1)
+        self._set(_WANTED, 0)
+        self._set(_LENGTH, len(info))
+        self._view[_INFO : _INFO + len(info)] = info
+        place = _HEAD
+        for blob in frame.blobs:
+            self._view[place : place + len(blob)] = blob
+            place += len(blob)
+        self._set(_VERSION, version + 2)
+
+    # -- HTTP process --------------------------------------------------------------------------
+
+    def want(self) -> None:
+        """Ask for a newer frame than the one that is there."""
+        self._set(_WANTED, 1)
+
+    @property
+    def version(self) -> int:
+        """Grows with every frame that is shown; 0 before the first."""
+        return self._get(_VERSION) & ~1
+
+    def read(self) -> Held | None:
+        """The newest frame that is shown, copied out; `None` before the first."""
+        while True:
+            version = self._get(_VERSION)
+            if version == 0:
+                return None
+            if version & 1:
+                continue  # microseconds to milliseconds: the writer is copying
+            info_bytes = bytes(self._view[_INFO : _INFO + self._get(_LENGTH)])
+            if self._get(_VERSION) != version:
+                continue
+            info = msgspec.json.decode(info_bytes, type=FrameInfo)
+            blobs, place = [], _HEAD
+            for size in info.sizes:
+                blobs.append(bytes(self._view[place : place + size]))
+                place += size
+            if self._get(_VERSION) == version:
+                return Held(version, info, blobs)
+
+    def _get(self, place: slice) -> int:
+        return int.from_bytes(self._view[place], "little")
+
+    def _set(self, place: slice, value: int) -> None:
+        self._view[place] = value.to_bytes(8, "little")

@@ -1,0 +1,369 @@
+"""The data process: one loop from the sockets to the file.
+
+Source, worker, collector and sinks are functions called in turn; nothing is queued between them.
+Commands come, and snapshots go, over one socket pair to the HTTP process, which is the parent. If
+the parent dies, the running series is closed and the process ends; if this process dies, the
+parent says so.
+
+Started by `service.DataProcess`, never by hand:
+python -m penstock.receiver.pipeline CONTROL_FD LAST_FRAME_FD
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+
+from penstock.receiver import storage
+from penstock.receiver.account import FrameStatus
+from penstock.receiver.collector import Collector, GapError
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.forwarder import Forwarder
+from penstock.receiver.ingest import Ingest
+from penstock.receiver.last_frame import LastFrame
+from penstock.receiver.models import ConsumerStatus, Counts, Series, Status
+from penstock.receiver.series import Outcome, RunningSeries
+from penstock.receiver.sources import create
+from penstock.receiver.states import Event, State, StateMachine
+from penstock.receiver.storage import StorageError
+from penstock.receiver.worker import Worker
+from penstock.receiver.writer import SeriesWriter, WriterError
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame, SeriesEnd
+
+log = logging.getLogger(__name__)
+
+TICK = 0.05
+"""Seconds between two looks at clocks, connections and commands."""
+HEARTBEAT = 0.5
+"""A snapshot goes out at least so often, so that the parent sees a hanging process."""
+LOGGED_PER_KIND = 5
+"""Bad messages of one kind that are logged each; the rest is only counted."""
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """First message of the parent."""
+
+    name: str
+    config: ReceiverConfig
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What the parent asks."""
+
+    number: int
+    """Commands are numbered; a snapshot says which was the last to be carried out."""
+    action: str
+    """"stop", "reset" or "quit"."""
+    reason: str = ""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What the parent is told."""
+
+    status: Status
+    handled: int
+    """Number of the last command that was carried out."""
+
+
+class Pipeline:
+    """Everything that a frame meets between socket and file.
+
+    Args:
+        name: of the receiver; also its NXdetector group unless configured.
+        config: the receiver's configuration.
+        last_frame: where the live view looks.
+        clock: monotonic seconds; injected in tests.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: ReceiverConfig,
+        last_frame: LastFrame,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.machine = StateMachine(name)
+        self.ingest = Ingest(config.source)
+        self._config = config
+        self._detector = config.detector or name
+        self._clock = clock
+        self._source = create(config.source.type)
+        self._collector = Collector(config, self, Worker())
+        self._last_frame = last_frame
+        self._forwarder = Forwarder(config.forward)
+        self._writer: SeriesWriter | None = None
+        self._flush_due = 0.0
+        self._errors: Counter[str] = Counter()
+        self._last_error = ""
+        self._drained = 0
+        self._frames = self._bytes = 0
+        self._rates = (0.0, 0.0)
+        self._rates_from = (clock(), 0, 0)
+        self._shown: Series | None = None
+        self._counts = Counts()
+        self._latest: int | None = None
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def step(self, seconds: float) -> None:
+        """Wait at most so long, take what has arrived, let the clocks run."""
+        self.ingest.wait(seconds)
+        now = self._clock()
+        for parts in self.ingest.messages():
+            self._receive(parts, now)
+        connections = sum(item.connections for item in self.ingest.connections())
+        self._guarded(lambda: self._collector.tick(now, connections))
+        if self._writer is not None and now >= self._flush_due:
+            self._guarded(self._writer.flush)
+            self._flush_due = now + self._config.flush_seconds
+        self._last_frame.step()
+        self._forwarder.step()
+
+    def stop(self, reason: str) -> None:
+        """End the running series, if there is one."""
+        self._guarded(lambda: self._collector.stop(reason, self._clock()))
+
+    def reset(self) -> None:
+        """Leave Error; in Running nothing happens, stop the series first."""
+        if self.machine.state is not State.RUNNING:
+            self.machine.handle(Event.RESET, "reset requested")
+
+    def close(self) -> None:
+        """End what runs and let go of everything."""
+        self.stop("the receiver was shut down")
+        self._forwarder.close()
+        self.ingest.close()
+
+    def status(self, version: int) -> Status:
+        """A snapshot of everything."""
+        now = self._clock()
+        since, frames, nbytes = self._rates_from
+        if now - since >= 1.0:
+            self._rates = ((self._frames - frames) / (now - since), (self._bytes - nbytes) / (now - since))
+            self._rates_from = (now, self._frames, self._bytes)
+        running = self._collector.series
+        if running is not None:
+            self._counts = running.account.counts()
+        times = os.times()
+        return Status(
+            state=self.machine.state.value, error=self.machine.error, detector=self._detector,
+            version=version, series=self._shown, counts=self._counts,
+            connections=self.ingest.connections(), consumers=self._consumers(),
+            errors=dict(self._errors), last_error=self._last_error,
+            drained=self._drained + self._collector.drained, frame_rate=self._rates[0],
+            byte_rate=self._rates[1], latest_frame=self._latest, cpu_seconds=times.user + times.system,
+        )  # fmt: skip
+
+    def _receive(self, parts: list[memoryview], now: float) -> None:
+        if self.machine.state is State.ERROR:
+            self._drained += 1  # keeps the sockets empty, so that no stale frame waits for the next series
+            return
+        try:
+            message = self._source.decode(parts)
+            if message is not None:
+                self._collector.handle(message, now)
+        except StinsError as error:
+            self.bad_message(error)
+        except (WriterError, StorageError, GapError) as error:
+            self._fail(str(error))
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except (WriterError, StorageError, GapError) as error:
+            self._fail(str(error))
+
+    def _fail(self, sentence: str) -> None:
+        """Into Error: close what is there, keep the cause."""
+        series = self._collector.series
+        if series is not None:
+            self.end(series, series.close(sentence), failed=sentence)
+        elif self.machine.state is not State.ERROR:
+            self.machine.handle(Event.FAIL, sentence)
+        self._collector.forget()
+
+    # -- the collector's sink ------------------------------------------------------------------
+
+    def begin(self, series: RunningSeries) -> None:
+        """A series begins: its file is created before the state says Running."""
+        header = series.header
+        filename = header.filename
+        if filename is None and self._config.filename_template:
+            name = self._config.template_name(self._detector, series.id)
+            filename = os.path.join(self._config.data_root, name)
+        if filename:
+            series.header = header = msgspec.structs.replace(header, filename=filename)
+        path = None
+        if series.writes and filename:
+            path = storage.resolve(self._config, filename)
+            nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
+            storage.check(
+                path, overwrite=header.overwrite, nbytes=nbytes, min_free=int(self._config.min_free_mb * 1e6)
+            )
+            source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
+            self._writer = SeriesWriter(path, self._detector, series, source)
+            self._flush_due = self._clock() + self._config.flush_seconds
+        self.ingest.expect(header.frame_bytes)
+        self._forwarder.begin(header, series.metadata)
+        self._latest = None
+        self._shown = Series(
+            id=series.id, filename=str(path) if path else None, active=True, started=time.time()
+        )
+        planned = "an unknown number of" if header.frames is None else header.frames
+        self.machine.handle(Event.BEGIN, f"series {series.id}, {planned} frames, {path or 'live only'}")
+
+    def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
+        """A sound frame: into the file, to the consumers, to the live view."""
+        if status is FrameStatus.STORED and self._writer is not None:
+            self._writer.add(index, frame)
+        self._forwarder.frame(frame)
+        self._last_frame.offer(series.id, index, frame, self._clock())
+        self._latest = index
+        self._frames += 1
+        self._bytes += sum(map(len, frame.blobs))
+
+    def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
+        """The series has ended: close its file, then say so."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.close(
+                    outcome,
+                    pad=self._config.gap.policy == "pad",
+                    synced=self._config.durability == "synced",
+                )
+            except WriterError as error:
+                failed = failed or str(error)
+        self._forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
+        self._last_frame.settle()
+        self.ingest.expect(None)
+        self._counts = series.account.counts()
+        assert self._shown is not None
+        self._shown = replace(
+            self._shown, active=False, complete=outcome.complete and not failed, reason=failed or outcome.reason
+        )
+        if failed:
+            self.machine.handle(Event.FAIL, failed)
+        else:
+            self.machine.handle(Event.FINISH, f"series {series.id}: {outcome.reason}")
+
+    def bad_message(self, error: StinsError) -> None:
+        """Count a bad message by its kind, and log the first few."""
+        self._errors[error.kind] += 1
+        self._last_error = f"{error.kind}: {error}"
+        count = self._errors[error.kind]
+        if count <= LOGGED_PER_KIND:
+            more = "; more of this kind are only counted" if count == LOGGED_PER_KIND else ""
+            log.warning("%s: bad message, %s%s", self.machine.name, self._last_error, more)
+
+    def _consumers(self) -> list[ConsumerStatus]:
+        return [
+            ConsumerStatus(
+                name=consumer.name, endpoint=consumer.endpoint, sent=consumer.sent, dropped=consumer.dropped
+            )
+            for consumer in self._forwarder.consumers
+        ]
+
+
+class Link:
+    """The data process' end of the socket pair to its parent."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._told: bytes = b""
+        self._told_at = 0.0
+        self._version = 0
+        self.handled = 0
+        self.fileno = self._socket.fileno()
+
+    def setup(self) -> Setup:
+        """Name and configuration; waits for them."""
+        return msgspec.json.decode(self._socket.recv(2**20), type=Setup)
+
+    def commands(self) -> list[Command]:
+        """What the parent has asked meanwhile; "quit" once it is gone."""
+        commands = []
+        while True:
+            try:
+                message = self._socket.recv(2**16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return commands
+            except ConnectionError:
+                message = b""
+            if not message:
+                return [*commands, Command(self.handled, "quit", "the receiver's HTTP process is gone")]
+            commands.append(msgspec.json.decode(message, type=Command))
+
+    def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> None:
+        """Send a snapshot if something has changed, or to show that this process lives."""
+        status = pipeline.status(0)
+        content = msgspec.json.encode(replace(status, cpu_seconds=0.0))
+        if not fresh and content == self._told and now - self._told_at < HEARTBEAT:
+            return
+        if content != self._told:
+            self._version += 1
+        snapshot = Snapshot(replace(status, version=self._version), self.handled)
+        try:
+            self._socket.send(msgspec.json.encode(snapshot), socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return  # the parent is slow: it gets the next one
+        except ConnectionError:
+            return  # `commands` notices
+        self._told, self._told_at = content, now
+
+
+def run(link: Link, last_frame: LastFrame) -> None:
+    """Loop until told to quit."""
+    setup = link.setup()
+    pipeline = Pipeline(setup.name, setup.config, last_frame)
+    pipeline.ingest.watch(link.fileno)
+    state = pipeline.machine.state
+    tell_due = 0.0
+    try:
+        while True:
+            pipeline.step(TICK)
+            fresh = pipeline.machine.state is not state
+            for command in link.commands():
+                fresh = True
+                match command.action:
+                    case "stop":
+                        pipeline.stop(command.reason)
+                    case "reset":
+                        pipeline.reset()
+                    case "quit":
+                        log.info("%s ends: %s", setup.name, command.reason)
+                        return
+                link.handled = command.number
+            state = pipeline.machine.state
+            now = time.monotonic()
+            if fresh or now >= tell_due:
+                link.tell(pipeline, now, fresh=fresh)
+                tell_due = now + TICK
+    finally:
+        pipeline.close()
+        link.tell(pipeline, time.monotonic(), fresh=True)
+
+
+def main() -> None:
+    """Entry of the data process."""
+    control, shared = int(sys.argv[1]), int(sys.argv[2])
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    # The parent gets the terminal's Ctrl-C and tells this process to quit, so that files are closed.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    run(Link(control), LastFrame(shared))
+
+
+if __name__ == "__main__":
+    main()

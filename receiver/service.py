@@ -1,0 +1,303 @@
+"""The receiver's parent process: starts the data process, follows it, answers for it.
+
+Nothing here is on the frame path: the data process shares no interpreter lock with HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from penstock.receiver import last_frame, storage
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.images import unpack
+from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.pipeline import Command, Setup, Snapshot
+from penstock.receiver.states import State
+from penstock.receiver.storage import StorageError
+from penstock.receiver.writer import mark_interrupted
+
+log = logging.getLogger(__name__)
+
+SILENT_AFTER = 3.0
+"""A data process that has sent no snapshot for so long is taken for hanging."""
+COMMAND_SECONDS = 5.0
+"""Time for a command to be carried out: closing a file may take a while."""
+QUIT_SECONDS = 10.0
+
+
+class Refused(Exception):
+    """The receiver says no; `kind` is stable, the sentence says what to change."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ReceiverService:
+    """One receiver as HTTP sees it.
+
+    Args:
+        name: of the receiver.
+        config: its configuration.
+    """
+
+    def __init__(self, name: str, config: ReceiverConfig) -> None:
+        self.name = name
+        self.config = config
+        self.step = 1
+        """Every n-th row and column that the live view gets."""
+        self._shared = last_frame.create()
+        self._frame = last_frame.LastFrame(self._shared)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
+        self._heard = 0.0
+        self._version = 0
+        self._sent = 0
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the data process and wait for its first word.
+
+        Raises:
+            RuntimeError: it ended at once; its log says why.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.receiver.pipeline", str(theirs.fileno()), str(self._shared)],
+            pass_fds=(theirs.fileno(), self._shared),
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        ours.send(msgspec.json.encode(Setup(self.name, self.config)))
+        ours.setblocking(False)
+        self._socket, self._heard, self._sent = ours, time.monotonic(), 0
+        heard = self._version
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
+        await self._wait_for(lambda: self._version != heard, 30.0)
+        if self._process.poll() is not None or self._version == heard:
+            raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
+
+    async def close(self) -> None:
+        """End the running series, close its file, end the data process."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._send("quit", "the receiver was shut down")
+        try:
+            await asyncio.to_thread(self._process.wait, QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            log.error("the data process does not end within %g s and is killed", QUIT_SECONDS)
+            self._process.kill()
+            self._process.wait()
+
+    # -- questions and commands ----------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """The newest snapshot."""
+        status = self._snapshot.status
+        silent = time.monotonic() - self._heard
+        if self.alive and silent > SILENT_AFTER:
+            return replace(
+                status,
+                version=self._version,
+                state="error",
+                error=f"the data process of receiver {self.name} has not answered for {silent:.0f} s; "
+                "is its file system hanging? If it stays so, restart the receiver",
+            )
+        return replace(status, version=self._version)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the data process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    async def status_after(self, seen: int, seconds: float) -> Status:
+        """The first snapshot whose version differs, or the newest after this time."""
+        await self._wait_for(lambda: self._version != seen, seconds)
+        return self.status
+
+    def check(self, series: SeriesCheck) -> SeriesCheckResult:
+        """Whether a series could be taken now.
+
+        Raises:
+            Refused: no, and why.
+        """
+        status = self.status
+        if status.state == State.ERROR:
+            raise Refused("in_error", f"receiver {self.name} is in Error: {status.error}; reset it first")
+        if status.state == State.RUNNING:
+            of = status.series.filename or "live only" if status.series else ""
+            raise Refused(
+                "busy", f"receiver {self.name} is still taking a series ({of}); wait until it is idle, or stop it"
+            )
+        connections = status.connections
+        if series.endpoint is not None and not any(item.connections for item in connections):
+            wanted = ", ".join(item.endpoint for item in connections)
+            raise Refused(
+                "not_connected",
+                f"receiver {self.name} is not connected to a streamer (it looks for {wanted}, "
+                f"the streamer is at {series.endpoint}); compare the addresses",
+            )
+        path, free = None, None
+        try:
+            if series.filename:
+                path = storage.resolve(self.config, series.filename)
+                known = series.frames is not None and series.frame_bytes is not None
+                nbytes = (series.frames or 0) * (series.frame_bytes or 0) if known else None
+                min_free = int(self.config.min_free_mb * 1e6)
+                free = storage.check(path, overwrite=series.overwrite, nbytes=nbytes, min_free=min_free)
+        except StorageError as error:
+            raise Refused(error.kind, str(error)) from error
+        return SeriesCheckResult(
+            filename=str(path) if path else None,
+            free_bytes=free,
+            connections=sum(item.connections for item in connections),
+        )
+
+    async def stop(self, reason: str) -> None:
+        """End the running series; returns when its file is closed."""
+        await self._command("stop", reason)
+
+    async def reset(self) -> None:
+        """Leave Error; starts the data process again if it has died.
+
+        Raises:
+            Refused: a series is running.
+        """
+        if not self.alive:
+            await self.start()
+        elif self.status.state == State.RUNNING:
+            raise Refused("busy", f"receiver {self.name} is taking a series; stop it first")
+        else:
+            await self._command("reset")
+
+    def last_frame(self, seen: int | None) -> tuple[last_frame.Held, np.ndarray] | None:
+        """The newest frame, unpacked and down-sampled; `None` if there is none newer than `seen`.
+
+        Raises:
+            ValueError: its blob cannot be unpacked.
+        """
+        self._frame.want()
+        if self._frame.version == (seen or 0):
+            return None
+        held = self._frame.read()
+        if held is None:
+            return None
+        info = held.info
+        array = unpack(info.shape, info.dtype, info.compression, held.blobs)
+        return held, np.ascontiguousarray(array[..., :: self.step, :: self.step])
+
+    # -- the data process ----------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        assert self._socket is not None
+        while True:
+            try:
+                message = self._socket.recv(2**20)
+            except BlockingIOError:
+                break
+            except ConnectionError:
+                message = b""
+            if not message:
+                self._died()
+                break
+            snapshot = msgspec.json.decode(message, type=Snapshot)
+            self._heard = time.monotonic()
+            if snapshot.status.version != self._snapshot.status.version or snapshot.handled:
+                self._version += 1
+            self._snapshot = snapshot
+        self._notify()
+
+    def _died(self) -> None:
+        assert self._socket is not None and self._process is not None
+        asyncio.get_running_loop().remove_reader(self._socket.fileno())
+        self._socket.close()
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        before = self._snapshot.status
+        series = before.series
+        sentence = f"the data process of receiver {self.name} ended {how}; reset starts it again"
+        if series is not None and series.active:
+            sentence += f". Frames of {series.filename or 'the series'} up to the last flush are safe"
+            series = replace(series, active=False, complete=False, reason=sentence)
+            if series.filename is not None:
+                self._repair(series.filename, sentence)
+        if code != 0:
+            log.error("%s", sentence)
+        self._version += 1
+        self._snapshot = Snapshot(replace(before, state="error", error=sentence, series=series), 0)
+
+    def _repair(self, filename: str, sentence: str) -> None:
+        """Mark the file of a killed writer as incomplete, with the counts of what was flushed."""
+
+        def work() -> None:
+            try:
+                counts = mark_interrupted(filename, sentence)
+            except (OSError, RuntimeError, KeyError) as error:
+                log.error("%s could not be marked as incomplete: %s", filename, error)
+                return
+            status = replace(self._snapshot.status, counts=counts)
+            self._snapshot = Snapshot(status, self._snapshot.handled)
+            self._version += 1
+
+        async def repair() -> None:
+            await asyncio.to_thread(work)
+            self._notify()
+
+        self._later(repair())
+
+    def _send(self, action: str, reason: str = "") -> None:
+        assert self._socket is not None
+        self._sent += 1
+        self._socket.send(msgspec.json.encode(Command(self._sent, action, reason)))
+
+    async def _command(self, action: str, reason: str = "") -> None:
+        if not self.alive:
+            raise Refused("in_error", self.status.error)
+        self._send(action, reason)
+        number = self._sent
+        if not await self._wait_for(lambda: self._snapshot.handled >= number, COMMAND_SECONDS):
+            raise Refused(
+                "no_answer", f"the data process of receiver {self.name} did not carry out {action} in time"
+            )
+
+    def _notify(self) -> None:
+        async def notify() -> None:
+            async with self._changed:
+                self._changed.notify_all()
+
+        self._later(notify())
+
+    def _later(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        async with self._changed:
+            try:
+                await asyncio.wait_for(self._changed.wait_for(condition), seconds)
+            except TimeoutError:
+                return False
+        return True
