@@ -41,10 +41,12 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
 
     index: int
     """Place in the series, from 0: trigger x nFramesPerTrigger + frame of the trigger."""
-    nbytes: int | None = None
-    """Bytes used of the buffer; `None` for all."""
+    nbytes: int | tuple[int, ...] | None = None
+    """Bytes used of the buffer; of each of k compressed blobs in turn; `None` for all."""
     timestamp_hw: float | None = None
     """Hardware clock at the start of the exposure, seconds, arbitrary origin."""
+    exposure_time: float | None = None
+    """Seconds as measured, where they differ from the time that was set (gates)."""
 
 
 class Acquisition(Protocol):
@@ -56,6 +58,9 @@ class Acquisition(Protocol):
 
     settings: Settings
 
+    def ready(self) -> None:
+        """The hardware is armed and takes triggers from now on. Call it once, in every mode."""
+
     def buffer(self) -> np.ndarray:
         """The next free buffer: uint8, `FrameFormat.frame_bytes` long.
 
@@ -64,15 +69,31 @@ class Acquisition(Protocol):
                 the series as a FAULT with its counts.
         """
 
-    def wait_trigger(self) -> bool:
-        """Wait for the next software trigger."""
+    def triggered(self, frames: int) -> None:
+        """The hardware has been triggered for this many frames so far, also where none came of it.
 
-    def wait_until(self, moment: float) -> bool:
-        """Wait until `time.monotonic()` reaches `moment`."""
+        Only for cameras that count triggers; otherwise the highest index tells.
+        """
+
+    def now(self) -> float:
+        """The monotonic clock of `wait_until`, seconds."""
+
+    def wait_trigger(self) -> bool:
+        """Wait for the next software trigger; implies `ready`."""
+
+    def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
+        """Wait until `now()` reaches `moment`.
+
+        While `exposing` only Abort ends the wait early: Stop finishes the frame.
+        """
 
     @property
     def stopping(self) -> bool:
-        """Whether the camera should end now."""
+        """Whether the camera should begin no further frame (Stop or Abort)."""
+
+    @property
+    def aborting(self) -> bool:
+        """Whether the camera should give up the running frame too (Abort)."""
 
 
 class Camera(ABC):
@@ -87,6 +108,8 @@ class Camera(ABC):
     """What this model has beyond the standard parameters."""
     trigger_modes: ClassVar[tuple[TriggerMode, ...]]
     index_source: ClassVar[IndexSource]
+    loses_end: bool = False
+    """Fault on request: the engine sends no end message, as if it were lost. Simulators only."""
 
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """Open the unit.
@@ -103,6 +126,15 @@ class Camera(ABC):
     def readout_time(self) -> float:
         """Least dead time between two frames, in seconds."""
 
+    def apply(self, values: Mapping[str, Value]) -> None:
+        """Take new values of the camera's own parameters, at once where the hardware can.
+
+        Types, choices and limits have been checked. `prepare` gets all of them again.
+
+        Raises:
+            CameraError: the combination is impossible; nothing changed.
+        """
+
     @abstractmethod
     def prepare(self, settings: Settings) -> FrameFormat:
         """Check the settings, set the hardware up, say what the frames will look like.
@@ -116,15 +148,24 @@ class Camera(ABC):
         return {}
 
     def read(self, name: str) -> Value:
-        """Value of a parameter that is not writable, such as a temperature."""
+        """Value of a parameter that is not writable, such as a temperature.
+
+        Called about once a second by the thread that calls everything else, so never while
+        `acquire` is busy with a frame.
+        """
         raise CameraError(f"{type(self).__name__} has no reading {name}")
 
     @abstractmethod
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """Arm the hardware at once, then yield one `Exposure` for each buffer filled.
 
-        The first value must be yielded, or the first wait entered, only when triggers would be
-        taken: the engine reports "ready for triggers" from then on.
+        Calls `acquisition.ready()` when triggers would be taken. Indices grow, with gaps where the
+        hardware missed a trigger and the index source can tell. Returns once every planned
+        trigger has been taken, or soon after `acquisition.stopping`; `acquisition.aborting` leaves
+        it half a second.
+
+        Raises:
+            CameraError: the hardware failed; the frames so far are sent, the series is a FAULT.
         """
 
     def close(self) -> None:

@@ -1,0 +1,29 @@
+"""Run the streamer of one camera.
+
+examples:
+  penstock streamer Simulator
+  penstock streamer Simulator --data tcp://10.0.0.5:9999 --control tcp://10.0.0.5:9998
+  penstock streamer Simulator --properties '{"SensorWidth": 2560, "SensorHeight": 2160}' --cpus 2,3
+
+A Tango detector device whose property StreamerUrl is the control endpoint drives it; it prints its
+endpoints as one JSON line when it is ready, and logs to standard error. The data endpoint is what
+a receiver's source connects to.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand."""
+    from penstock.streamer import process
+
+    process.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to end."""
+    from penstock.streamer import process
+
+    return process.run(args)

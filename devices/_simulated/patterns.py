@@ -1,0 +1,88 @@
+"""What a simulated detector sees: synthetic patterns, and diffraction with photon (Poisson) noise.
+
+Frames of random patterns come from a pool that is computed once and used in turn, so that they
+cost no more than a copy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+PATTERNS = ("gradient", "flat", "noise", "powder", "spots", "recording")
+
+POOL_PIXELS = 8_000_000
+"""Random pixels that a pool may hold: about 0.2 s of Arm."""
+POOL_FRAMES = 16
+STAMP_PIXELS = 4
+"""Pixels of row 0 that hold the frame number of a gradient, low byte first."""
+
+
+def gradient(shape: tuple[int, ...], dtype: str, number: int = 0) -> np.ndarray:
+    """Frame `number` of the gradient: column + row, modulo the type; the number is in the pixels."""
+    rows, cols = np.ogrid[: shape[-2], : shape[-1]]
+    top = 2**16 if dtype.startswith("float") else int(np.iinfo(dtype).max) + 1
+    image = np.broadcast_to((rows + cols) % top, shape).astype(dtype)
+    stamp(image, number)
+    return image
+
+
+def stamp(image: np.ndarray, number: int) -> None:
+    """Write the frame number into the first pixels of row 0."""
+    width = min(STAMP_PIXELS, image.shape[-1])
+    image[..., 0, :width] = [number >> 8 * place & 127 if image.dtype == np.int8 else number >> 8 * place & 255
+                             for place in range(width)]  # fmt: skip
+
+
+def frame_number(image: np.ndarray) -> int:
+    """The frame number in the pixels of a gradient."""
+    row = image.reshape(-1, *image.shape[-2:])[0, 0, :STAMP_PIXELS]
+    return sum(int(value) << 8 * place for place, value in enumerate(row))
+
+
+def powder(rows: int, cols: int) -> np.ndarray:
+    """Rings of CeO2 around the centre, on scattering that falls off; 1 at the brightest."""
+    y, x = np.ogrid[:rows, :cols]
+    radius = np.hypot(y - rows / 2, x - cols / 2) / (0.5 * max(rows, cols))
+    image = 0.12 * np.exp(-3 * radius)
+    # Lattice planes of the fluorite structure (all odd or all even) and their usual intensities.
+    for planes, strength in ((3, 1.0), (4, 0.3), (8, 0.55), (11, 0.45), (12, 0.08), (16, 0.08), (19, 0.2), (20, 0.13), (24, 0.15)):
+        image += strength * np.exp(-(((radius - 0.17 * np.sqrt(planes)) / 0.006) ** 2))
+    return np.asarray(image / image.max())
+
+
+def spots(rows: int, cols: int) -> np.ndarray:
+    """Some 200 Bragg spots of a crystal on diffuse scattering; 1 at the brightest."""
+    rng = np.random.default_rng(1913)
+    y, x = np.ogrid[:rows, :cols]
+    image = 0.01 * np.exp(-3 * np.hypot(y - rows / 2, x - cols / 2) / max(rows, cols)) * np.ones((rows, cols))
+    for cy, cx, height in zip(
+        rng.uniform(0, rows, 200), rng.uniform(0, cols, 200), rng.exponential(0.2, 200), strict=True
+    ):
+        top, left = max(0, int(cy) - 6), max(0, int(cx) - 6)
+        near = image[top : top + 13, left : left + 13]
+        yy, xx = np.ogrid[top : top + near.shape[0], left : left + near.shape[1]]
+        near += height * np.exp(-((yy - cy) ** 2 + (xx - cx) ** 2) / 4)
+    return np.asarray(image / image.max())
+
+
+def pool(pattern: str, shape: tuple[int, ...], dtype: str, photons: float) -> np.ndarray:
+    """Frames of a pattern, (n, *shape), for `photons` in the brightest pixel."""
+    if pattern == "gradient":
+        return gradient(shape, dtype)[np.newaxis]
+    if pattern == "flat":
+        return _clip(np.full((1, *shape), round(photons)), dtype)
+    rng = np.random.default_rng(1895)
+    frames = max(1, min(POOL_FRAMES, POOL_PIXELS // int(np.prod(shape))))
+    if pattern == "noise":
+        expected = np.full(shape, photons)
+    else:
+        image = powder if pattern == "powder" else spots
+        expected = np.broadcast_to(photons * image(*shape[-2:]), shape)
+    return _clip(rng.poisson(expected, (frames, *shape)), dtype)
+
+
+def _clip(counts: np.ndarray, dtype: str) -> np.ndarray:
+    """Saturate at what the type holds."""
+    if not dtype.startswith("float"):
+        counts = np.minimum(counts, np.iinfo(dtype).max)
+    return counts.astype(dtype)

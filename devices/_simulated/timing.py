@@ -1,0 +1,94 @@
+"""When a simulated detector exposes: the frames of each trigger mode, in the detector's own time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from penstock.devices._simulated.triggers import Edge, TriggerInput
+from penstock.streamer.camera import Acquisition
+from penstock.streamer.settings import Settings, TriggerMode
+
+
+class Shot(msgspec.Struct, frozen=True):
+    """A frame whose exposure has just ended."""
+
+    index: int
+    moment: float
+    """Start of the exposure, seconds of the clock that triggers come with."""
+    gate: float | None = None
+    """Seconds of exposure where a gate set them."""
+
+
+def frame_time(settings: Settings, readout: float) -> float:
+    """Seconds from the start of one frame to that of the next."""
+    return settings.exposure_time + max(settings.latency_time, readout)
+
+
+def shots(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iterator[Shot]:
+    """The frames of a series as their exposures end; ends early when the series is to stop."""
+    settings = acquisition.settings
+    mode = settings.trigger_mode
+    if mode is TriggerMode.SOFTWARE:
+        for trigger in range(settings.n_triggers):
+            if not acquisition.wait_trigger():
+                return
+            yield from _burst(acquisition, trigger, settings.n_frames_per_trigger, acquisition.now(), readout)
+    elif mode is TriggerMode.INTERNAL:
+        yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
+    elif mode is TriggerMode.EXTERNAL:
+        if line.wait(lambda: acquisition.stopping) is not None:
+            yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
+    else:
+        yield from _edges(acquisition, line, readout)
+
+
+def _burst(acquisition: Acquisition, trigger: int, frames: int, start: float, readout: float) -> Iterator[Shot]:
+    period, exposure = frame_time(acquisition.settings, readout), acquisition.settings.exposure_time
+    for number in range(frames):
+        begin = start + number * period
+        if not acquisition.wait_until(begin):
+            return
+        index = trigger * acquisition.settings.n_frames_per_trigger + number
+        acquisition.triggered(index + 1)
+        if not acquisition.wait_until(begin + exposure, exposing=True):
+            return
+        yield Shot(index, begin)
+
+
+def _edges(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iterator[Shot]:
+    """EXTERNAL_MULTI and the gate: the edge's own number says which trigger it is.
+
+    Whether the detector was still busy is judged by the edge's own time, not by when a loaded
+    computer looked at it.
+    """
+    settings = acquisition.settings
+    gated = settings.trigger_mode is TriggerMode.EXTERNAL_MULTI_GATE
+    burst = settings.n_frames_per_trigger * frame_time(settings, readout)
+    free_at, delay = -math.inf, math.inf
+    counter = -1
+    while counter < settings.n_triggers - 1:
+        edge = line.wait(lambda: acquisition.stopping)
+        if edge is None or edge.counter >= settings.n_triggers:
+            return
+        if edge.counter <= counter:
+            continue  # the source began a new train: not of this series
+        counter = edge.counter
+        acquisition.triggered((counter + 1) * settings.n_frames_per_trigger)
+        if edge.moment < free_at:
+            continue
+        free_at = edge.moment + (edge.gate + readout if gated else burst)
+        delay = min(delay, acquisition.now() - edge.moment)
+        if gated:
+            if acquisition.wait_until(edge.moment + delay + edge.gate, exposing=True):
+                yield Shot(counter, edge.moment, edge.gate)
+        else:
+            yield from _moved(_burst(acquisition, counter, settings.n_frames_per_trigger, edge.moment + delay, readout), edge, delay)
+
+
+def _moved(burst: Iterator[Shot], edge: Edge, delay: float) -> Iterator[Shot]:
+    """The frames of one edge, in the time of the trigger source."""
+    for shot in burst:
+        yield Shot(shot.index, shot.moment - delay)

@@ -1,0 +1,140 @@
+"""Hardware triggers over UDP: the source that makes edges, and the input of a simulated detector.
+
+Each edge is one datagram with the source's own counter and clock, as a detector with a trigger
+counter sees it: an edge that is missed leaves its number empty.
+
+A source by hand: `python -m penstock.devices._simulated.triggers 127.0.0.1:41000 -n 10 --period 0.1`
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+EDGE = struct.Struct("!4sQdd")
+MAGIC = b"PSTE"
+LOOK_EVERY = 0.02
+"""Seconds between two looks at whether to stop."""
+INPUT_BYTES = 4 * 2**20
+"""Edges that may wait: about 8000 at the kernel's price of a small datagram."""
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A rising edge at the detector's trigger input."""
+
+    counter: int
+    """From 0 in each train."""
+    moment: float
+    """The source's clock, seconds, arbitrary origin."""
+    gate: float
+    """Seconds for which the signal stays high."""
+
+
+class TriggerSource:
+    """Makes edges for one or several simulated detectors; counts from 0 until `reset`."""
+
+    def __init__(self, *addresses: tuple[str, int], clock: Callable[[], float] = time.monotonic) -> None:
+        """`addresses`: (host, TriggerPort) of each detector on the line."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._addresses = addresses
+        self._clock = clock
+        self.counter = 0
+
+    def pulse(self, gate: float = 0.0, *, moment: float | None = None) -> None:
+        """One edge, `gate` seconds high, at `moment` of the source's clock (now)."""
+        edge = EDGE.pack(MAGIC, self.counter, self._clock() if moment is None else moment, gate)
+        for address in self._addresses:
+            self._socket.sendto(edge, address)
+        self.counter += 1
+
+    def miss(self, edges: int = 1) -> None:
+        """Edges that were made but reach no detector: a glitch on the cable."""
+        self.counter += edges
+
+    def train(self, edges: int, period: float, gate: float = 0.0, missed: Iterable[int] = ()) -> None:
+        """`edges` at equal distance in seconds; those whose number is in `missed` reach nobody."""
+        start, lost = self._clock(), frozenset(missed)
+        for number in range(edges):
+            time.sleep(max(0.0, start + number * period - self._clock()))
+            if self.counter in lost:
+                self.miss()
+            else:
+                self.pulse(gate)
+
+    def reset(self) -> None:
+        """Count from 0 again, for the next series."""
+        self.counter = 0
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class TriggerInput:
+    """The trigger input of a simulated detector: a UDP port."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Listen on `port`, 0 for any free one.
+
+        Raises:
+            OSError: the port is in use.
+        """
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, INPUT_BYTES)
+        self._socket.settimeout(LOOK_EVERY)
+        try:
+            self._socket.bind((host, port))
+        except OSError:
+            self._socket.close()
+            raise
+        self.address: tuple[str, int] = self._socket.getsockname()[:2]
+
+    def arm(self) -> None:
+        """Forget the edges that came while the detector was not armed."""
+        self._socket.setblocking(False)
+        try:
+            while True:
+                self._socket.recv(EDGE.size + 1)
+        except BlockingIOError:
+            self._socket.settimeout(LOOK_EVERY)
+
+    def wait(self, stopping: Callable[[], bool]) -> Edge | None:
+        """The next edge; `None` once `stopping()` says so."""
+        while not stopping():
+            try:
+                datagram = self._socket.recv(EDGE.size + 1)
+            except TimeoutError:
+                continue
+            if len(datagram) == EDGE.size and datagram.startswith(MAGIC):
+                return Edge(*EDGE.unpack(datagram)[1:])
+        return None
+
+    def close(self) -> None:
+        """Close the port."""
+        self._socket.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the source by hand."""
+    parser = argparse.ArgumentParser(description="Make hardware triggers for simulated detectors.")
+    parser.add_argument("address", nargs="+", metavar="HOST:PORT", help="trigger input of a detector")
+    parser.add_argument("-n", "--edges", type=int, default=1)
+    parser.add_argument("--period", type=float, default=0.1, metavar="SECONDS")
+    parser.add_argument("--gate", type=float, default=0.0, metavar="SECONDS", help="time high (EXTERNAL_MULTI_GATE)")
+    parser.add_argument("--missed", type=int, nargs="*", default=(), help="edges that reach no detector")
+    args = parser.parse_args(argv)
+    pairs = (address.rpartition(":") for address in args.address)
+    source = TriggerSource(*((host, int(port)) for host, _, port in pairs))
+    source.train(args.edges, args.period, args.gate, args.missed)
+    source.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""A simulated detector: no hardware, every trigger mode, realistic frames, and faults on request."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+
+from penstock.devices._simulated import faults, patterns
+from penstock.devices._simulated.scene import Scene, View
+from penstock.devices._simulated.timing import shots
+from penstock.devices._simulated.triggers import TriggerInput
+from penstock.stins.messages import IndexSource
+from penstock.streamer.camera import Acquisition, Camera, CameraError, Exposure, FrameFormat
+from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+
+AMBIENT = 25.0
+COOLING_SECONDS = 20.0
+"""Time constant of the simulated sensor's temperature."""
+
+
+class Simulator(Camera):
+    """A detector that is not there."""
+
+    properties = (
+        Parameter(name="SensorWidth", default=1024, unit="pixel", limits=Limits(8, 16384), doc="Columns."),
+        Parameter(name="SensorHeight", default=512, unit="pixel", limits=Limits(8, 16384), doc="Rows."),
+        Parameter(name="Modules", default=1, limits=Limits(1, 64), doc="Blobs of a frame; above 1 it is 3-D."),
+        Parameter(
+            name="PixelType", default="uint16", doc="NumPy name of the type of a pixel.",
+            choices=("uint8", "uint16", "uint32", "int32", "float32"),
+        ),
+        Parameter(name="PixelSize", default=75e-6, unit="m", limits=Limits(1e-7, 1e-2), doc="Pitch, square."),
+        Parameter(name="MinExposure", default=1e-5, unit="s", limits=Limits(0.0, None), doc="Least ExposureTime."),
+        Parameter(name="MaxExposure", default=3600.0, unit="s", limits=Limits(0.0, None), doc="Greatest ExposureTime."),
+        Parameter(name="ReadoutTime", default=1e-4, unit="s", limits=Limits(0.0, 10.0), doc="Dead time between frames."),
+        Parameter(name="SerialNumber", default="SIM-0001", doc="Of this unit."),
+        Parameter(name="CameraModel", default="Penstock Simulator", doc="Name of the model."),
+        Parameter(name="TriggerHost", default="127.0.0.1", doc="Address of the trigger input."),
+        Parameter(name="TriggerPort", default=0, limits=Limits(0, 65535), doc="UDP port of the trigger input; 0 for any."),
+    )  # fmt: skip
+    parameters = (
+        Parameter(name="Pattern", default="gradient", choices=patterns.PATTERNS, doc="What the detector sees."),
+        Parameter(name="Recording", default="", doc="File that the pattern recording replays; HDF5 as file.h5::/path."),
+        Parameter(name="Energy", default=12400.0, unit="eV", limits=Limits(1000.0, 200000.0), doc="Photon energy."),
+        Parameter(name="Threshold", default=6200.0, unit="eV", limits=Limits(500.0, 100000.0), doc="Photons below are not counted."),
+        Parameter(name="PhotonFlux", default=1e4, unit="1/s", limits=Limits(0.0, 1e12), doc="Photons in the brightest pixel."),
+        Parameter(name="AOILeft", default=0, unit="pixel", limits=Limits(0, None), doc="First column read out."),
+        Parameter(name="AOITop", default=0, unit="pixel", limits=Limits(0, None), doc="First row read out."),
+        Parameter(name="AOIWidth", default=0, unit="pixel", limits=Limits(0, None), doc="Columns read out; 0 for all from AOILeft."),
+        Parameter(name="AOIHeight", default=0, unit="pixel", limits=Limits(0, None), doc="Rows read out; 0 for all from AOITop."),
+        Parameter(name="Compression", default="none", choices=("none", "bslz4"), doc="Of the frames as they leave the detector."),
+        Parameter(name="TargetSensorTemperature", default=AMBIENT, unit="degC", limits=Limits(-40.0, 40.0), memorized=True, doc="Set point of the cooler."),
+        Parameter(name="SensorTemperature", default=AMBIENT, unit="degC", writable=False, doc="Temperature of the sensor."),
+        Parameter(name="TriggerAddress", default="", writable=False, doc="UDP address of the trigger input."),
+        Parameter(name="Faults", default="", doc="Faults of the next series: die_at=5; drop=2,7; lose_end; stall_at=3 …"),
+    )  # fmt: skip
+    trigger_modes = tuple(TriggerMode)
+    index_source = IndexSource.HARDWARE_COUNTER
+
+    def __init__(self, properties: Mapping[str, Value]) -> None:
+        """See `Camera`."""
+        self._unit = {p.name: p.default for p in self.properties} | dict(properties)
+        if self._number("MaxExposure") < self._number("MinExposure"):
+            raise CameraError(
+                f"MaxExposure {self._unit['MaxExposure']} s is below MinExposure {self._unit['MinExposure']} s"
+            )
+        host, port = str(self._unit["TriggerHost"]), int(self._number("TriggerPort"))
+        try:
+            self._triggers = TriggerInput(host, port)
+        except OSError as error:
+            raise CameraError(f"trigger input {host}:{port}: {error.strerror}; choose another TriggerPort") from error
+        self._set: dict[str, Value] = {p.name: p.default for p in self.parameters}
+        self._cooled_from, self._cooled_at = AMBIENT, time.monotonic()
+        self._faults = faults.Faults()
+        self._scene: Scene | None = None
+
+    def limits(self) -> Mapping[str, Limits]:
+        """See `Camera`; the AOI's limits depend on its corner."""
+        width, height = int(self._number("SensorWidth")), int(self._number("SensorHeight"))
+        left, top = int(self._set["AOILeft"]), int(self._set["AOITop"])
+        return {
+            "ExposureTime": Limits(self._number("MinExposure"), self._number("MaxExposure")),
+            "AOILeft": Limits(0, width - 1),
+            "AOITop": Limits(0, height - 1),
+            "AOIWidth": Limits(0, width - left),
+            "AOIHeight": Limits(0, height - top),
+        }
+
+    def readout_time(self) -> float:
+        """See `Camera`."""
+        return self._number("ReadoutTime")
+
+    def apply(self, values: Mapping[str, Value]) -> None:
+        """See `Camera`."""
+        faults.parse(str(values["Faults"]))
+        if values["TargetSensorTemperature"] != self._set["TargetSensorTemperature"]:
+            self._cooled_from, self._cooled_at = self._temperature(), time.monotonic()
+        self._set.update(values)
+
+    def prepare(self, settings: Settings) -> FrameFormat:
+        """See `Camera`."""
+        if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI_GATE and settings.n_frames_per_trigger > 1:
+            raise CameraError("each gate exposes one frame; set nFramesPerTrigger to 1")
+        self.apply(settings.camera)
+        self._faults = faults.parse(str(self._set["Faults"]))
+        if self._faults.fail_prepare:
+            raise CameraError("the hardware refuses the settings (fault on request)")
+        self.loses_end = self._faults.lose_end
+        view = self._view(settings)
+        if self._scene is None or self._scene.view != view:
+            self._scene = Scene(view)
+        scene = self._scene
+        return FrameFormat(
+            shape=scene.shape, dtype=scene.dtype, compression=view.compression, frame_bytes=scene.frame_bytes
+        )
+
+    def describe(self) -> Mapping[str, object]:
+        """See `Camera`; NeXus names, SI units, energies in eV."""
+        size = self._unit["PixelSize"]
+        return {
+            "description": self._unit["CameraModel"], "serial_number": self._unit["SerialNumber"],
+            "x_pixel_size": size, "y_pixel_size": size, "detector_readout_time": self.readout_time(),
+            "incident_energy": self._set["Energy"], "threshold_energy": self._set["Threshold"],
+        }  # fmt: skip
+
+    def read(self, name: str) -> Value:
+        """See `Camera`."""
+        if name == "SensorTemperature":
+            return round(self._temperature(), 1)
+        if name == "TriggerAddress":
+            return "{}:{}".format(*self._triggers.address)
+        return super().read(name)
+
+    def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        """See `Camera`."""
+        scene = self._scene
+        if scene is None:
+            raise CameraError("acquire before prepare")
+        self._triggers.arm()
+        if not acquisition.wait_until(acquisition.now() + self._faults.slow_arm):
+            return
+        acquisition.ready()
+        for shot in shots(acquisition, self._triggers, self.readout_time()):
+            if self._faults.commit(shot.index, acquisition):
+                nbytes = scene.fill(acquisition.buffer(), shot.index)
+                yield Exposure(
+                    index=shot.index, nbytes=nbytes, timestamp_hw=shot.moment, exposure_time=shot.gate
+                )
+
+    def close(self) -> None:
+        """See `Camera`."""
+        self._triggers.close()
+
+    def _view(self, settings: Settings) -> View:
+        rows, cols, modules = (int(self._number(name)) for name in ("SensorHeight", "SensorWidth", "Modules"))
+        left, top, width, height = (int(self._set[f"AOI{name}"]) for name in ("Left", "Top", "Width", "Height"))
+        return View(
+            pattern=str(self._set["Pattern"]),
+            recording=str(self._set["Recording"]),
+            shape=(modules, rows, cols) if modules > 1 else (rows, cols),
+            dtype=str(self._unit["PixelType"]),
+            photons=float(self._set["PhotonFlux"]) * settings.exposure_time,
+            area=(left, top, width, height),
+            compression=str(self._set["Compression"]),
+        )
+
+    def _number(self, name: str) -> float:
+        return float(self._unit[name])
+
+    def _temperature(self) -> float:
+        """The cooler approaches its set point exponentially."""
+        target = float(self._set["TargetSensorTemperature"])
+        elapsed = time.monotonic() - self._cooled_at
+        return target + (self._cooled_from - target) * math.exp(-elapsed / COOLING_SECONDS)

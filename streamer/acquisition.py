@@ -1,0 +1,298 @@
+"""One series in the engine: what was asked for, what has happened, and whether it is to end.
+
+The camera's thread fills buffers and puts frames into the queue, the sender's thread takes them
+out; anyone may trigger, stop or abort. Each counter is written by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Condition
+
+import msgspec
+import numpy as np
+
+from penstock.stins.messages import EndReason, SeriesEnd
+from penstock.streamer.camera import CameraError, Exposure, FrameFormat
+from penstock.streamer.clock import Clock
+from penstock.streamer.errors import Refused
+from penstock.streamer.orientation import Orientation
+from penstock.streamer.ring import Overrun, Ring
+from penstock.streamer.settings import Settings, TriggerMode
+
+CAMERA_GRACE = 0.5
+"""Seconds that a camera has to end after Abort; then the series ends without it."""
+
+SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndReason.ABORT: 3}
+"""A reason to end replaces a milder one: an Abort also overtakes a Stop that is under way."""
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """A frame in the ring, on its way to the sender."""
+
+    slot: int
+    exposure: Exposure
+    timestamp: float
+    """Host clock when the frame was in its buffer, seconds since 1970 (UTC)."""
+
+
+class Series:
+    """A series; to its camera it is the `Acquisition`."""
+
+    def __init__(
+        self,
+        ident: str,
+        settings: Settings,
+        frames: FrameFormat,
+        ring: Ring,
+        clock: Clock,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.id = ident
+        self.settings = settings
+        self.format = frames
+        self.ring = ring
+        self.clock = clock
+        self.orientation = Orientation(
+            frames.shape, frames.dtype, settings.rotation, settings.fliplr, settings.flipud
+        )
+        self.planned = settings.frames
+        self.acquired = 0
+        """Frames out of the hardware."""
+        self.sent = 0
+        """Frames handed to ZeroMQ."""
+        self.lost: dict[str, int] = {}
+        """Frames triggered but never sent, by cause."""
+        self.reason = EndReason.COMPLETE
+        self.message = ""
+        self.armed = False
+        self.end_sent = False
+        self.camera_done = False
+        self.closed = False
+        """The account is made up; what a late camera still yields is dropped."""
+        self._changed = changed
+        self._condition = Condition()
+        self._queue: SimpleQueue[Taken | None] = SimpleQueue()
+        self._slot: int | None = None
+        self._highest = -1
+        self._counted = 0
+        self._software_triggers = 0
+        self._pending = False
+        self._waiting = False
+        self._aborted_at = 0.0
+
+    # The camera's side ------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """See `Acquisition`."""
+        if not self.armed:
+            with self._condition:
+                self.armed = True
+                self._condition.notify_all()
+            self._changed()
+
+    def buffer(self) -> np.ndarray:
+        """See `Acquisition`; the same buffer again until a frame has been yielded."""
+        if self._slot is None:
+            self._slot = self.ring.acquire()
+        return self.ring.memory(self._slot)
+
+    def triggered(self, frames: int) -> None:
+        """See `Acquisition`."""
+        self._counted = max(self._counted, frames)
+
+    def now(self) -> float:
+        """See `Acquisition`."""
+        return self.clock.monotonic()
+
+    def wait_trigger(self) -> bool:
+        """See `Acquisition`; ready for one only while there is a buffer to take its frame."""
+        while not self.stopping and not self._has_buffer():
+            self.wait_until(self.now() + 0.002)
+        self.ready()
+        with self._condition:
+            self._waiting = True
+            self._changed()
+            while not self._pending and not self.stopping:
+                self.clock.wait(self._condition)
+            taken, self._pending, self._waiting = self._pending, False, False
+            return taken
+
+    def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
+        """See `Acquisition`."""
+        with self._condition:
+            while self.clock.monotonic() < moment:
+                if self.aborting or (self.stopping and not exposing):
+                    return False
+                self.clock.wait(self._condition, moment)
+        return not (self.aborting or (self.stopping and not exposing))
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the series ends before its last frame."""
+        return self.reason is not EndReason.COMPLETE
+
+    @property
+    def aborting(self) -> bool:
+        """Whether what is queued is dropped."""
+        return self.reason is EndReason.ABORT
+
+    def take(self, exposure: Exposure) -> None:
+        """A frame came out of the hardware: queue it for the sender.
+
+        Raises:
+            CameraError: its index is not above the last one and below those planned, or it was
+                put into no buffer.
+        """
+        if self.closed:
+            return
+        if self._slot is None:
+            raise CameraError(f"it gave frame {exposure.index} without asking for a buffer")
+        if not self._highest < exposure.index < self.planned:
+            raise CameraError(
+                f"it gave frame {exposure.index} after frame {self._highest}, of {self.planned} planned"
+            )
+        self.ready()
+        slot, self._slot = self._slot, None
+        self._highest = exposure.index
+        self.acquired += 1
+        self._queue.put(Taken(slot, exposure, self.clock.time()))
+        if self.closed:
+            self.drop_queued()
+        self._changed()
+
+    def finished(self) -> None:
+        """The camera has ended; nothing more will be queued."""
+        if self._slot is not None:
+            self.ring.release(self._slot)
+            self._slot = None
+        with self._condition:
+            self.camera_done = True
+            self._condition.notify_all()
+        self._queue.put(None)
+        if self.closed:
+            self.drop_queued()
+
+    def fail(self, error: Exception, camera: str) -> None:
+        """The camera raised: the series ends as a fault."""
+        if isinstance(error, Overrun):
+            self.lose("overrun")
+            self.end(EndReason.FAULT, str(error))
+        elif isinstance(error, CameraError):
+            self.end(EndReason.FAULT, f"{camera}: {error}")
+        else:
+            self.end(EndReason.FAULT, f"{camera} failed: {type(error).__name__}: {error}; see the streamer's log")
+
+    # Everyone's side --------------------------------------------------------------------------
+
+    def trigger(self) -> None:
+        """A software trigger.
+
+        Raises:
+            Refused: the camera does not wait for one now; nothing was triggered.
+        """
+        with self._condition:
+            if self.settings.trigger_mode is not TriggerMode.SOFTWARE:
+                raise Refused(
+                    "not_ready", f"SoftwareTrigger refused: TriggerMode is {self.settings.trigger_mode}"
+                )
+            if not self.ready_for_trigger:
+                why = "still arming" if not self.armed else "still busy with the last one"
+                if self._has_buffer() is False:
+                    why = f"waiting for the receiver: {self.ring.used} of {self.ring.slots} buffers used"
+                raise Refused(
+                    "not_ready",
+                    f"SoftwareTrigger {self._software_triggers} refused, the detector is {why}; "
+                    "wait for ReadyForSwTrigger",
+                )
+            self._software_triggers += 1
+            self._pending = True
+            self._condition.notify_all()
+        self._changed()
+
+    def end(self, reason: EndReason, message: str) -> bool:
+        """End the series early; false when it already ends for a reason as strong."""
+        with self._condition:
+            if self.closed or SEVERITY[reason] <= SEVERITY[self.reason]:
+                return False
+            self.reason = reason
+            self.message = message
+            if reason is EndReason.ABORT:
+                self._aborted_at = self.clock.monotonic()
+            self._condition.notify_all()
+        if reason is EndReason.ABORT:
+            self._queue.put(None)  # wakes the sender, which looks at the reason first
+        return True
+
+    def wait_armed(self) -> None:
+        """Wait until triggers are taken, or the camera has ended."""
+        with self._condition:
+            while not self.armed and not self.camera_done and not self.closed:
+                self.clock.wait(self._condition)
+
+    @property
+    def ready_for_trigger(self) -> bool:
+        """Whether a software trigger would be taken now."""
+        return self._waiting and not self._pending and not self.stopping
+
+    @property
+    def triggers(self) -> int:
+        """Frames that the hardware has been triggered for, as far as is known."""
+        known = max(self._highest + 1, self._counted)
+        if self._software_triggers:
+            known = max(known, (self._software_triggers - 1) * self.settings.n_frames_per_trigger + 1)
+        return min(known, self.planned)
+
+    # The sender's side ------------------------------------------------------------------------
+
+    def next_frame(self) -> Taken | None:
+        """Wait for the next frame to send; `None` after the last."""
+        while not self.aborting:
+            item = self._queue.get()
+            if item is not None or self.camera_done:
+                return item
+        while not self.camera_done or not self._queue.empty():
+            self.drop_queued()
+            if self.camera_done:
+                continue
+            with self._condition:
+                if self.clock.monotonic() - self._aborted_at >= CAMERA_GRACE:
+                    return None
+                self.clock.wait(self._condition, self._aborted_at + CAMERA_GRACE)
+        return None
+
+    def drop_queued(self) -> None:
+        """Give the buffers of all queued frames back, unsent."""
+        while True:
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return
+            if item is not None:
+                self.ring.release(item.slot)
+
+    def lose(self, cause: str, frames: int = 1) -> None:
+        """Count frames that were triggered and will not be sent."""
+        if frames > 0:
+            self.lost[cause] = self.lost.get(cause, 0) + frames
+
+    def close(self) -> SeriesEnd:
+        """Make up the account: every frame that was triggered is sent or lost by a cause."""
+        with self._condition:
+            self.closed = True
+            self._condition.notify_all()
+        triggered = max(self.triggers, self.sent + sum(self.lost.values()))
+        cause = self.reason.value if self.reason in (EndReason.ABORT, EndReason.FAULT) else "camera"
+        self.lose(cause, triggered - self.sent - sum(self.lost.values()))
+        return SeriesEnd(
+            series=self.id,
+            reason=self.reason.value,
+            message=self.message or None,
+            triggered=triggered,
+            sent=self.sent,
+            lost=dict(self.lost) or None,
+        )
+
+    def _has_buffer(self) -> bool:
+        return self._slot is not None or self.ring.used < self.ring.slots

@@ -1,0 +1,256 @@
+"""The other end of a streamer's remote interface: blocking, for any thread, with named refusals."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Mapping
+from threading import Event, Lock, Thread, current_thread
+from typing import TypeVar
+
+import msgspec
+import zmq
+
+from penstock.streamer import protocol
+from penstock.streamer.protocol import Description, Prepared, StreamerStatus
+from penstock.streamer.settings import Settings, Value
+
+__all__ = ["Description", "Prepared", "StreamerClient", "StreamerRefused", "StreamerStatus", "StreamerUnavailable"]
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+RENEW_EVERY = 1.0
+"""Seconds between two renewals of a subscription; also how fast a restarted streamer is found."""
+TICK_MS = 50
+
+
+class StreamerUnavailable(Exception):
+    """No answer in time: the streamer is not running, not reachable, or stuck."""
+
+
+class StreamerRefused(Exception):
+    """The streamer will not; `kind` to act on, `message` to show."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+
+
+class StreamerClient:
+    """A client of one streamer.
+
+    Every method may be called from several threads at once: each call has a socket for itself, so
+    that an Abort overtakes a Start that is still waited for.
+
+    Args:
+        control: the streamer's control endpoint.
+        timeout: seconds that each call waits for its answer.
+
+    Every method raises:
+        StreamerUnavailable: no answer in time.
+        StreamerRefused: refused, nothing changed.
+    """
+
+    def __init__(self, control: str, timeout: float = 2.0) -> None:
+        self.control = control
+        self._timeout = timeout
+        self._context = zmq.Context()
+        self._idle: list[zmq.Socket[bytes]] = []
+        self._lock = Lock()
+        self._ids = itertools.count(1)
+        self._closed = Event()
+        self._threads: list[Thread] = []
+
+    def describe(self) -> Description:
+        """The camera as it was set last."""
+        return self._ask(protocol.Describe(id=self._id()), Description)
+
+    def set(self, values: Mapping[str, Value]) -> Description:
+        """Set parameters of the camera's own; standard ones travel in `Settings`."""
+        return self._ask(protocol.Set(id=self._id(), values=dict(values)), Description)
+
+    def prepare(self, settings: Settings) -> Prepared:
+        """Check everything and set the hardware up; nothing is sent."""
+        return self._ask(protocol.Prepare(id=self._id(), settings=settings), Prepared)
+
+    def announce(self) -> None:
+        """Send the start message of the prepared series."""
+        self._ask(protocol.Announce(id=self._id()), type(None))
+
+    def start(self) -> None:
+        """Arm the hardware; returns when triggers are taken."""
+        self._ask(protocol.Start(id=self._id()), type(None))
+
+    def trigger(self) -> None:
+        """One software trigger; refused when the detector does not wait for one."""
+        self._ask(protocol.Trigger(id=self._id()), type(None))
+
+    def stop(self) -> None:
+        """Finish the frame, send what is queued, end; returns at once."""
+        self._ask(protocol.Stop(id=self._id()), type(None))
+
+    def abort(self) -> None:
+        """Drop what is queued, end within a second; returns at once."""
+        self._ask(protocol.Abort(id=self._id()), type(None))
+
+    def cancel(self) -> None:
+        """Forget a series that has not been started."""
+        self._ask(protocol.Cancel(id=self._id()), type(None))
+
+    def reset(self) -> None:
+        """Leave fault."""
+        self._ask(protocol.Reset(id=self._id()), type(None))
+
+    def shutdown(self) -> None:
+        """End the streamer's process; a running series ends as a fault."""
+        self._ask(protocol.Shutdown(id=self._id()), type(None))
+
+    def status(self) -> StreamerStatus:
+        """Snapshot."""
+        return self._ask(protocol.Status(id=self._id()), StreamerStatus)
+
+    def subscribe(
+        self, callback: Callable[[StreamerStatus | None], None], stale_after: float = 2.0
+    ) -> Callable[[], None]:
+        """Call `callback` with every snapshot, in a thread of the client's own.
+
+        Snapshots come on every change (at most 50 a second) and at least twice a second;
+        `callback(None)` says once that nothing has come for `stale_after` seconds. Returns a
+        function that ends the subscription and, outside the callback, waits until it has ended.
+        """
+        ended = Event()
+        thread = Thread(
+            target=self._follow, args=(callback, stale_after, ended), name="streamer status", daemon=True
+        )
+        self._threads.append(thread)
+        thread.start()
+
+        def end() -> None:
+            ended.set()
+            if thread is not current_thread():
+                thread.join()
+
+        return end
+
+    def close(self) -> None:
+        """End the subscriptions and close the sockets; not to be called during another call."""
+        self._closed.set()
+        for thread in self._threads:
+            if thread is not current_thread():
+                thread.join()
+        with self._lock:
+            self._idle.clear()
+        self._context.destroy(0)
+
+    def _id(self) -> int:
+        return next(self._ids)
+
+    def _ask(self, request: protocol.AnyRequest, kind: type[T]) -> T:
+        socket = self._take_socket()
+        reusable = False
+        try:
+            socket.send(msgspec.json.encode(request), zmq.NOBLOCK)
+            answer = self._await(socket, request)
+            reusable = True
+        except zmq.Again:
+            raise StreamerUnavailable(self._silent(request)) from None
+        finally:
+            # A socket whose answer may still come is not used for another question.
+            if reusable:
+                self._give_socket(socket)
+            else:
+                socket.close(0)
+        if answer.refused is not None:
+            raise StreamerRefused(answer.refused.kind, answer.refused.message)
+        try:
+            return msgspec.json.decode(answer.ok, type=kind)
+        except msgspec.DecodeError as error:
+            raise StreamerUnavailable(
+                f"the streamer at {self.control} answered what this version does not understand: {error}"
+            ) from error
+
+    def _await(self, socket: zmq.Socket[bytes], request: protocol.AnyRequest) -> protocol.Answer:
+        deadline = time.monotonic() + self._timeout
+        while (left := deadline - time.monotonic()) > 0:
+            if not socket.poll(int(left * 1000) + 1):
+                continue
+            try:
+                answer = msgspec.json.decode(socket.recv(), type=protocol.Answer)
+            except msgspec.DecodeError as error:
+                raise StreamerUnavailable(f"what answers at {self.control} is no streamer: {error}") from error
+            if answer.id == request.id:
+                return answer
+        raise StreamerUnavailable(self._silent(request))
+
+    def _silent(self, request: protocol.AnyRequest) -> str:
+        return (
+            f"the streamer at {self.control} did not answer {type(request).__name__.lower()} "
+            f"in {self._timeout:g} s; is its process running?"
+        )
+
+    def _take_socket(self) -> zmq.Socket[bytes]:
+        with self._lock:
+            if self._closed.is_set():
+                raise StreamerUnavailable(f"the client of {self.control} is closed")
+            return self._idle.pop() if self._idle else self._connect()
+
+    def _give_socket(self, socket: zmq.Socket[bytes]) -> None:
+        with self._lock:
+            self._idle.append(socket)
+
+    def _connect(self) -> zmq.Socket[bytes]:
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RECONNECT_IVL, 50)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        socket.connect(self.control)
+        return socket
+
+    def _follow(
+        self, callback: Callable[[StreamerStatus | None], None], stale_after: float, ended: Event
+    ) -> None:
+        socket = self._connect()
+        heard, renewed, stale = time.monotonic(), 0.0, False
+        try:
+            while not ended.is_set() and not self._closed.is_set():
+                now = time.monotonic()
+                if now - renewed >= RENEW_EVERY:
+                    renewed = now
+                    _try_send(socket, protocol.Subscribe(id=0))
+                if socket.poll(TICK_MS):
+                    status = _snapshot(socket.recv())
+                    if status is not None:
+                        heard, stale = time.monotonic(), False
+                        _call(callback, status)
+                elif not stale and now - heard > stale_after:
+                    stale = True
+                    _call(callback, None)
+            _try_send(socket, protocol.Unsubscribe(id=0))
+        finally:
+            socket.close(100)
+
+
+def _try_send(socket: zmq.Socket[bytes], request: protocol.AnyRequest) -> None:
+    try:
+        socket.send(msgspec.json.encode(request), zmq.NOBLOCK)
+    except zmq.Again:
+        log.debug("streamer takes no request")
+
+
+def _snapshot(part: bytes) -> StreamerStatus | None:
+    try:
+        answer = msgspec.json.decode(part, type=protocol.Answer)
+        return msgspec.json.decode(answer.ok, type=StreamerStatus | None)
+    except msgspec.DecodeError as error:
+        log.error("not a snapshot of a streamer: %s", error)
+        return None
+
+
+def _call(callback: Callable[[StreamerStatus | None], None], status: StreamerStatus | None) -> None:
+    try:
+        callback(status)
+    except Exception:  # the subscriber's mistake must not end its own updates
+        log.exception("a subscriber of the streamer failed")

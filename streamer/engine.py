@@ -1,0 +1,460 @@
+"""The acquisition engine: drives one camera and one PUSH socket, series after series.
+
+Two threads: the camera's, which alone calls the camera, and the sender's, which alone uses the
+socket. Commands return at once with a `Future`, or act through flags, so that no caller ever waits
+for hardware or for a receiver.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TypeVar
+
+import msgspec
+
+from penstock.stins.messages import EndReason, Header
+from penstock.streamer.acquisition import Series
+from penstock.streamer.camera import Camera, CameraError
+from penstock.streamer.checks import check_settings, check_values
+from penstock.streamer.clock import Clock
+from penstock.streamer.errors import Refused
+from penstock.streamer.header import header_of, metadata_of
+from penstock.streamer.outlet import Outlet
+from penstock.streamer.protocol import Description, Prepared, StreamerStatus
+from penstock.streamer.ring import Overrun, Ring
+from penstock.streamer.sender import PushSocket
+from penstock.streamer.settings import Settings, Value
+from penstock.streamer.states import Event, Machine, State
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+READ_EVERY = 1.0
+"""Seconds between two readings of temperatures and the like, while no frame is taken."""
+
+
+class Engine:
+    """The acquisition engine of one camera.
+
+    Args:
+        camera: an open unit; the engine closes it.
+        push: its data socket; the engine closes it.
+        buffer_bytes: memory of the buffer ring.
+        hwm: messages that ZeroMQ may hold for each peer; by frame size when `None`.
+        changed: called from any thread after every change of `status()`; must return at once.
+    """
+
+    def __init__(
+        self,
+        camera: Camera,
+        push: PushSocket,
+        *,
+        buffer_bytes: int = 256 * 2**20,
+        hwm: int | None = None,
+        clock: Clock | None = None,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._camera = camera
+        self._name = type(camera).__name__
+        self._push = push
+        self._buffer_bytes = buffer_bytes
+        self._clock = clock or Clock()
+        self._changed = changed
+        self._machine = Machine(changed)
+        self._outlet = Outlet(push, self._clock, changed, hwm)
+        self._series: Series | None = None
+        self._ring: Ring | None = None
+        self._announcement: tuple[Header, dict[str, object]] = (Header(filename=""), {})
+        self._values: dict[str, Value] = {p.name: p.default for p in camera.parameters if p.writable}
+        self._readings: dict[str, Value] = {}
+        self._lock = Lock()
+        self._busy = ""
+        self._closing = False
+        self._read()
+        self._description = self._describe()
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._sends: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._threads = [
+            Thread(target=self._run_camera, name="camera", daemon=True),
+            Thread(target=self._run_sender, name="sender", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    # Commands ---------------------------------------------------------------------------------
+
+    def describe(self) -> Description:
+        """The camera as it was set last."""
+        return self._description
+
+    def set(self, values: Mapping[str, object]) -> Future[Description]:
+        """Set parameters of the camera's own; refused while a series is under way."""
+
+        def work() -> Description:
+            if self._machine.state not in (State.IDLE, State.FAULT):
+                raise Refused(
+                    "illegal_state", f"{', '.join(values)} cannot be set while {self._machine.state}"
+                )
+            checked = check_values(values, self._camera.parameters, self._description.limits)
+            merged = self._values | checked
+            self._camera.apply(merged)
+            self._values = merged
+            self._description = self._describe()
+            return self._description
+
+        return self._on_camera("set parameters", work)
+
+    def prepare(self, settings: Settings) -> Future[Prepared]:
+        """Check everything and set the hardware up; nothing is sent."""
+        self._machine.after(Event.PREPARE)
+        return self._on_camera("prepare", lambda: self._prepare(settings))
+
+    def announce(self) -> Future[None]:
+        """Send the start message of the prepared series."""
+        self._machine.after(Event.ANNOUNCE)
+
+        def work() -> None:
+            self._machine.after(Event.ANNOUNCE)
+            series, (header, metadata) = self._prepared(), self._announcement
+            self._outlet.announce(header, metadata)
+            self._machine.fire(Event.ANNOUNCE, f"series {series.id} announced")
+
+        return self._in(self._sends, work)
+
+    def start(self) -> Future[None]:
+        """Arm the hardware; done when triggers are taken, or when that failed."""
+        armed: Future[None] = Future()
+        with self._lock:
+            self._refuse_when_busy()
+            self._machine.fire(Event.START, "arming")
+            self._busy = "acquire"
+        series = self._prepared()
+        self._jobs.put(lambda: self._acquire(series))
+        self._sends.put(lambda: self._send(series))
+        Thread(target=self._await_armed, args=(series, armed), name="arming", daemon=True).start()
+        return armed
+
+    def trigger(self) -> None:
+        """One software trigger.
+
+        Raises:
+            Refused: the detector does not wait for one; nothing was triggered.
+        """
+        if self._machine.state is not State.ACQUIRING or self._series is None:
+            raise Refused("not_ready", f"SoftwareTrigger refused: the streamer is {self._machine.state}; Arm first")
+        self._series.trigger()
+
+    def stop(self) -> Future[None]:
+        """Finish the frame, send what is queued, end; nothing to do when nothing runs."""
+        return self._end(EndReason.STOP, "stopped")
+
+    def abort(self) -> Future[None]:
+        """Drop what is queued, end within a second; nothing to do when nothing runs."""
+        return self._end(EndReason.ABORT, "aborted")
+
+    def cancel(self) -> Future[None]:
+        """Forget a prepared or announced series; an end message follows a start message."""
+        if self._machine.state not in (State.PREPARED, State.ANNOUNCED):
+            return _done()
+        return self._end(EndReason.ABORT, "cancelled")
+
+    def reset(self) -> None:
+        """Leave FAULT.
+
+        Raises:
+            Refused: a series is under way, or the camera still hangs in its last call.
+        """
+        with self._lock:
+            self._refuse_when_busy()
+        self._machine.fire(Event.RESET, "")
+
+    def status(self) -> StreamerStatus:
+        """Snapshot."""
+        state, message = self._machine.state, self._machine.message
+        peers = self._push.peers
+        series = self._series
+        if series is None:
+            return StreamerStatus(
+                state=state, message=message, peers=len(peers), peer_addresses=peers, readings=self._readings
+            )
+        used, slots = series.ring.used, series.ring.slots
+        if state is State.ACQUIRING and series.armed:
+            message = f"{series.acquired} of {series.planned} frames"
+            if series.ready_for_trigger:
+                message += ", waiting for a software trigger"
+        if self._outlet.blocked and state in (State.ACQUIRING, State.ENDING):
+            message = (
+                f"waiting for the receiver to take frames: {used} of {slots} buffers used, "
+                f"{len(peers)} connected"
+            )
+        return StreamerStatus(
+            state=state,
+            message=message,
+            series=series.id,
+            planned=series.planned,
+            triggered=series.triggers,
+            acquired=series.acquired,
+            sent=series.sent,
+            lost=dict(series.lost),
+            ready_for_trigger=state is State.ACQUIRING and series.ready_for_trigger,
+            peers=len(peers),
+            peer_addresses=peers,
+            ring_used=used,
+            ring_total=slots,
+            end_sent=series.end_sent,
+            readings=self._readings,
+        )
+
+    def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:
+        """End a running series as a fault, close camera and socket."""
+        self._closing = True
+        series = self._series
+        if series is not None and self._machine.state is State.ACQUIRING:
+            series.end(EndReason.FAULT, reason)
+        elif self._machine.state is State.ANNOUNCED:
+            self._end(EndReason.FAULT, reason)
+        self._jobs.put(None)
+        camera, sender = self._threads
+        camera.join(patience)
+        if camera.is_alive() and series is not None:
+            series.end(EndReason.ABORT, reason)
+        self._sends.put(None)
+        sender.join(patience)
+        if sender.is_alive():
+            if series is not None:
+                series.end(EndReason.ABORT, reason)
+            sender.join(patience)
+        if not sender.is_alive():
+            self._push.close()
+
+    # The camera's thread ----------------------------------------------------------------------
+
+    def _run_camera(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=READ_EVERY)
+            except Empty:
+                self._read()
+                continue
+            if job is None:
+                break
+            job()
+        self._camera.close()
+
+    def _prepare(self, settings: Settings) -> Prepared:
+        own = check_values(settings.camera, self._camera.parameters, self._description.limits)
+        values = self._values | own
+        check_settings(settings, type(self._camera), self._description.limits)
+        settings = msgspec.structs.replace(settings, camera=values)
+        try:
+            frames = self._camera.prepare(settings)
+        except CameraError:
+            if self._machine.state is State.PREPARED:
+                self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
+            raise
+        self._values = values
+        self._description = self._describe()
+        if self._ring is None or self._ring.slot_bytes != frames.frame_bytes or self._ring.used:
+            self._ring = None  # freed before its successor is allocated
+            self._ring = Ring(frames.frame_bytes, self._buffer_bytes)
+        series = Series(uuid.uuid4().hex, settings, frames, self._ring, self._clock, self._changed)
+        if series.orientation.active and frames.compression != "none":
+            raise Refused(
+                "out_of_range",
+                f"Rotation, Fliplr and Flipud need uncompressed frames, {self._name} gives "
+                f"{frames.compression}; set Compression to none",
+            )
+        self._announcement = header_of(series, self._camera), metadata_of(series, self._camera)
+        self._series = series
+        self._machine.fire(Event.PREPARE, f"{series.planned} frames prepared")
+        return Prepared(
+            series=series.id,
+            shape=series.orientation.shape,
+            dtype=frames.dtype,
+            compression=frames.compression,
+            frame_bytes=frames.frame_bytes,
+            frames=series.planned,
+        )
+
+    def _acquire(self, series: Series) -> None:
+        try:
+            if not series.stopping:
+                self._take_frames(series)
+        except Exception as error:  # a camera's SDK may raise anything; the series ends as a fault
+            if not isinstance(error, CameraError | Overrun):
+                log.exception("%s raised in acquire", self._name)
+            series.fail(error, self._name)
+        self._finishing(series.message or "last frame is in")
+        # Free first: whoever sees the series end may prepare the next one at once.
+        self._busy = ""
+        series.finished()
+        self._read()
+
+    def _take_frames(self, series: Series) -> None:
+        for exposure in self._camera.acquire(series):
+            series.take(exposure)
+        if series.triggers < series.planned and not series.stopping:
+            raise CameraError(f"it ended after {series.triggers} of {series.planned} frames")
+
+    def _read(self) -> None:
+        readings: dict[str, Value] = {}
+        for parameter in self._camera.parameters:
+            if not parameter.writable:
+                try:
+                    readings[parameter.name] = self._camera.read(parameter.name)
+                except CameraError as error:
+                    log.warning("%s: %s", self._name, error)
+        if readings != self._readings:
+            self._readings = readings
+            self._changed()
+
+    def _describe(self) -> Description:
+        camera = self._camera
+        return Description(
+            camera=self._name,
+            parameters=camera.parameters,
+            trigger_modes=camera.trigger_modes,
+            limits=dict(camera.limits()),
+            values=dict(self._values),
+            readout_time=camera.readout_time(),
+            index_source=camera.index_source,
+            data_endpoint=self._push.endpoint,
+            streamer_pid=os.getpid(),
+        )
+
+    # The sender's thread ----------------------------------------------------------------------
+
+    def _run_sender(self) -> None:
+        while (job := self._sends.get()) is not None:
+            job()
+
+    def _send(self, series: Series) -> None:
+        self._outlet.stream(series)
+        self._finishing(series.message)
+        self._finish(series)
+
+    def _finish(self, series: Series) -> None:
+        """Close the account, send the end message, and leave for idle or fault."""
+        undelivered = series.lost.get("undelivered", 0)
+        if undelivered:
+            series.end(
+                EndReason.FAULT,
+                f"no receiver took frames any more: {undelivered} of {series.acquired} frames were dropped; "
+                "is the receiver running, and its disk not full?",
+            )
+        hung = series.aborting and not series.camera_done and self._busy == "acquire"
+        end = series.close()
+        series.drop_queued()
+        series.end_sent = self._outlet.end(series, end, lose=self._camera.loses_end)
+        if hung:
+            self._machine.fire(
+                Event.FAULT, f"{self._name} did not end its acquisition after Abort; restart the streamer"
+            )
+        elif series.reason is EndReason.FAULT:
+            self._machine.fire(Event.FAULT, series.message)
+        else:
+            counts = f"{series.sent} of {series.planned} frames sent"
+            self._machine.fire(Event.END, f"{series.message}, {counts}" if series.message else counts)
+
+    def _finishing(self, cause: str) -> None:
+        """Whoever first knows that no frame will be begun any more says so."""
+        with self._lock:
+            if self._machine.state is State.ACQUIRING:
+                self._machine.fire(Event.FINISH, cause)
+
+    # Plumbing ---------------------------------------------------------------------------------
+
+    def _end(self, reason: EndReason, message: str) -> Future[None]:
+        series, state = self._series, self._machine.state
+        if series is None or state in (State.IDLE, State.FAULT):
+            return _done()
+        if state in (State.ACQUIRING, State.ENDING):
+            if series.end(reason, message):
+                self._finishing(message)
+                self._changed()
+            return _done()
+
+        def work() -> None:
+            # In the sender's thread, behind an announcement that may still be under way.
+            if self._machine.state is State.PREPARED:
+                self._machine.fire(Event.CANCEL, message)
+            elif self._machine.state is State.ANNOUNCED:
+                series.end(reason, message)
+                # An absent receiver cannot take an end message; do not wait for one as for frames.
+                series.end_sent = self._outlet.end(series, series.close())
+                self._machine.fire(Event.CANCEL, message)
+            elif self._machine.state in (State.ACQUIRING, State.ENDING):
+                series.end(reason, message)
+
+        return self._in(self._sends, work)
+
+    def _await_armed(self, series: Series, armed: Future[None]) -> None:
+        series.wait_armed()
+        if series.armed:
+            if self._machine.state is State.ACQUIRING:
+                self._machine.message = "ready for triggers"
+                self._changed()
+            armed.set_result(None)
+        else:
+            armed.set_exception(Refused("camera", series.message or "ended before it was armed"))
+
+    def _prepared(self) -> Series:
+        """The series of every state from PREPARED to ENDING."""
+        if self._series is None:
+            raise Refused("illegal_state", "no series is prepared")
+        return self._series
+
+    def _on_camera(self, what: str, work: Callable[[], T]) -> Future[T]:
+        """Run `work` in the camera's thread; one such call at a time."""
+        with self._lock:
+            self._refuse_when_busy()
+            self._busy = what
+
+        def free() -> None:
+            self._busy = ""
+
+        return self._in(self._jobs, work, free)
+
+    def _refuse_when_busy(self) -> None:
+        if self._closing:
+            raise Refused("busy", "the streamer is ending")
+        if self._busy:
+            raise Refused("busy", f"{self._name} has not returned from the last call ({self._busy})")
+
+    def _in(
+        self,
+        queue: SimpleQueue[Callable[[], None] | None],
+        work: Callable[[], T],
+        done: Callable[[], None] = lambda: None,
+    ) -> Future[T]:
+        future: Future[T] = Future()
+
+        def job() -> None:
+            try:
+                result = work()
+            except CameraError as error:
+                done()
+                future.set_exception(Refused("camera", f"{self._name}: {error}"))
+            except Exception as error:  # handed to the caller, who shows it
+                done()
+                if not isinstance(error, Refused):
+                    log.exception("%s: unexpected error", self._name)
+                future.set_exception(error)
+            else:
+                done()
+                future.set_result(result)
+
+        queue.put(job)
+        return future
+
+
+def _done() -> Future[None]:
+    future: Future[None] = Future()
+    future.set_result(None)
+    return future

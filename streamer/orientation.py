@@ -1,0 +1,34 @@
+"""Rotation and flips of a frame, in its own buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Orientation:
+    """Rotates counter-clockwise in steps of 90 degrees, then mirrors, images of one shape.
+
+    A frame of k blobs is turned image by image: the k images keep their order.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, rotation: int, fliplr: bool, flipud: bool) -> None:
+        self._shape = shape
+        self._turns = rotation // 90
+        self._fliplr = fliplr
+        self._flipud = flipud
+        self.active = bool(self._turns or fliplr or flipud)
+        self.shape = (*shape[:-2], shape[-1], shape[-2]) if self._turns % 2 else shape
+        self._scratch = np.empty(shape, dtype) if self.active else None
+
+    def __call__(self, buffer: np.ndarray) -> None:
+        """Turn the frame in `buffer` (uint8, C order, exactly one frame)."""
+        if self._scratch is None:
+            return
+        image = self._scratch
+        image[...] = buffer.view(image.dtype).reshape(self._shape)
+        turned = np.rot90(image, self._turns, axes=(-2, -1))
+        if self._fliplr:
+            turned = turned[..., ::-1]
+        if self._flipud:
+            turned = turned[..., ::-1, :]
+        buffer.view(image.dtype).reshape(self.shape)[...] = turned

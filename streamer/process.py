@@ -1,0 +1,137 @@
+"""The streamer as a process: one camera, one data socket, one control socket.
+
+Prints one JSON line on standard output when it is ready, {"control", "data", "pid"}; logs to
+standard error. Ends on SIGTERM, SIGINT, a shutdown request or, with a parent, when its standard
+input closes; a running series gets its end message first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import msgspec
+
+from penstock.streamer.camera import Camera, CameraError
+from penstock.streamer.checks import complete_properties
+from penstock.streamer.engine import Engine
+from penstock.streamer.errors import Refused
+from penstock.streamer.remote import RemoteServer
+from penstock.streamer.sender import PushSocket
+
+log = logging.getLogger(__name__)
+
+
+class ReadyLine(msgspec.Struct, frozen=True):
+    """What the process prints when it is ready: its endpoints, as bound."""
+
+    control: str
+    data: str
+    pid: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options, shared with `penstock streamer`."""
+    parser.add_argument("camera", metavar="CAMERA", help="name of a camera such as Simulator, or module:Class")
+    parser.add_argument(
+        "--properties", metavar="JSON", default="{}", help="the unit: serial number, sensor size, host …"
+    )
+    parser.add_argument(
+        "--data", metavar="ENDPOINT", default="tcp://127.0.0.1:9999", help="frames go out here (%(default)s)"
+    )
+    parser.add_argument(
+        "--control", metavar="ENDPOINT", default="tcp://127.0.0.1:9998",
+        help="commands come in here (%(default)s); only for trusted networks",
+    )  # fmt: skip
+    parser.add_argument("--buffers-mb", type=int, default=256, metavar="N", help="memory of the buffer ring (%(default)s)")
+    parser.add_argument("--hwm", type=int, metavar="N", help="messages that ZeroMQ may hold for a receiver (by frame size)")
+    parser.add_argument("--io-threads", type=int, default=1, metavar="N", help="ZeroMQ I/O threads (%(default)s)")
+    parser.add_argument("--cpus", metavar="LIST", help="CPU cores to run on, such as 2,3")
+    parser.add_argument(
+        "--with-parent", action="store_true", help="end when standard input closes, as the child of a device"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of `python -m penstock.streamer.process`."""
+    parser = argparse.ArgumentParser(prog="python -m penstock.streamer.process", description=__doc__)
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the camera, bind the sockets, serve until told to end; the exit status."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    if args.cpus:
+        os.sched_setaffinity(0, {int(core) for core in args.cpus.split(",")})
+    try:
+        camera = open_camera(args.camera, args.properties)
+    except (Refused, CameraError) as error:
+        log.error("%s", error)
+        return 1
+    try:
+        remote = RemoteServer(args.control)
+        push = PushSocket(args.data, io_threads=args.io_threads)
+    except OSError as error:
+        log.error("%s", error.strerror)
+        camera.close()
+        return 1
+
+    def told(number: int, _: FrameType | None) -> None:
+        remote.stop()
+
+    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGINT, told)
+    engine = Engine(
+        camera, push, buffer_bytes=args.buffers_mb * 2**20, hwm=args.hwm, changed=remote.changed
+    )
+    print(msgspec.json.encode(ReadyLine(remote.endpoint, push.endpoint, os.getpid())).decode(), flush=True)
+    try:
+        # Standard input as lifeline, not PR_SET_PDEATHSIG: that fires when the *thread* that
+        # started us ends, and a Tango server's threads come and go.
+        remote.serve(engine, sys.stdin.fileno() if args.with_parent else None)
+    finally:
+        engine.close()
+        remote.close(engine)
+    return 0
+
+
+def open_camera(name: str, properties: str) -> Camera:
+    """An open unit of a camera.
+
+    Args:
+        name: class in the module of `penstock.devices` of the same name in lower case, or
+            module:Class for one that lives elsewhere.
+        properties: JSON object.
+
+    Raises:
+        Refused: no such camera, properties that it does not have.
+        CameraError: the hardware does not answer.
+    """
+    module, _, kind = name.rpartition(":")
+    module = module or f"penstock.devices.{name.lower()}"
+    try:
+        found = getattr(importlib.import_module(module), kind)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise Refused("unknown_camera", f"there is no camera {name}: no module {module}") from None
+    except AttributeError:
+        raise Refused("unknown_camera", f"there is no camera {kind} in {module}") from None
+    if not (isinstance(found, type) and issubclass(found, Camera)):
+        raise Refused("unknown_camera", f"{kind} in {module} is no Camera")
+    try:
+        given = msgspec.json.decode(properties, type=dict[str, bool | int | float | str])
+    except msgspec.DecodeError as error:
+        raise Refused("bad_request", f"properties of {kind}: not a JSON object of values: {error}") from None
+    return found(complete_properties(found, given))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""What the remote interface says: requests, answers and status, as typed structs in JSON.
+
+A request is one DEALER message of one part, {"op": …, "id": n, …}; the answer carries the same
+`id` and either `ok` or `refused`. After `subscribe`, which holds for `LEASE` seconds and is
+renewed by asking again, snapshots arrive with id 0.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from penstock.stins.messages import IndexSource
+from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+
+LEASE = 5.0
+"""Seconds for which a subscription holds."""
+MAX_REQUEST_BYTES = 4 * 2**20
+PUBLISH_EVERY = 0.5
+"""Seconds between two snapshots when nothing changes."""
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """The camera as it is set now."""
+
+    camera: str
+    parameters: tuple[Parameter, ...]
+    """The camera's own ones."""
+    trigger_modes: tuple[TriggerMode, ...]
+    limits: dict[str, Limits]
+    """Of this unit, standard parameters too."""
+    values: dict[str, Value]
+    """The camera's own parameters."""
+    readout_time: float
+    index_source: IndexSource
+    data_endpoint: str
+    streamer_pid: int
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A series that can be announced; shape as it will be sent."""
+
+    series: str
+    shape: tuple[int, ...]
+    dtype: str
+    compression: str
+    frame_bytes: int
+    frames: int
+
+
+class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Snapshot of the streamer; the counts are of the running, else of the last series."""
+
+    state: str
+    """"idle", "prepared", "announced", "acquiring", "ending" or "fault"."""
+    message: str = ""
+    series: str = ""
+    planned: int = 0
+    triggered: int = 0
+    acquired: int = 0
+    """Out of the hardware."""
+    sent: int = 0
+    """Handed to ZeroMQ."""
+    lost: dict[str, int] = {}
+    """Triggered but not sent, by cause."""
+    ready_for_trigger: bool = False
+    peers: int = 0
+    """Accepted connections on the data socket."""
+    peer_addresses: tuple[str, ...] = ()
+    ring_used: int = 0
+    ring_total: int = 0
+    end_sent: bool = False
+    readings: dict[str, Value] = {}
+    """Parameters that can only be read, such as temperatures."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag=str.lower, forbid_unknown_fields=True):
+    """Anything that a client asks; `id` comes back with the answer."""
+
+    id: int
+
+
+class Describe(Request, frozen=True):
+    """-> Description."""
+
+
+class Set(Request, frozen=True, kw_only=True):
+    """Set parameters of the camera's own -> Description."""
+
+    values: dict[str, Value]
+
+
+class Prepare(Request, frozen=True, kw_only=True):
+    """Check everything, set the hardware up, send nothing -> Prepared."""
+
+    settings: Settings
+
+
+class Announce(Request, frozen=True):
+    """Send the start message."""
+
+
+class Start(Request, frozen=True):
+    """Arm the hardware; answered when triggers are taken."""
+
+
+class Trigger(Request, frozen=True):
+    """One software trigger."""
+
+
+class Stop(Request, frozen=True):
+    """Finish the frame, send what is queued, end."""
+
+
+class Abort(Request, frozen=True):
+    """Drop what is queued, end."""
+
+
+class Cancel(Request, frozen=True):
+    """Forget a series that has not been started."""
+
+
+class Reset(Request, frozen=True):
+    """Leave fault."""
+
+
+class Status(Request, frozen=True):
+    """-> StreamerStatus."""
+
+
+class Subscribe(Request, frozen=True):
+    """Send snapshots for `LEASE` seconds -> StreamerStatus."""
+
+
+class Unsubscribe(Request, frozen=True):
+    """Send no more snapshots."""
+
+
+class Shutdown(Request, frozen=True):
+    """End the process, ending a running series as a fault."""
+
+
+AnyRequest = (
+    Describe | Set | Prepare | Announce | Start | Trigger | Stop | Abort | Cancel | Reset | Status
+    | Subscribe | Unsubscribe | Shutdown
+)  # fmt: skip
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why not: a stable short name, and one sentence."""
+
+    kind: str
+    message: str
+
+
+class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to one request."""
+
+    id: int
+    ok: msgspec.Raw = msgspec.Raw(b"null")
+    refused: Refusal | None = None

@@ -1,0 +1,165 @@
+"""The PUSH socket: binds, sends the parts of a message together or not at all, counts its peers.
+
+`sent` means handed to ZeroMQ: PUSH cannot count what dies with a peer. Blobs from 64 kB are not
+copied; their tracker says when the memory may be written again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from threading import Condition, Thread
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from penstock.stins.messages import Buffer
+from penstock.streamer.ring import Tracker
+
+log = logging.getLogger(__name__)
+
+COPY_BELOW = 65536
+"""Bytes below which a copy costs less than the tracking of a shared buffer."""
+LARGE_FRAME = 2 * 2**20
+LARGE_HWM = 8
+SMALL_HWM = 1000
+NOBLOCK_MORE = zmq.NOBLOCK | zmq.SNDMORE
+GONE = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED
+
+
+class _Copied:
+    """Stands for a message that ZeroMQ has copied: its memory is free at once."""
+
+    done = True
+
+
+COPIED: Tracker = _Copied()
+
+
+def default_hwm(frame_bytes: int) -> int:
+    """High-water mark for frames of this size: ZeroMQ counts messages, memory counts bytes."""
+    if frame_bytes >= LARGE_FRAME:
+        return LARGE_HWM
+    return min(SMALL_HWM, max(LARGE_HWM, 2 * LARGE_FRAME * LARGE_HWM // max(frame_bytes, 1)))
+
+
+class PushSocket:
+    """A bound PUSH socket. Made anywhere, then used by one thread; `peers` by any."""
+
+    def __init__(
+        self, endpoint: str, *, hwm: int = SMALL_HWM, io_threads: int = 1, linger: float = 1.0
+    ) -> None:
+        """Bind `endpoint` (`tcp://127.0.0.1:0` for any free port).
+
+        `linger`: seconds that `close` waits for messages that ZeroMQ still holds.
+
+        Raises:
+            OSError: the address is in use or not one of this machine.
+        """
+        self._context = zmq.Context(io_threads)
+        self._socket = self._context.socket(zmq.PUSH)
+        self._socket.setsockopt(zmq.SNDHWM, hwm)
+        self._socket.setsockopt(zmq.LINGER, int(linger * 1000))
+        # Not ZeroMQ's heartbeat: a receiver that pauses reading cannot answer one, and its queue
+        # would be thrown away with the connection. The kernel answers keep-alives for it.
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 10)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 5)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
+        self._peers: dict[int, str] = {}
+        self._handshakes = 0
+        self._change = Condition()
+        monitor = self._socket.get_monitor_socket(
+            zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | GONE | zmq.EVENT_MONITOR_STOPPED
+        )
+        self._watcher = Thread(target=self._watch, args=(monitor,), name="push monitor", daemon=True)
+        self._watcher.start()
+        try:
+            self._socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            self.close(0.0)
+            raise OSError(
+                error.errno, f"cannot bind the data socket to {endpoint}: {error.strerror}"
+            ) from error
+        self.endpoint: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def try_send(self, parts: Sequence[Buffer]) -> Tracker | None:
+        """Hand one message to ZeroMQ if a peer has room for it.
+
+        Returns `None` when none has, and nothing was sent; else what tells when the memory of the
+        parts may be written again.
+        """
+        send = self._socket.send
+        last = len(parts) - 1
+        tracker: Tracker = COPIED
+        try:
+            for number, part in enumerate(parts):
+                flags = NOBLOCK_MORE if number < last else zmq.NOBLOCK
+                if len(part) < COPY_BELOW:
+                    send(part, flags)
+                else:
+                    shared = send(part, flags, copy=False, track=True)
+                    tracker = shared if tracker is COPIED else zmq.MessageTracker(tracker, shared)
+        except zmq.Again:
+            # Only the first part can be refused: ZeroMQ takes, or drops, the others with it.
+            return None
+        return tracker
+
+    def wait_writable(self, seconds: float) -> bool:
+        """Wait until a peer has room for a message."""
+        return bool(self._socket.poll(int(seconds * 1000), zmq.POLLOUT))
+
+    def set_hwm(self, messages: int) -> None:
+        """Change the high-water mark, also of the peers that are connected."""
+        self._socket.setsockopt(zmq.SNDHWM, messages)
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Addresses of the accepted connections, one each: host:port."""
+        with self._change:
+            return tuple(self._peers.values())
+
+    def wait_peers(self, count: int, timeout: float | None = None) -> bool:
+        """Wait until so many peers are connected and have room."""
+        with self._change:
+            return self._change.wait_for(
+                lambda: len(self._peers) >= count and self._handshakes >= count, timeout
+            )
+
+    def close(self, linger: float | None = None) -> None:
+        """Close, waiting `linger` seconds (default: that of the constructor) for what is queued."""
+        if self._socket.closed:
+            return
+        self._socket.disable_monitor()
+        self._watcher.join()
+        self._socket.close(None if linger is None else int(linger * 1000))
+        self._context.term()
+
+    def _watch(self, monitor: zmq.Socket[bytes]) -> None:
+        while True:
+            event = recv_monitor_message(monitor)
+            kind, fd = event["event"], event["value"]
+            if kind == zmq.EVENT_MONITOR_STOPPED:
+                break
+            with self._change:
+                if kind == zmq.EVENT_ACCEPTED:
+                    self._peers[fd] = _peer_name(fd)
+                    log.info("receiver connected from %s", self._peers[fd])
+                elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                    self._handshakes += 1
+                elif (name := self._peers.pop(fd, None)) is not None:
+                    log.info("receiver at %s disconnected", name)
+                self._change.notify_all()
+        monitor.close(0)
+
+
+def _peer_name(fd: int) -> str:
+    """Address of the other end; the monitor itself only names ours."""
+    try:
+        with socket.socket(fileno=os.dup(fd)) as twin:
+            name = twin.getpeername()
+    except OSError:
+        return "unknown"
+    return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else str(name or "local")
