@@ -1,0 +1,67 @@
+"""Tutorial and how-tos do what they say; links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.pages import run
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FOLDERS = ("cli", "devices", "gui", "receiver", "resources", "stins", "streamer")
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the code that a page may add files to, and that its commands import."""
+    links = tmp_path / "links" / "penstock"
+    links.mkdir(parents=True)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (links / folder).symlink_to(tmp_path / folder)
+    return tmp_path
+
+
+def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> None:
+    environment = {"PYTHONPATH": f"{checkout / 'links'}:{checkout / 'vendor'}"}
+    run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_short)
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.exists(), f"{target} is not there"
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in anchors, f"{target}: no such title"
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    reached, waiting = set(), [ROOT / "docs/index.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page in reached or page.suffix != ".md" or not page.exists():
+            continue
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+        waiting += [page.parent / link for link in links if not link.startswith("http")]
+    assert {page for page in PAGES if page.name != "README.md"} <= reached
+
+
+def test_what_happens_to_a_late_frame_is_two_clicks_from_the_readme() -> None:
+    assert "docs/explanation/accounting.md" in (ROOT / "README.md").read_text()
+    assert "receiver/account.py" in (ROOT / "docs/explanation/accounting.md").read_text()
