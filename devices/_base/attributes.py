@@ -43,6 +43,7 @@ def declare(parameter: Parameter, **hooks: str) -> attribute:
         hooks: names of methods, as `tango.server.attribute` takes them (fget, fset, fisallowed).
     """
     options: dict[str, Any] = {
+        "name": parameter.name,
         "dtype": TANGO_TYPE[type(parameter.default)],
         "label": parameter.name,
         "doc": _doc(parameter),

@@ -53,6 +53,10 @@ PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
 )  # fmt: skip
 
 
+IDENTITY = frozenset({"CameraModel", "SerialNumber", "SensorWidth", "SensorHeight"})
+"""Properties of a camera that its device also shows as attributes."""
+
+
 class Detector(Device):
     """What every detector device does; its subclasses differ in their camera only."""
 
@@ -88,6 +92,10 @@ class Detector(Device):
         """Read the properties, forget the settings, start the streamer in the background."""
         super().init_device()
         self._broken = ""
+        self._properties: dict[str, Value] = {
+            parameter.name: type(parameter.default)(getattr(self, parameter.name))
+            for parameter in self.camera.properties
+        }
         self._values: dict[str, Value] = {
             name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
         }
@@ -145,12 +153,8 @@ class Detector(Device):
         options = {"--buffers-mb": str(self.BuffersMB), "--io-threads": str(self.IoThreads)}
         if self.HighWaterMark:
             options["--hwm"] = str(self.HighWaterMark)
-        properties = {
-            parameter.name: type(parameter.default)(getattr(self, parameter.name))
-            for parameter in self.camera.properties
-        }
         return ChildStreamer(
-            self.camera.__name__, properties, f"tcp://{self.DataHost}:{self.DataPort}", options
+            self.camera.__name__, self._properties, f"tcp://{self.DataHost}:{self.DataPort}", options
         )
 
     # Commands
@@ -297,6 +301,9 @@ class Detector(Device):
             if not parameter.writable:
                 values[parameter.name] = view.readings.get(parameter.name, parameter.default)
         period = frame_time(float(values["ExposureTime"]), float(values["LatencyTime"]), self._readout)
+        for parameter in self.camera.properties:
+            if parameter.name in IDENTITY:
+                values[parameter.name] = self._properties[parameter.name]
         values["FrameTime"] = period
         values["FrameRate"] = 1.0 / period if period > 0.0 else float("inf")
         values["ReadoutTime"] = self._readout
@@ -354,7 +361,12 @@ def detector_class(camera: type[Camera]) -> type[Detector]:
         body[parameter.name] = device_property(
             dtype=type(parameter.default), default_value=parameter.default, doc=parameter.doc
         )
-    shown = [*own.values(), *PERIOD_ATTRIBUTES, *(reading.parameter for reading in VIEW_ATTRIBUTES)]
+    identity = [
+        msgspec.structs.replace(parameter, writable=False)
+        for parameter in camera.properties
+        if parameter.name in IDENTITY
+    ]
+    shown = [*own.values(), *PERIOD_ATTRIBUTES, *identity, *(reading.parameter for reading in VIEW_ATTRIBUTES)]
     for parameter in shown:
         body.update(_attribute_body(parameter))
     return type(camera.__name__, (Detector,), body)
@@ -369,7 +381,8 @@ def _attribute_body(parameter: Parameter) -> dict[str, Any]:
         hooks |= {"fset": f"_write_{name}", "fisallowed": f"_allow_{name}"}
         body[hooks["fset"]] = _writer(name)
         body[hooks["fisallowed"]] = _gate(name)
-    body[name] = declare(parameter, **hooks)
+    # Not under its own name: a device property of that name (ReadoutTime) may stand there.
+    body[f"attribute_{name}"] = declare(parameter, **hooks)
     return body
 
 

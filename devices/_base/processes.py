@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -20,6 +21,11 @@ from typing import IO, Generic, TypeVar
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+
+PYTHON = (sys.executable, "-P")
+"""This interpreter; what lies in the current folder cannot shadow a module."""
+PENSTOCK = (*PYTHON, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())")
+"""The command `penstock` of this environment, whatever the PATH."""
 
 
 class ProcessFailed(Exception):

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 import threading
 from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
 
-from penstock.devices._base.processes import Child, ProcessFailed
+from penstock.devices._base.processes import PYTHON, Child, ProcessFailed
 from penstock.streamer.client import StreamerClient, StreamerUnavailable
 from penstock.streamer.settings import Value
 
@@ -72,7 +71,7 @@ class ChildStreamer:
     ) -> None:
         self._name = f"streamer of {camera}"
         self._argv = [
-            sys.executable, "-m", "penstock.streamer.process", camera,
+            *PYTHON, "-m", "penstock.streamer.process", camera,
             "--properties", json.dumps(dict(properties)), "--data", data,
             "--control", "tcp://127.0.0.1:0", "--with-parent",
         ]  # fmt: skip

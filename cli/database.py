@@ -1,0 +1,53 @@
+"""Run the embedded Tango database: one SQLite file, no database server to install.
+
+Examples:
+  penstock database                           files in ./tango, port 10000
+  penstock database --dir /srv/tango --port 11000
+  penstock database --port 0                  any free port
+
+Then, in every other terminal, the line that it prints:
+  export TANGO_HOST=127.0.0.1:10000
+
+It listens on this machine only. A facility's own database serves Penstock just as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `penstock database`."""
+    parser.add_argument(
+        "--dir", type=Path, default=Path("tango"), metavar="DIR", help="folder of the SQLite file (%(default)s)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=10000, metavar="N", help="TCP port, 0 for any free one (%(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it until Ctrl-C or SIGTERM."""
+    from penstock.cli.main import UserError
+    from penstock.devices._base.embedded_database import start_database
+    from penstock.devices._base.processes import ProcessFailed
+
+    if not 0 <= args.port <= 65535:
+        raise UserError(f"--port {args.port}: a TCP port is 0 to 65535")
+    told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: told.set())
+    try:
+        child = start_database(args.dir.resolve(), port=args.port)
+    except ProcessFailed as error:
+        raise UserError(f"{error}; is port {args.port} free?") from error
+    with child:
+        print(f"export TANGO_HOST=127.0.0.1:{child.answer}", flush=True)
+        while not told.wait(0.5):
+            ended = child.ended()
+            if ended is not None:
+                raise UserError(ended)
+    return 0

@@ -1,0 +1,102 @@
+"""Take a first series: a simulated detector, controlled through Tango, into a NeXus file.
+
+Examples:
+  penstock demo                               100 frames into ./penstock-demo
+  penstock demo --frames 1000 --out /data/try
+  penstock demo --view                        and watch them come in
+  penstock demo --json                        the last line is a JSON summary
+
+It brings up everything that a beamline has (Tango database, device server, streamer, receiver) on
+this machine only, on free ports, and ends all of it again. A second run writes a second file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from penstock.devices._base.demonstration import Demonstration, Outcome
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `penstock demo`."""
+    parser.add_argument("--frames", type=int, default=100, metavar="N", help="frames to take (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("penstock-demo"), metavar="DIR", help="folder of the files (%(default)s)"
+    )
+    parser.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it."""
+    from rich.console import Console
+
+    from penstock.cli.main import UserError
+    from penstock.devices._base.demonstration import Demonstration, DemonstrationFailed
+
+    if args.frames < 1:
+        raise UserError(f"--frames {args.frames}: at least 1")
+    # Words for people go to standard error when a machine reads standard output.
+    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    try:
+        with Demonstration(args.out, note=lambda text: console.print(f"[dim]{text}[/dim]")) as demonstration:
+            viewer = _open_viewer(demonstration) if args.view else None
+            outcome = _take(demonstration, args.frames, console)
+            _report(outcome, console)
+            if args.json:
+                print(json.dumps(_summary(outcome)), flush=True)
+            if viewer is not None:
+                console.print("\nClose the viewer to end.")
+                viewer.wait()
+    except DemonstrationFailed as error:
+        raise UserError(str(error)) from error
+    return 0 if outcome.complete else 1
+
+
+def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcome:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("frames written", total=frames)
+        return demonstration.take(frames, lambda written: progress.update(bar, completed=written))
+
+
+def _report(outcome: Outcome, console: Console) -> None:
+    file = outcome.file
+    console.print(
+        f"\n[bold]{outcome.counts['stored']} of {outcome.frames} frames[/bold] in {file} "
+        f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
+    )
+    console.print(f"  penstock check {file}\n  silx view {file}", markup=False)
+    console.print(
+        f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{file}'); d = f['entry/data/data']; "
+        'print(d.shape, d[0].max())"',
+        markup=False,
+    )
+
+
+def _summary(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "file": str(outcome.file),
+        "frames": outcome.frames,
+        "complete": outcome.complete,
+        "seconds": round(outcome.seconds, 3),
+        "counts": outcome.counts,
+    }
+
+
+def _open_viewer(demonstration: Demonstration) -> Any:
+    """The live viewer in a process of its own."""
+    import subprocess
+
+    from penstock.devices._base.processes import PENSTOCK
+
+    # Not a child that ends with the demo: the user closes it.
+    return subprocess.Popen([*PENSTOCK, "view", demonstration.receiver_url])

@@ -1,0 +1,113 @@
+"""Run a Tango device server: one a camera, named as the camera, and PenstockReceiver.
+
+Examples:
+  penstock device Simulator sim
+      run the server Simulator/sim with the devices that are registered for it
+  penstock device Simulator sim --register sim/det/1 --property ReceiverUrl=http://127.0.0.1:5000
+      register a device (or change its properties), then start it with the line above
+  penstock device Simulator sim --register sim/receiver/1 --class PenstockReceiver \\
+      --property ReceiverUrl=http://127.0.0.1:5000
+      the receiver's own device, in the same server
+  penstock device Simulator sim -- -v3
+      options behind -- go to Tango
+
+TANGO_HOST says which database; `penstock database` runs one. Every server is also a command of its
+own (Simulator sim), as Tango's Starter expects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tango
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `penstock device`."""
+    parser.add_argument("server", metavar="SERVER", help="name of the camera, or PenstockReceiver")
+    parser.add_argument("instance", metavar="INSTANCE", help="which of the servers of that name")
+    parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and end")
+    parser.add_argument("--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)")
+    parser.add_argument(
+        "--property", action="append", default=[], metavar="NAME=VALUE", help="device property to register"
+    )
+    parser.add_argument("options", nargs="*", metavar="-- OPTIONS", help="options for Tango itself")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Register a device, or run the server."""
+    from penstock.cli.main import UserError
+    from penstock.devices._base.registration import registered
+    from penstock.devices._base.registry import UnknownCamera
+    from penstock.devices._base.server import RECEIVER, run_server, server_classes
+
+    try:
+        classes = server_classes(args.server)
+    except UnknownCamera as error:
+        raise UserError(f"{error}, and {RECEIVER}") from error
+    server = classes[0].__name__
+    database = _database()
+    name = f"{server}/{args.instance}"
+    if args.register:
+        _register(args, database, name, classes)
+        return 0
+    if args.property or args.kind:
+        raise UserError("--property and --class belong to --register DEVICE")
+    if not registered(database, name):
+        raise UserError(
+            f"no device is registered for {name} in the database {os.environ.get('TANGO_HOST')}; register one with: "
+            f"penstock device {server} {args.instance} --register sim/det/1 "
+            "--property ReceiverUrl=http://127.0.0.1:5000"
+        )
+    return run_server(server, [args.instance, *args.options])
+
+
+def _database() -> tango.Database:
+    """The Tango database of this environment."""
+    import tango
+
+    from penstock.cli.main import UserError
+
+    host = tango.ApiUtil.get_env_var("TANGO_HOST")
+    remedy = "start one with `penstock database`, then: export TANGO_HOST=127.0.0.1:10000"
+    if not host:
+        raise UserError(f"TANGO_HOST is not set, so there is no Tango database to ask; {remedy}")
+    try:
+        return tango.Database()
+    except tango.DevFailed as error:
+        raise UserError(f"no Tango database answers at TANGO_HOST={host}; {remedy}") from error
+
+
+def _register(
+    args: argparse.Namespace, database: tango.Database, server: str, classes: tuple[type, ...]
+) -> None:
+    from penstock.cli.main import UserError
+    from penstock.devices._base.registration import register
+
+    kinds = {kind.__name__.lower(): kind for kind in classes}
+    kind = kinds.get((args.kind or classes[0].__name__).lower())
+    if kind is None:
+        raise UserError(f'{server} has no class "{args.kind}"; it has {", ".join(k.__name__ for k in classes)}')
+    if args.register.count("/") != 2 or not all(args.register.split("/")):
+        raise UserError(f'--register "{args.register}": a device name has three parts, such as sim/det/1')
+    known = _properties(kind)
+    properties = {}
+    for text in args.property:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UserError(f'--property "{text}": write NAME=VALUE')
+        if name.lower() not in known:
+            raise UserError(f"{kind.__name__} has no property {name}; it has {', '.join(sorted(known.values()))}")
+        properties[known[name.lower()]] = value
+    register(database, server, kind.__name__, args.register, properties)
+    given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"
+    print(f"registered {args.register}, class {kind.__name__}, in {server}: {given}")
+    print(f"start it with: penstock device {server.replace('/', ' ')}")
+
+
+def _properties(kind: type) -> dict[str, str]:
+    """Device properties of a Tango class: the name by the name in lower case."""
+    return {name.lower(): name for name in kind.TangoClassClass.device_property_list}  # type: ignore[attr-defined]

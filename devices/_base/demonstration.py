@@ -1,0 +1,227 @@
+"""A whole small beamline on one machine: database, device server, streamer, receiver, and one series.
+
+Everything is a process of its own, on free loopback ports, and ends with the `with` block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+import tango
+
+from penstock.devices._base.embedded_database import start_database
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, free_port
+from penstock.devices._base.registration import register
+
+SERVER = "Simulator/demo"
+DETECTOR = "demo/detector/simulator"
+RECEIVER_DEVICE = "demo/receiver/simulator"
+RECEIVER = "simulator"
+"""Name of the receiver, and of the NXdetector group."""
+
+EXPOSURE = 0.018
+"""Seconds; with the read-out, about 50 frames a second: an eye can follow them."""
+SILENCE = 15.0
+"""Seconds without any event after which the series counts as stuck."""
+
+
+class DemonstrationFailed(Exception):
+    """It cannot be done here; the sentence says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a series."""
+
+    file: Path
+    frames: int
+    counts: dict[str, int]
+    """stored, delivered, discarded, corrupt, missing, not_triggered: they sum to `frames`."""
+    complete: bool
+    status: str
+    """The device's own sentence."""
+    seconds: float
+
+
+class _Ready(msgspec.Struct):
+    name: str
+    http: str
+    pid: int
+
+
+class Demonstration:
+    """The processes; a context manager.
+
+    Args:
+        folder: where files go; made when it is not there, nothing in it is overwritten.
+        note: told what happens.
+
+    Raises:
+        DemonstrationFailed: a folder, a port or a process; from `__enter__` and `take`.
+    """
+
+    def __init__(self, folder: Path, note: Callable[[str], None] = lambda text: None) -> None:
+        self._folder = folder.resolve()
+        self._note = note
+        self._stack = contextlib.ExitStack()
+        self.receiver_url = ""
+        self.tango_host = ""
+
+    def __enter__(self) -> Demonstration:
+        self._check_folder()
+        try:
+            self._start()
+        except ProcessFailed as error:
+            self._stack.close()
+            raise DemonstrationFailed(str(error)) from error
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def take(self, frames: int, progress: Callable[[int], None]) -> Outcome:
+        """Take one series through Tango into the next file that is not there yet."""
+        file = self._next_file()
+        try:
+            return self._take(frames, file, progress)
+        except tango.DevFailed as error:
+            raise DemonstrationFailed(error.args[0].desc.strip()) from error
+
+    def _check_folder(self) -> None:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._folder):
+                pass
+        except OSError as error:
+            raise DemonstrationFailed(
+                f"cannot write into {self._folder}: {error.strerror}; choose another folder with --out"
+            ) from error
+
+    def _start(self) -> None:
+        scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-demo-")))
+        self._note("Tango database")
+        database = self._stack.enter_context(start_database(scratch))
+        self.tango_host = f"127.0.0.1:{database.answer}"
+        self._note("receiver")
+        data_port = free_port()
+        self.receiver_url = self._stack.enter_context(self._start_receiver(data_port)).answer.http
+        self._note("device server and streamer")
+        self._register(data_port)
+        self._stack.enter_context(self._start_server())
+
+    def _start_receiver(self, data_port: int) -> Child[_Ready]:
+        config = self._folder / "receiver.yaml"
+        # JSON is YAML; no YAML library is needed to write it.
+        entry = {
+            "source": {"type": "stins", "endpoints": [f"tcp://127.0.0.1:{data_port}"]},
+            "http": "127.0.0.1:0",
+            "data_root": str(self._folder),
+        }
+        config.write_text(json.dumps({"receivers": {RECEIVER: entry}}, indent=2) + "\n")
+        return Child(
+            "the receiver",
+            [*PENSTOCK, "receiver", RECEIVER, "--config", str(config), "--json"],
+            _ready,
+        )  # fmt: skip
+
+    def _register(self, data_port: int) -> None:
+        host, _, port = self.tango_host.partition(":")
+        database = tango.Database(host, int(port))
+        register(
+            database, SERVER, "Simulator", DETECTOR,
+            {"ReceiverUrl": self.receiver_url, "DataPort": str(data_port)},
+        )  # fmt: skip
+        register(database, SERVER, "PenstockReceiver", RECEIVER_DEVICE, {"ReceiverUrl": self.receiver_url})
+
+    def _start_server(self) -> Child[bool]:
+        name, _, instance = SERVER.partition("/")
+        return Child(
+            "the device server",
+            [
+                *PYTHON, "-m", "penstock.devices._base.server", name, instance,
+                "-ORBendPoint", "giop:tcp:127.0.0.1:0",
+            ],
+            lambda line: True if "Ready to accept request" in line else None,
+            deadline=30.0, environment={"TANGO_HOST": self.tango_host},
+        )  # fmt: skip
+
+    def _take(self, frames: int, file: Path, progress: Callable[[int], None]) -> Outcome:
+        detector = tango.DeviceProxy(f"tango://{self.tango_host}/{DETECTOR}")
+        events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
+        for name in ("State", "nFramesWritten"):
+            detector.subscribe_event(name, tango.EventType.CHANGE_EVENT, events.put)
+        _wait(detector, events, lambda state: state is not tango.DevState.INIT, lambda written: None)
+        self._note(f"series of {frames} frames into {file}")
+        detector.Pattern = "powder"
+        detector.TriggerMode = "INTERNAL"
+        detector.ExposureTime = EXPOSURE
+        detector.nTriggers = frames
+        detector.DestinationFilename = str(file)
+        begun = time.monotonic()
+        detector.Arm()
+        _wait(detector, events, lambda state: state is not tango.DevState.RUNNING, progress)
+        seconds = time.monotonic() - begun
+        names = {
+            "stored": "nFramesWritten", "delivered": "nFramesDelivered", "discarded": "nFramesDiscarded",
+            "corrupt": "nFramesCorrupt", "missing": "nFramesMissing", "not_triggered": "nFramesNotTriggered",
+        }  # fmt: skip
+        counts = {name: int(getattr(detector, attribute)) for name, attribute in names.items()}
+        progress(counts["stored"])
+        if detector.State() is not tango.DevState.ON or not file.is_file():
+            raise DemonstrationFailed(detector.Status())
+        return Outcome(
+            file=file, frames=frames, counts=counts, complete=counts["stored"] == frames,
+            status=detector.Status(), seconds=seconds,
+        )  # fmt: skip
+
+    def _next_file(self) -> Path:
+        number = 1
+        while (file := self._folder / f"demo-{number:04d}.h5").exists():
+            number += 1
+        return file
+
+
+def _ready(line: str) -> _Ready | None:
+    try:
+        return msgspec.json.decode(line, type=_Ready)
+    except msgspec.DecodeError:
+        return None  # a log line
+
+
+def _wait(
+    detector: tango.DeviceProxy, events: queue.SimpleQueue[tango.EventData],
+    done: Callable[[tango.DevState], bool], progress: Callable[[int], None],
+) -> None:  # fmt: skip
+    """Follow the events until the state is as wanted."""
+    while True:
+        try:
+            event = events.get(timeout=SILENCE)
+        except queue.Empty:
+            state = detector.State()  # not an event lost, but nothing going on
+            if done(state):
+                return
+            raise DemonstrationFailed(
+                f"nothing has happened for {SILENCE:g} s in state {state}: {detector.Status()}"
+            ) from None
+        if event.err:
+            continue
+        if event.attr_value.name.lower() == "state":
+            # The event may be an old one; what the device says now counts.
+            if done(event.attr_value.value) and done(detector.State()):
+                return
+        else:
+            progress(int(event.attr_value.value))

@@ -1,0 +1,69 @@
+"""A Tango database without a database server: pytango-db over one SQLite file, as a child process."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from pathlib import Path
+
+import tango
+
+from penstock.devices._base.processes import PYTHON, Child, ProcessFailed
+
+FILE_NAME = "tango_database.db"
+LISTENING = re.compile(r"Database DS listening on:.*, port=(\d+)\.")
+
+
+def start_database(folder: Path, *, port: int = 0, deadline: float = 20.0) -> Child[int]:
+    """Start the database; `answer` of the child is its port on 127.0.0.1.
+
+    Args:
+        folder: where the SQLite file lies; made when it is not there.
+        port: 0 lets the system choose.
+        deadline: seconds until it must answer.
+
+    Raises:
+        ProcessFailed: the folder or the port cannot be used; the sentence holds what it said.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ProcessFailed(f"the Tango database cannot use the folder {folder}: {error.strerror}") from error
+    child = Child(
+        "the Tango database",
+        [
+            *PYTHON, "-c", "from databaseds.database import main; main()",
+            "--host", "127.0.0.1", "--port", str(port), "--print-host-port", "2",
+        ],
+        _port, deadline=deadline, environment={"PYTANGO_DATABASE_NAME": str(folder / FILE_NAME)},
+    )  # fmt: skip
+    try:
+        _wait_answer(child, deadline)
+    except BaseException:
+        child.stop()
+        raise
+    return child
+
+
+def _port(line: str) -> int | None:
+    found = LISTENING.search(line)
+    return int(found[1]) if found else None
+
+
+def _wait_answer(child: Child[int], deadline: float) -> None:
+    """It listens a moment before it answers."""
+    limit = time.monotonic() + deadline
+    while True:
+        try:
+            tango.Database("127.0.0.1", child.answer).get_info()
+            return
+        except tango.DevFailed as error:
+            ended = child.ended()
+            if ended is not None:
+                raise ProcessFailed(ended) from error
+            if time.monotonic() > limit:
+                raise ProcessFailed(f"{child.name} does not answer within {deadline:g} s") from error
+            time.sleep(0.05)

@@ -1,0 +1,35 @@
+"""Registering devices in a Tango database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import tango
+
+
+def register(
+    database: tango.Database, server: str, kind: str, device: str, properties: Mapping[str, str]
+) -> None:
+    """Register one device, or change it.
+
+    Args:
+        database: the open database.
+        server: server and instance, such as "Simulator/sim".
+        kind: Tango class.
+        device: name, three parts.
+        properties: device properties to set; others stay.
+    """
+    info = tango.DbDevInfo()
+    info.server = server
+    info._class = kind
+    info.name = device
+    database.add_device(info)
+    if properties:
+        database.put_device_property(device, {name: [value] for name, value in properties.items()})
+
+
+def registered(database: tango.Database, server: str) -> dict[str, str]:
+    """Devices of a server by name, with their class; its own administrative device excepted."""
+    pairs = list(database.get_device_class_list(server).value_string)
+    devices = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    return {name: kind for name, kind in devices.items() if kind != "DServer"}
