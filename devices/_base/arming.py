@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from penstock.receiver.client import ReceiverClient
+from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import SeriesCheck, Status
 from penstock.streamer.client import Prepared, StreamerClient
 from penstock.streamer.settings import Settings
@@ -68,12 +68,19 @@ def check_receiver(
     )
     end = budget.now() + min(PEERS_LIMIT, budget.left())
     while True:
-        result = receiver.check(question)
+        # Both sides' numbers lag behind the sockets by a moment; only what lasts is refused.
+        last = budget.now() >= end
+        try:
+            result = receiver.check(question)
+        except ReceiverRefused as refusal:
+            if refusal.kind != "not_connected" or last:
+                raise
+            pause(POLL)
+            continue
         peers = streamer.status().peers
-        # Both numbers lag behind the sockets by a moment; only what lasts is refused.
         if peers == result.connections and peers > 0:
             return result.filename
-        if budget.now() >= end:
+        if last:
             break
         pause(POLL)
     if peers > result.connections:
