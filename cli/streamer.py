@@ -5,7 +5,7 @@ examples:
   penstock streamer Simulator --data tcp://10.0.0.5:9999 --control tcp://10.0.0.5:9998
   penstock streamer Simulator --properties '{"SensorWidth": 2560, "SensorHeight": 2160}' --cpus 2,3
 
-A Tango detector device whose property StreamerUrl is the control endpoint drives it; it prints its
+A Tango detector device whose property StreamerControl is the control endpoint drives it; it prints its
 endpoints as one JSON line when it is ready, and logs to standard error. The data endpoint is what
 a receiver's source connects to.
 """
