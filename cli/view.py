@@ -1,0 +1,121 @@
+"""Watch a receiver live.
+
+examples:
+  penstock view http://127.0.0.1:5000            the receiver at this address
+  penstock view sim-1                            the receiver of this name in the configuration
+  penstock view sim-1 --log --rate 5             logarithmic colours, five frames a second at most
+  penstock view sim-1 --downsample 4             a large detector over a slow network
+  penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
+
+The viewer asks for no more than it draws, and only reads: pausing or closing it does nothing to the
+series. The one exception is --downsample, which holds for every viewer of that receiver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from penstock.cli.main import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "receiver", nargs="?", default="http://127.0.0.1:5000", metavar="URL|NAME",
+        help="address of the receiver's HTTP API, or its name in the configuration (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration that knows NAME")
+    parser.add_argument(
+        "--rate",
+        type=_rate,
+        default=10.0,
+        metavar="HZ",
+        help="frames a second at most (default: %(default)g)",
+    )
+    parser.add_argument("--log", action="store_true", help="begin with logarithmic colours")
+    parser.add_argument("--colours", choices=("viridis", "gray", "reversed gray", "fire", "inferno"))
+    parser.add_argument(
+        "--downsample", type=_positive, metavar="N", help="every N-th row and column only, for all viewers"
+    )
+    parser.add_argument(
+        "--backend", choices=("mpl", "gl"), default="mpl",
+        help="mpl draws everywhere, gl on the graphics card (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
+    parser.add_argument(
+        "--after-frames", type=_count, default=1, metavar="N",
+        help="frames to draw before the picture is taken (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--deadline", type=_rate, default=60.0, metavar="SECONDS",
+        help="give the picture up after this time (default: %(default)g)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the window until it is closed."""
+    from penstock.gui.display import why_no_display
+
+    if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    if (trouble := why_no_display(os.environ)) is not None:
+        raise UserError(trouble)
+    if args.backend == "gl" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
+        raise UserError("the backend gl needs a screen (DISPLAY is not set); leave --backend gl out")
+
+    from penstock.gui.app import Options
+    from penstock.gui.app import run as show
+
+    trouble = show(
+        Options(
+            url=_url(args.receiver, args.config), rate=args.rate, logarithmic=args.log,
+            downsample=args.downsample, colours=args.colours, backend=args.backend,
+            screenshot=args.screenshot, after_frames=args.after_frames, deadline=args.deadline,
+        )
+    )  # fmt: skip
+    if trouble is not None:
+        raise UserError(trouble)
+    return 0
+
+
+def _url(receiver: str, config: Path | None) -> str:
+    if "://" in receiver:
+        return receiver
+    if config is None and ":" in receiver:
+        return f"http://{receiver}"
+
+    from importlib.resources import files
+
+    from penstock.receiver import config as configuration
+
+    path = config or Path(str(files("penstock.resources") / "detectors.yaml"))
+    try:
+        http = configuration.receiver(configuration.load(path), receiver, str(path)).http
+    except configuration.ConfigError as error:
+        raise UserError(f"{error}; or give the receiver's address, such as http://127.0.0.1:5000") from error
+    host, _, port = http.rpartition(":")
+    # A receiver that binds every address is asked on this host.
+    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+
+
+def _rate(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is below 1")
+    return value

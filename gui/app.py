@@ -1,0 +1,97 @@
+"""Runs the viewer as an application: until its window is closed, or until its picture is taken."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.feed import Feed
+from penstock.gui.viewer import Viewer
+from penstock.receiver.client import ReceiverClient
+
+TIMEOUT = 3.0
+"""Seconds for one answer: a frame of a large detector takes its time over a slow network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line asks for."""
+
+    url: str
+    rate: float = 10.0
+    logarithmic: bool = False
+    downsample: int | None = None
+    colours: str | None = None
+    backend: str = "mpl"
+    screenshot: Path | None = None
+    after_frames: int = 1
+    deadline: float = 60.0
+    """Seconds to wait for that many frames."""
+
+
+def run(options: Options) -> str | None:
+    """Open the window; returns once it is closed: `None`, or why there is no screenshot."""
+    application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
+    theme.apply(application)
+    viewer = open_viewer(options)
+    previous = signal.signal(signal.SIGINT, lambda *_: viewer.close())
+    failure: list[str] = []
+    if options.screenshot is not None:
+        _arrange_screenshot(viewer, options, options.screenshot, failure)
+    viewer.start()
+    try:
+        application.exec_()  # the window's clock lets Python see the signal
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        viewer.close()
+    return failure[0] if failure else None
+
+
+def open_viewer(options: Options) -> Viewer:
+    """The window for `options`, not yet shown."""
+    feed = Feed(ReceiverClient(options.url, timeout=TIMEOUT), rate=options.rate)
+    if options.downsample is not None:
+        feed.set_downsample(options.downsample)
+    viewer = Viewer(feed, backend=options.backend)
+    viewer.controls.log_colours.setChecked(options.logarithmic)
+    if options.downsample is not None:
+        viewer.controls.show_downsample(options.downsample)
+    if options.colours is not None:
+        viewer.controls.palette_choice.setCurrentText(options.colours)
+    return viewer
+
+
+def _arrange_screenshot(viewer: Viewer, options: Options, path: Path, failure: list[str]) -> None:
+    def look() -> None:
+        if viewer.drawn() < options.after_frames or viewer.banner.kind() == "connecting":
+            return
+        viewer.updated.disconnect(look)
+        viewer.frame_drawn.disconnect(look)
+        qt.QTimer.singleShot(0, take)
+
+    def take() -> None:
+        if not viewer.grab().save(str(path)):
+            failure.append(
+                f"the picture cannot be written to {path}; is the folder there and writable, "
+                "and does the name end with .png or .jpg?"
+            )
+        viewer.close()
+
+    def give_up() -> None:
+        failure.append(
+            f"{viewer.drawn()} of {options.after_frames} frames came from {options.url} in "
+            f"{options.deadline:g} s ({viewer.banner.title().lower()}: {viewer.banner.text()}); "
+            "start a series, or give --after-frames 0 to take the window as it is"
+        )
+        viewer.close()
+
+    viewer.updated.connect(look)
+    viewer.frame_drawn.connect(look)
+    deadline = qt.QTimer(viewer)
+    deadline.setSingleShot(True)
+    deadline.timeout.connect(give_up)
+    deadline.start(int(options.deadline * 1000))

@@ -1,0 +1,33 @@
+"""A label that shortens in the middle what does not fit; the whole text is in its tool tip."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+
+class ElidedLabel(qt.QLabel):
+    """For paths: the beginning says which experiment, the end which scan."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._whole = ""
+        self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
+        self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+
+    def whole(self) -> str:
+        """The text, not shortened."""
+        return self._whole
+
+    def set_whole(self, text: str) -> None:
+        """Show `text`."""
+        self._whole = text
+        self.setToolTip(text)
+        self._fit()
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Shorten anew."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setText(self.fontMetrics().elidedText(self._whole, qt.Qt.ElideMiddle, self.width()))

@@ -1,0 +1,134 @@
+"""The thread that follows a receiver and hands over the newest snapshot, never a queue of them.
+
+One writer, one slot: `fresh` is emitted when the slot has something new and the last was taken, and a
+frame is asked for only once the one before it has been drawn. A slow screen so shows fewer frames,
+and neither this process nor the receiver has more to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import replace
+
+from silx.gui import qt
+
+from penstock.gui.follower import Follower, Receiver
+from penstock.gui.snapshot import Snapshot
+
+LONG_POLL = 0.5
+"""Seconds that a status request may wait for a change: bounds how long `stop` can take."""
+
+_log = logging.getLogger(__name__)
+
+
+class Feed(qt.QObject):
+    """Follows `receiver` at no more than `rate` steps a second, from `start` to `stop`."""
+
+    fresh = qt.Signal()
+    """`take` has something new; emitted from the feed's thread, once until it was taken."""
+
+    def __init__(self, receiver: Receiver, rate: float = 10.0, parent: qt.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._follower = Follower(receiver)
+        self._thread = threading.Thread(target=self._run, name="penstock-feed", daemon=True)
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._rate = rate  # this and what follows: under the lock
+        self._downsample: int | None = None
+        self._slot = self._follower.snapshot
+        self._taken = True
+        self._drawn = True
+        self._wanted = True
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and wait for it: as long as the request under way may take."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def is_running(self) -> bool:
+        """Whether the thread lives."""
+        return self._thread.is_alive()
+
+    def rate(self) -> float:
+        """Steps, and so frames, a second at most."""
+        with self._lock:
+            return self._rate
+
+    def set_rate(self, rate: float) -> None:
+        """Steps, and so frames, a second at most."""
+        if rate <= 0:
+            raise ValueError(f"feed: a rate of {rate:g} Hz shows nothing; give one above 0")
+        with self._lock:
+            self._rate = rate
+        self._wake.set()
+
+    def set_downsample(self, value: int) -> None:
+        """Every `value`-th row and column; holds for every viewer of this receiver."""
+        if value < 1:
+            raise ValueError(f"feed: down-sampling by {value} is not possible; give 1 or more")
+        with self._lock:
+            self._downsample = value
+        self._wake.set()
+
+    def set_wanted(self, wanted: bool) -> None:
+        """Whether frames are asked for; the status is followed in any case."""
+        with self._lock:
+            self._wanted = wanted
+        self._wake.set()
+
+    def take(self) -> Snapshot:
+        """The newest snapshot."""
+        with self._lock:
+            self._taken = True
+            return self._slot
+
+    def drawn(self) -> None:
+        """The frame of the last snapshot is on the screen: the next one may be asked for."""
+        with self._lock:
+            self._drawn = True
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._wake.clear()
+                self._wake.wait(self._step())
+        except Exception as error:
+            _log.exception("the viewer's feed has ended")
+            self._put(
+                replace(
+                    self._follower.snapshot,
+                    fault=f"the viewer's feed has ended ({type(error).__name__}: {error}); "
+                    "close the window, start it again, and report this with the text in the terminal",
+                )
+            )
+
+    def _step(self) -> float:
+        """One step; returns the seconds to the next."""
+        began = time.monotonic()
+        with self._lock:
+            period = 1 / self._rate
+            want_frame = self._wanted and self._drawn
+            downsample, self._downsample = self._downsample, None
+        if downsample is not None:
+            self._follower.downsample(downsample)
+        if self._follower.step(wait=LONG_POLL, want_frame=want_frame):
+            self._put(self._follower.snapshot)
+        return max(self._follower.retry, period - (time.monotonic() - began), 0.0)
+
+    def _put(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            if snapshot.frame is not self._slot.frame:
+                self._drawn = False
+            self._slot = snapshot
+            announce, self._taken = self._taken, False
+        if announce and not self._stopping.is_set():
+            self.fresh.emit()

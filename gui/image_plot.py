@@ -1,0 +1,183 @@
+"""The picture: one image item that is updated, and over it the pixels that carry no count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from silx.gui import qt
+from silx.gui.colors import Colormap
+from silx.gui.plot import PlotWidget
+from silx.gui.plot.items import ImageData
+
+from penstock.gui import colours, theme
+from penstock.gui.levels import autoscale
+from penstock.gui.pixels import Flag, flags
+from penstock.receiver.client import LastFrame
+
+_LEFT, _BOTTOM, _EDGE = 78, 58, 18
+"""Margins around the axes: pixels of the screen."""
+
+
+@dataclass(frozen=True)
+class Pixel:
+    """What is under the cursor."""
+
+    row: int
+    column: int
+    """In detector pixels, also when the frame is down-sampled."""
+    value: float
+    flag: Flag
+
+
+class ImagePlot(PlotWidget):
+    """Shows frames with row 0 on top; axes count detector pixels."""
+
+    pixel = qt.Signal(object)
+    """`Pixel` under the cursor, or `None`; also when a new frame has changed its value."""
+
+    def __init__(self, parent: qt.QWidget | None = None, backend: str = "mpl") -> None:
+        super().__init__(parent, backend=backend)
+        self._logarithmic = False
+        self._autoscale = True
+        self._cursor: tuple[float, float] | None = None
+        self._flags: npt.NDArray[np.uint8] | None = None
+        self._image = ImageData()
+        self._image.setName("frame")
+        self._image.setColormap(colours.image_colours())
+        self.setDefaultColormap(self._image.getColormap())
+        self._overlay = ImageData()
+        self._overlay.setName("invalid pixels")
+        self._overlay.setColormap(colours.flag_colours())
+        self._overlay.setZValue(1)
+        self._lay_out()
+        self.sigPlotSignal.connect(self._follow_cursor)
+
+    def image(self) -> ImageData:
+        """The item that holds the frame as received."""
+        return self._image
+
+    def overlay(self) -> ImageData:
+        """The item that holds the `Flag`s."""
+        return self._overlay
+
+    def colours(self) -> Colormap:
+        """The image's colour map."""
+        return self._image.getColormap()
+
+    def show_frame(self, frame: LastFrame) -> None:
+        """Put `frame` in the place of the one on show; the zoom stays unless the extent changes."""
+        before = self._extent()
+        # k blobs a frame (modules, thresholds) are drawn one below the other.
+        array = frame.array.reshape(-1, frame.array.shape[-1])
+        shape_changed = self._image.getData(copy=False).shape != array.shape
+        found = flags(array, frame.saturation)
+        if shape_changed:
+            self._image.setMaskData(None)
+        scale = (float(frame.downsample), float(frame.downsample))
+        self._image.setData(array, copy=False)
+        self._image.setScale(scale)
+        if shape_changed or self._flags is None or not np.array_equal(found, self._flags):
+            self._flags = found
+            # silx' own tools (profile, histogram, colour dialog) leave masked pixels out.
+            self._image.setMaskData(found, copy=False)
+            self._overlay.setData(found, copy=False)
+            self._overlay.setScale(scale)
+        if self._image.getPlot() is None:
+            self.addItem(self._image)
+            self.addItem(self._overlay)
+            self.setActiveImage(self._image)
+        self._rescale()
+        if self._extent() != before:
+            self.resetZoom()
+        self._tell_pixel()
+
+    def set_logarithmic(self, on: bool) -> None:
+        """Logarithmic or linear colours."""
+        self._logarithmic = on
+        colormap = self.colours()
+        low, high = colormap.getVRange()
+        if on and low is not None and low <= 0:
+            colormap.setVRange(min(1.0, high / 10) if high > 0 else 1.0, high if high > 0 else 10.0)
+        colormap.setNormalization(Colormap.LOGARITHM if on else Colormap.LINEAR)
+        self._rescale()
+
+    def is_logarithmic(self) -> bool:
+        """Whether colours are logarithmic."""
+        return self._logarithmic
+
+    def set_autoscale(self, on: bool) -> None:
+        """Levels that follow each frame, or that stay as they are."""
+        self._autoscale = on
+        self._rescale()
+
+    def is_autoscale(self) -> bool:
+        """Whether levels follow each frame."""
+        return self._autoscale
+
+    def set_mask_shown(self, on: bool) -> None:
+        """Whether pixels without a count have a colour of their own; autoscale leaves them out anyhow."""
+        self._overlay.setVisible(on)
+
+    def set_colours(self, name: str) -> None:
+        """Choose a colour map by its key in `colours.NAMES`."""
+        self.colours().setName(colours.NAMES[name])
+
+    def pixel_at(self, x: float, y: float) -> Pixel | None:
+        """The pixel at plot position (x, y) in detector pixels; `None` outside the image."""
+        image = self._image.getData(copy=False)
+        scale = self._image.getScale()
+        column, row = int(np.floor(x / scale[0])), int(np.floor(y / scale[1]))
+        if self._flags is None or not (0 <= row < image.shape[0] and 0 <= column < image.shape[1]):
+            return None
+        return Pixel(
+            row=int(row * scale[1]), column=int(column * scale[0]),
+            value=image[row, column].item(), flag=Flag(int(self._flags[row, column])),
+        )  # fmt: skip
+
+    def _rescale(self) -> None:
+        if not self._autoscale or self._flags is None:
+            return
+        image = self._image.getData(copy=False)
+        levels = autoscale(image, self._flags == Flag.GOOD, logarithmic=self._logarithmic)
+        if levels is not None:
+            self.colours().setVRange(*levels)
+
+    def _extent(self) -> tuple[float, float]:
+        rows, columns = self._image.getData(copy=False).shape
+        scale = self._image.getScale()
+        return rows * scale[1], columns * scale[0]
+
+    def _follow_cursor(self, event: dict[str, object]) -> None:
+        if event["event"] == "mouseMoved":
+            self._cursor = (float(event["x"]), float(event["y"]))  # type: ignore[arg-type]
+            self._tell_pixel()
+
+    def _tell_pixel(self) -> None:
+        if self._cursor is not None:
+            self.pixel.emit(self.pixel_at(*self._cursor))
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Keep the axes' labels whole: silx' margins are parts of the width, text is not."""
+        super().resizeEvent(event)
+        width, height = max(self.width(), 200), max(self.height(), 200)
+        self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
+
+    def leaveEvent(self, event: qt.QEvent) -> None:
+        """The cursor has left: no pixel."""
+        super().leaveEvent(event)
+        self._cursor = None
+        self.pixel.emit(None)
+
+    def _lay_out(self) -> None:
+        self.setKeepDataAspectRatio(True)
+        self.getYAxis().setInverted(True)
+        self.getXAxis().setLabel("column (pixel)")
+        self.getYAxis().setLabel("row (pixel)")
+        self.setGraphTitle("")
+        self.setBackgroundColor(theme.WINDOW)
+        self.setDataBackgroundColor("#0d0f12")
+        self.setForegroundColor(theme.MUTED)
+        self.setGridColor(theme.LINE)
+        self.setInteractiveMode("zoom")

@@ -1,0 +1,135 @@
+"""The side panel: frame, series, account and rates in figures."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.elided import ElidedLabel
+from penstock.gui.snapshot import Snapshot
+from penstock.receiver.models import Counts, Status
+
+_FRAME = ("Number", "Trigger", "Size", "Type", "Series")
+_SERIES = ("File", "Folder", "State")
+_ACCOUNT = {
+    "Planned": "planned", "Received": "received", "Stored": "stored", "Delivered only": "delivered",
+    "Discarded": "discarded", "Pending": "pending", "Not triggered": "not_triggered",
+    "Missing": "missing", "Corrupt": "corrupt", "Duplicate": "duplicate", "Late": "late",
+    "Out of range": "out_of_range", "Stale": "stale",
+}  # fmt: skip
+_WRONG = ("Missing", "Corrupt", "Not triggered", "Duplicate", "Late", "Out of range", "Stale", "Bad messages")
+"""Rows that a healthy series leaves at 0."""
+_RATES = ("Frames", "Data", "Drawn here")
+NOTHING = "–"
+
+
+class Readings(qt.QWidget):
+    """Rows of a name and a value, in groups."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._values: dict[str, qt.QLabel] = {}
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(14, 6, 14, 10)
+        layout.setSpacing(3)
+        for heading, names in (
+            ("Frame on show", _FRAME), ("Series", _SERIES), ("Account", (*_ACCOUNT, "Bad messages")),
+            ("Rates", _RATES),
+        ):  # fmt: skip
+            self._group(layout, heading, names)
+        layout.addStretch(1)
+
+    def value(self, group: str, name: str) -> str:
+        """The text of one row, not shortened."""
+        label = self._values[f"{group}/{name}"]
+        return label.whole() if isinstance(label, ElidedLabel) else label.text()
+
+    def show_snapshot(self, snapshot: Snapshot) -> None:
+        """Put the figures of `snapshot` on show."""
+        status = snapshot.status
+        self._show_frame(snapshot)
+        self._show_series(status)
+        self._show_account(status)
+        self._set("Rates", "Frames", NOTHING if status is None else f"{status.frame_rate:,.1f} /s")
+        self._set("Rates", "Data", NOTHING if status is None else f"{_bytes(status.byte_rate)}/s")
+
+    def show_drawn(self, rate: float) -> None:
+        """Put on show how many frames a second this window draws."""
+        self._set("Rates", "Drawn here", f"{rate:,.1f} /s")
+
+    def _show_frame(self, snapshot: Snapshot) -> None:
+        frame = snapshot.frame
+        if frame is None:
+            return
+        step = f", every {frame.downsample}." if frame.downsample > 1 else ""
+        self._set("Frame on show", "Number", f"{frame.frame:,}")
+        self._set("Frame on show", "Trigger", NOTHING if frame.trigger is None else f"{frame.trigger:,}")
+        self._set("Frame on show", "Size", " × ".join(map(str, frame.array.shape)) + step)
+        self._set("Frame on show", "Type", frame.array.dtype.name)
+        self._set("Frame on show", "Series", frame.series)
+
+    def _show_series(self, status: Status | None) -> None:
+        series = None if status is None else status.series
+        if series is None:
+            for name in _SERIES:
+                self._set("Series", name, NOTHING)
+            return
+        path = PurePath(series.filename) if series.filename else None
+        self._set("Series", "File", path.name if path is not None else "none: live view only")
+        self._set("Series", "Folder", str(path.parent) if path is not None else NOTHING)
+        word = "in progress" if series.active else "complete" if series.complete else "incomplete"
+        self._set("Series", "State", word, wrong=not series.active and series.complete is False)
+
+    def _show_account(self, status: Status | None) -> None:
+        counts = Counts() if status is None else status.counts
+        known = status is not None and status.series is not None
+        for name, key in _ACCOUNT.items():
+            count = getattr(counts, key)
+            text = f"{count:,}" if count is not None else "not announced" if known else NOTHING
+            self._set("Account", name, text, wrong=name in _WRONG and bool(count))
+        bad = 0 if status is None else sum(status.errors.values())
+        self._set("Account", "Bad messages", f"{bad:,}", wrong=bad > 0)
+        kinds = {} if status is None else status.errors
+        tip = "\n".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))
+        self._values["Account/Bad messages"].setToolTip(tip)
+
+    def _set(self, group: str, name: str, text: str, *, wrong: bool = False) -> None:
+        label = self._values[f"{group}/{name}"]
+        if isinstance(label, ElidedLabel):
+            label.set_whole(text)
+        else:
+            label.setText(f"▲ {text}" if wrong else text)  # the sign says it to who sees no red
+        label.setStyleSheet(
+            f"color: {theme.BAD if wrong else theme.TEXT}; font-weight: {600 if wrong else 400};"
+        )
+
+    def _group(self, layout: qt.QVBoxLayout, heading: str, names: tuple[str, ...]) -> None:
+        title = qt.QLabel(heading.upper(), self)
+        title.setStyleSheet(
+            f"color: {theme.ACCENT}; font-size: 8pt; font-weight: 700; margin-top: 10px; margin-left: -3px;"
+        )
+        layout.addWidget(title)
+        grid = qt.QGridLayout()
+        grid.setColumnStretch(1, 1)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(3)
+        for row, name in enumerate(names):
+            key = qt.QLabel(name, self)
+            key.setStyleSheet(f"color: {theme.MUTED};")
+            value = ElidedLabel(self) if name in ("File", "Folder", "Series") else qt.QLabel(self)
+            value.setAlignment(qt.Qt.AlignRight | qt.Qt.AlignVCenter)
+            self._values[f"{heading}/{name}"] = value
+            grid.addWidget(key, row, 0)
+            grid.addWidget(value, row, 1)
+            self._set(heading, name, NOTHING)
+        layout.addLayout(grid)
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.2f} GB"

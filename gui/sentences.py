@@ -1,0 +1,106 @@
+"""What the viewer says about a snapshot, in words: pure functions, no widget."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from penstock.gui.follower import LAST_RETRY
+from penstock.gui.snapshot import Snapshot
+from penstock.receiver.models import Counts, Status
+
+
+@dataclass(frozen=True)
+class Message:
+    """The state banner's text."""
+
+    kind: str
+    """Key of `theme.STATE`."""
+    title: str
+    """One word, in capitals."""
+    text: str
+    """One sentence or two: what it is and, where something is wrong, what to do."""
+
+
+def message(snapshot: Snapshot) -> Message:
+    """The one thing that the person in front of the screen has to know now."""
+    if snapshot.fault:
+        return Message("fault", "VIEWER FAULT", _sentence(snapshot.fault))
+    if snapshot.away_since is not None:
+        return _away(snapshot, snapshot.away_since)
+    if snapshot.trouble:
+        return Message("notice", "REFUSED", _sentence(snapshot.trouble))
+    status = snapshot.status
+    if status is None:
+        return Message("connecting", "CONNECTING", f"Asking {snapshot.url} for its status.")
+    if status.state == "error":
+        return Message("error", "ERROR", _error(snapshot.url, status))
+    if snapshot.notice:
+        return Message("notice", status.state.upper(), _sentence(snapshot.notice))
+    if status.state == "running":
+        return Message("running", "RUNNING", _running(status))
+    return _idle(status, kept=snapshot.frame is not None)
+
+
+def clock(seconds: float) -> str:
+    """Local time of day of `seconds` since 1970 (UTC)."""
+    return time.strftime("%H:%M:%S", time.localtime(seconds))
+
+
+def _away(snapshot: Snapshot, since: float) -> Message:
+    kept = " The picture is the last one received." if snapshot.frame is not None else ""
+    return Message(
+        "away", "AWAY",
+        f"Receiver away since {clock(since)}: {_sentence(snapshot.trouble, capital=False)}{kept}"
+        f" Trying again at least every {LAST_RETRY:g} s.",
+    )  # fmt: skip
+
+
+def _error(url: str, status: Status) -> str:
+    cause = _sentence(status.error) if status.error else "The receiver gives no reason; see its log."
+    return f"{cause} Remove the cause, then reset: Reset of its Tango device, or curl -X POST {url}/reset"
+
+
+def _running(status: Status) -> str:
+    parts = [progress(status.counts)]
+    if status.series is not None:
+        name = PurePath(status.series.filename).name if status.series.filename else None
+        parts.append(f"writing {name}" if name else "live view only, nothing is written")
+        if status.series.reason:
+            parts.append(status.series.reason)
+    return " · ".join(parts)
+
+
+def progress(counts: Counts) -> str:
+    """How far the series is."""
+    if counts.planned is None:
+        return f"{counts.received:,} frames, total not announced"
+    return f"{counts.received:,} of {counts.planned:,} frames"
+
+
+def _idle(status: Status, *, kept: bool) -> Message:
+    series = status.series
+    if series is not None and series.complete is False:
+        return Message(
+            "notice", "IDLE",
+            f"Last series incomplete after {progress(status.counts)}: "
+            f"{_sentence(series.reason or 'no reason given', capital=False)}",
+        )  # fmt: skip
+    if status.connections and not any(each.connections for each in status.connections):
+        ends = ", ".join(each.endpoint for each in status.connections)
+        return Message("idle", "IDLE", f"Ready, but no streamer answers at {ends}; is it running?")
+    if series is None:
+        old = " The picture is from before its restart." if kept else ""
+        return Message("idle", "IDLE", f"Ready for the first series.{old}")
+    name = PurePath(series.filename).name if series.filename else "live series"
+    return Message(
+        "idle", "IDLE", f"Ready for the next series. Last: {name}, complete, {progress(status.counts)}."
+    )
+
+
+def _sentence(text: str, *, capital: bool = True) -> str:
+    text = text.strip()
+    if capital:
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else text + "."

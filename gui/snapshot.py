@@ -1,0 +1,27 @@
+"""What the viewer knows at one moment, as one value that is handed from the feed to the window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.receiver.client import LastFrame
+from penstock.receiver.models import Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The newest status and frame, and whether anybody answers."""
+
+    url: str
+    status: Status | None = None
+    """The last that was received, also while the receiver is away; `None` before the first."""
+    frame: LastFrame | None = None
+    """The last that was received, also while the receiver is away or has started anew."""
+    away_since: float | None = None
+    """Seconds since 1970 (UTC); `None` while the receiver answers."""
+    trouble: str = ""
+    """One sentence: why it is away, or why it refuses to answer; "" while it answers."""
+    notice: str = ""
+    """One sentence: what of the viewer's wishes the receiver refused."""
+    fault: str = ""
+    """One sentence: the feed itself has ended by an error of ours; nothing more will come."""

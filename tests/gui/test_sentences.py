@@ -1,0 +1,77 @@
+"""What the banner says."""
+
+from __future__ import annotations
+
+from penstock.gui.sentences import message
+from penstock.gui.snapshot import Snapshot
+from penstock.receiver.models import Connection, Counts, Series, Status
+
+URL = "http://127.0.0.1:5000"
+FILE = "/data/visitors/20250001/raw/scan-0007_sim-1.h5"
+
+
+def test_before_the_first_answer_it_names_the_address_it_asks() -> None:
+    says = message(Snapshot(url=URL))
+
+    assert (says.kind, says.title) == ("connecting", "CONNECTING")
+    assert URL in says.text
+
+
+def test_while_running_it_counts_the_frames_and_names_the_file() -> None:
+    series = Series(id="1", filename=FILE, active=True)
+    status = Status(state="running", series=series, counts=Counts(planned=1000, received=412))
+
+    says = message(Snapshot(url=URL, status=status))
+
+    assert (says.title, says.text) == ("RUNNING", "412 of 1,000 frames · writing scan-0007_sim-1.h5")
+
+
+def test_a_series_that_writes_nothing_is_said_to_write_nothing() -> None:
+    status = Status(state="running", series=Series(id="1", filename=None, active=True))
+
+    says = message(Snapshot(url=URL, status=status))
+
+    assert "nothing is written" in says.text
+    assert "total not announced" in says.text
+
+
+def test_an_error_gives_its_cause_and_what_to_do() -> None:
+    status = Status(state="error", error="the disk of /data is full")
+
+    says = message(Snapshot(url=URL, status=status))
+
+    assert (says.kind, says.title) == ("error", "ERROR")
+    assert says.text.startswith("The disk of /data is full. Remove the cause, then reset")
+    assert f"curl -X POST {URL}/reset" in says.text
+
+
+def test_an_incomplete_last_series_is_told_with_its_reason() -> None:
+    series = Series(id="1", filename=FILE, active=False, complete=False, reason="end message lost")
+
+    says = message(Snapshot(url=URL, status=Status(state="idle", series=series, counts=Counts(planned=9))))
+
+    assert says.kind == "notice"
+    assert says.text == "Last series incomplete after 0 of 9 frames: end message lost."
+
+
+def test_an_idle_receiver_without_a_streamer_says_where_it_looks_for_one() -> None:
+    status = Status(state="idle", connections=[Connection(endpoint="tcp://camera:9999", connections=0)])
+
+    says = message(Snapshot(url=URL, status=status))
+
+    assert "no streamer answers at tcp://camera:9999" in says.text
+
+
+def test_an_absent_receiver_outweighs_its_last_state() -> None:
+    status = Status(state="running")
+
+    says = message(Snapshot(url=URL, status=status, away_since=0.0, trouble="nobody answers"))
+
+    assert says.title == "AWAY"
+    assert says.text.startswith("Receiver away since ")
+
+
+def test_a_fault_of_the_viewer_outweighs_everything() -> None:
+    says = message(Snapshot(url=URL, away_since=0.0, fault="the viewer's feed has ended (KeyError)"))
+
+    assert says.title == "VIEWER FAULT"

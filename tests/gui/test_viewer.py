@@ -1,0 +1,305 @@
+"""The window, driven both ways: by a receiver and by its user."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from silx.gui import qt
+from silx.gui.colors import Colormap
+
+from penstock.gui import theme
+from penstock.gui.pixels import Flag
+from penstock.gui.viewer import Viewer
+from penstock.receiver.models import Counts
+from tests.gui.stand_in import StandIn
+
+Show = Callable[..., Viewer]
+DEADLINE = 10_000
+"""Milliseconds."""
+
+
+def frame(seed: int = 0, shape: tuple[int, int] = (60, 80)) -> np.ndarray:
+    """Counts around 100, a gap of -1 and a hot pixel."""
+    image = np.random.default_rng(seed).poisson(100, shape).astype(np.int32)
+    image[20:24] = -1
+    image[0, 0] = 2_000_000
+    return image
+
+
+def hover(viewer: Viewer, row: int, column: int) -> str:
+    """Move the mouse to the middle of a pixel; returns what the window reads there."""
+    canvas = viewer.plot.getWidgetHandle()
+    x, y = viewer.plot.dataToPixel(column + 0.5, row + 0.5)
+    move = qt.QMouseEvent(
+        qt.QEvent.MouseMove, qt.QPointF(x, y), qt.Qt.NoButton, qt.Qt.NoButton, qt.Qt.NoModifier
+    )
+    qt.QApplication.sendEvent(canvas, move)
+    return viewer.pixel_text()
+
+
+def shown(viewer: Viewer) -> np.ndarray:
+    return np.asarray(viewer.plot.image().getData(copy=False))
+
+
+def test_the_picture_equals_the_frame_and_the_item_stays_the_same(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(1), 0)
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(1)), timeout=DEADLINE)
+    item = viewer.plot.image()
+
+    receiver.frame(frame(2), 1)
+
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(2)), timeout=DEADLINE)
+    assert viewer.plot.image() is item
+    assert viewer.plot.getAllImages() == [item, viewer.plot.overlay()]
+    assert viewer.readings.value("Frame on show", "Number") == "1"
+    assert viewer.readings.value("Frame on show", "Size") == "60 × 80"
+
+
+def test_no_frame_is_asked_for_before_the_last_was_drawn(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    viewer._feed.drawn = lambda: None  # type: ignore[method-assign]  # a screen that never gets done
+    receiver.frame(frame(1), 1)
+    qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
+    asked = sum(path.startswith("/last_frame") for path in receiver.requests)
+
+    for index in range(2, 6):
+        receiver.frame(frame(index), index)
+        receiver.say(counts=Counts(received=index))
+        qtbot.waitUntil(
+            lambda index=index: viewer.readings.value("Account", "Received") == str(index), timeout=DEADLINE
+        )
+
+    assert viewer.drawn() == 2
+    assert sum(path.startswith("/last_frame") for path in receiver.requests) == asked
+
+
+def test_invalid_pixels_are_masked_coloured_and_left_out_of_the_levels(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    image = frame()
+    image[5, 5] = 2**31 - 1
+    receiver.frame(image, 0, saturation=1_000_000)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    overlay = viewer.plot.overlay().getData(copy=False)
+    colours = viewer.plot.overlay().getRgbaImageData(copy=False)
+    assert np.array_equal(overlay == Flag.INVALID, image < 0)
+    assert np.array_equal(overlay == Flag.SATURATED, image >= 1_000_000)
+    assert tuple(colours[21, 3]) == qt.QColor(theme.INVALID_PIXEL).getRgb()
+    assert tuple(colours[5, 5]) == qt.QColor(theme.SATURATED_PIXEL).getRgb()
+    assert colours[40, 40, 3] == 0
+    assert np.isnan(viewer.plot.image().getValueData(copy=False)[21, 3])
+    low, high = viewer.plot.colours().getVRange()
+    assert 0 < low < 100 < high < 200
+
+    viewer.controls.show_mask.trigger()
+    assert not viewer.plot.overlay().isVisible()
+
+
+def test_colours_switch_between_linear_and_logarithmic(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(np.zeros((8, 8), np.uint16), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    viewer.controls.log_colours.trigger()
+
+    assert viewer.plot.colours().getNormalization() == Colormap.LOGARITHM
+    assert viewer.plot.colours().getVMin() > 0
+    viewer.controls.log_colours.trigger()
+    assert viewer.plot.colours().getNormalization() == Colormap.LINEAR
+
+
+def test_levels_follow_the_frames_only_while_autoscale_is_on(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    levels = viewer.plot.colours().getVRange()
+    viewer.controls.autoscale.trigger()
+    receiver.frame(frame() * 10, 1)
+    qtbot.waitUntil(lambda: viewer.drawn() == 2, timeout=DEADLINE)
+    assert viewer.plot.colours().getVRange() == levels
+
+    viewer.controls.autoscale.trigger()
+
+    assert viewer.plot.colours().getVRange()[1] > 5 * levels[1]
+
+
+def test_the_user_chooses_the_colour_map(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+
+    viewer.controls.palette_choice.setCurrentText("fire")
+
+    assert viewer.plot.colours().getName() == "hot"
+
+
+def test_the_pixel_under_the_cursor_is_read_and_follows_the_frames(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(1), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    assert hover(viewer, 40, 30) == f"row 40   column 30   value {frame(1)[40, 30]}"
+
+    receiver.frame(frame(2), 1)
+    qtbot.waitUntil(lambda: viewer.pixel_text().endswith(f"value {frame(2)[40, 30]}"), timeout=DEADLINE)
+
+    assert hover(viewer, 21, 30) == "row 21   column 30   value -1   no valid value"
+
+
+def test_a_down_sampled_picture_keeps_the_detectors_pixel_positions(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    viewer.controls.downsample.setValue(4)
+    qtbot.waitUntil(lambda: receiver.downsample == 4, timeout=DEADLINE)
+    receiver.frame(frame(), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    assert np.array_equal(shown(viewer), frame()[::4, ::4])
+    pixel = viewer.plot.pixel_at(41.0, 9.0)
+    assert pixel is not None
+    assert (pixel.row, pixel.column, pixel.value) == (8, 40, frame()[8, 40])
+    assert viewer.plot.pixel_at(80.5, 1.0) is None
+
+
+def test_blobs_of_one_frame_are_drawn_one_below_the_other(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    modules = np.arange(2 * 6 * 5, dtype=np.uint16).reshape(2, 6, 5)
+
+    receiver.frame(modules, 0)
+
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), modules.reshape(12, 5)), timeout=DEADLINE)
+
+
+def test_the_counts_are_shown_and_what_is_wrong_is_marked(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    counts = Counts(planned=1000, received=412, stored=411, corrupt=1, missing=2, pending=586)
+
+    receiver.run(counts=counts, frame_rate=12.5, byte_rate=51.2e6, errors={"malformed": 3})
+
+    qtbot.waitUntil(lambda: viewer.readings.value("Account", "Received") == "412", timeout=DEADLINE)
+    values = viewer.readings.value
+    assert values("Account", "Planned") == "1,000"
+    assert values("Account", "Stored") == "411"
+    assert values("Account", "Missing") == "▲ 2"
+    assert values("Account", "Corrupt") == "▲ 1"
+    assert values("Account", "Bad messages") == "▲ 3"
+    assert values("Rates", "Frames") == "12.5 /s"
+    assert values("Rates", "Data") == "51.2 MB/s"
+    assert values("Series", "File") == "scan-0007_sim-1.h5"
+    assert values("Series", "Folder") == "/data/visitors/20250001/raw"
+    assert viewer.banner.title() == "RUNNING"
+    assert viewer.windowTitle() == "sim-1 – running – Penstock"
+
+
+def test_an_error_is_shown_as_a_sentence_with_what_to_do(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+
+    receiver.say(state="error", error="no space left on /data; free some")
+
+    qtbot.waitUntil(lambda: viewer.banner.title() == "ERROR", timeout=DEADLINE)
+    assert viewer.banner.text().startswith("No space left on /data; free some. Remove the cause")
+    assert "reset" in viewer.banner.text()
+
+
+def test_the_receivers_death_and_restart_are_survived_with_the_last_picture_kept(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    receiver.run()
+    receiver.frame(frame(1), 6)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    receiver.down()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
+    assert "away since" in viewer.banner.text()
+    assert np.array_equal(shown(viewer), frame(1))
+
+    receiver.up()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    assert "before its restart" in viewer.banner.text()
+    assert np.array_equal(shown(viewer), frame(1))
+
+    receiver.run()
+    receiver.frame(frame(2), 0)
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(2)), timeout=DEADLINE)
+    assert viewer.banner.title() == "RUNNING"
+
+
+def test_a_paused_viewer_asks_for_no_frame_but_follows_the_counts(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(1), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    viewer.controls.pause.trigger()
+    receiver.say(counts=Counts(received=1))
+    qtbot.waitUntil(lambda: viewer.readings.value("Account", "Received") == "1", timeout=DEADLINE)
+    asked = sum(path.startswith("/last_frame") for path in receiver.requests)
+
+    receiver.frame(frame(2), 1)
+    receiver.say(counts=Counts(received=2))
+
+    qtbot.waitUntil(lambda: viewer.readings.value("Account", "Received") == "2", timeout=DEADLINE)
+    assert sum(path.startswith("/last_frame") for path in receiver.requests) == asked
+    viewer.controls.pause.trigger()
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(2)), timeout=DEADLINE)
+
+
+def test_the_rate_is_set_from_the_tool_bar(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url, rate=10.0)
+    assert viewer.controls.rate.value() == 10.0
+
+    viewer.controls.rate.setValue(2.5)
+
+    assert viewer._feed.rate() == 2.5
+
+
+def test_an_answer_that_breaks_the_feed_is_shown_and_not_swallowed(
+    qtbot: Any, receiver: StandIn, show: Show, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    viewer = show(receiver.url)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+
+    def broken(**_: Any) -> bool:
+        raise KeyError("X-Penstock-Frame")
+
+    monkeypatch.setattr(viewer._feed._follower, "step", broken)
+
+    qtbot.waitUntil(lambda: viewer.banner.title() == "VIEWER FAULT", timeout=DEADLINE)
+    assert "KeyError" in viewer.banner.text()
+    assert "feed has ended" in caplog.text
+
+
+def test_a_closed_window_leaves_no_thread(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    assert any(thread.name == "penstock-feed" for thread in threading.enumerate())
+
+    viewer.close()
+
+    assert not any(thread.name == "penstock-feed" for thread in threading.enumerate())
+
+
+def test_a_window_closes_also_while_the_receiver_is_away(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    receiver.down()
+    viewer = show(receiver.url)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
+
+    viewer.close()
+
+    assert not viewer._feed.is_running()
