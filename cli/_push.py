@@ -43,7 +43,7 @@ class PushSocket:
             raise PushError(
                 f"cannot bind {endpoint}: {error.strerror}; is another streamer there?"
             ) from error
-        self.endpoint: str = self._socket.last_endpoint.decode()
+        self.endpoint = bytes(self._socket.getsockopt(zmq.LAST_ENDPOINT)).decode()
         """As bound, with the port that was taken."""
 
     def __enter__(self) -> Self:
@@ -101,5 +101,6 @@ class PushSocket:
         if self._socket.closed:
             return
         self._socket.disable_monitor()
+        self._monitor.close(linger=0)
         self._socket.close(linger=linger_ms)
         self._context.term()

@@ -181,7 +181,7 @@ class DectrisV1Source:
                 # the first frame says what frames look like.
                 compression=compression if isinstance(compression, str) else None,
                 # In the other modes a missed edge shifts all frames that follow, unseen.
-                index_source=IndexSource.HARDWARE_COUNTER if mode == "ints" else None,
+                index_source=IndexSource.HARDWARE_COUNTER.value if mode == "ints" else None,
                 # `trigger_mode` stays unknown, though the metadata have the vendor's own: even "ints"
                 # waits for a command after arming, so no silence can be called too long but by the
                 # receiver's idle limit.

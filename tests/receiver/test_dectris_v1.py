@@ -96,6 +96,14 @@ def test_rest_of_the_appendix_is_kept_as_the_users_own() -> None:
     assert decoded_start(start(appendix=b"scan 7")).metadata["user"] == "scan 7"
 
 
+@pytest.mark.parametrize(("mode", "source"), [("ints", "hardware counter"), ("exts", None)])
+def test_only_the_internal_mode_vouches_for_its_numbers(mode: str, source: str | None) -> None:
+    # Else a missed edge shifts all frames that follow, unseen.
+    found = decoded_start(start(config={**CONFIG, "trigger_mode": mode})).header.index_source
+    assert found == source
+    assert found is None or type(found) is str
+
+
 def test_metadata_have_nexus_names_and_the_rest_is_the_vendors() -> None:
     config = {**CONFIG, "photon_energy": 8000.0, "detector_distance": 0.2, "phi_start": 1.0}
     metadata = decoded_start(start(config=config)).metadata
