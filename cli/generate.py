@@ -33,18 +33,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shape", type=_lengths, default=(512, 1024), metavar="ROWS,COLS",
         help="of a frame; K,ROWS,COLS for K blobs (512,1024)",
     )  # fmt: skip
-    size.add_argument("--frame-bytes", type=_positive, metavar="N", help="about so many bytes a frame instead")
-    parser.add_argument("--frames", type=_positive, default=100, metavar="N", help="frames to send (%(default)s)")
-    parser.add_argument("--dtype", default="uint16", choices=("uint8", "uint16", "uint32", "int32", "float32"))
+    size.add_argument(
+        "--frame-bytes", type=_positive, metavar="N", help="about so many bytes a frame instead"
+    )
+    parser.add_argument(
+        "--frames", type=_positive, default=100, metavar="N", help="frames to send (%(default)s)"
+    )
+    parser.add_argument(
+        "--dtype", default="uint16", choices=("uint8", "uint16", "uint32", "int32", "float32")
+    )
     parser.add_argument("--compression", default="none", choices=("none", "bslz4"))
-    parser.add_argument("--rate", type=float, default=0.0, metavar="HZ", help="frames a second; 0: as fast as possible")
-    parser.add_argument("--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only")
-    parser.add_argument("--endpoint", default="tcp://127.0.0.1:9999", metavar="URL", help="to bind (%(default)s)")
-    parser.add_argument("--wait-peers", type=int, default=1, metavar="N", help="receivers to wait for (%(default)s)")
-    parser.add_argument("--wait", type=float, default=60.0, metavar="S", help="seconds to wait for them (%(default)g)")
-    parser.add_argument("--linger", type=float, default=60.0, metavar="S", help="seconds to wait for what is queued (%(default)g)")
+    parser.add_argument(
+        "--rate", type=float, default=0.0, metavar="HZ", help="frames a second; 0: as fast as possible"
+    )
+    parser.add_argument(
+        "--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only"
+    )
+    parser.add_argument(
+        "--endpoint", default="tcp://127.0.0.1:9999", metavar="URL", help="to bind (%(default)s)"
+    )
+    parser.add_argument(
+        "--wait-peers", type=int, default=1, metavar="N", help="receivers to wait for (%(default)s)"
+    )
+    parser.add_argument(
+        "--wait", type=float, default=60.0, metavar="S", help="seconds to wait for them (%(default)g)"
+    )
+    parser.add_argument(
+        "--linger",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="seconds to wait for what is queued (%(default)g)",
+    )
     parser.add_argument("--io-threads", type=_positive, default=1, metavar="N")
-    parser.add_argument("--hwm", type=_positive, metavar="N", help="messages queued for a receiver (by frame size)")
+    parser.add_argument(
+        "--hwm", type=_positive, metavar="N", help="messages queued for a receiver (by frame size)"
+    )
     parser.add_argument("--json", action="store_true", help="summary as one line of JSON")
     faults = parser.add_argument_group("faults, by frame number")
     faults.add_argument("--drop", type=_numbers, default=frozenset(), metavar="N,…", help="lost on the way")
@@ -69,7 +93,10 @@ def run(args: argparse.Namespace) -> int:
     frame_bytes = math.prod(plan.shape) * _item_bytes(plan.dtype)
     try:
         push = PushSocket(
-            args.endpoint, hwm=args.hwm or default_hwm(frame_bytes), io_threads=args.io_threads, linger=args.linger
+            args.endpoint,
+            hwm=args.hwm or default_hwm(frame_bytes),
+            io_threads=args.io_threads,
+            linger=args.linger,
         )
     except OSError as error:
         raise UserError(f"{error.strerror}; choose another --endpoint") from error
@@ -79,7 +106,9 @@ def run(args: argparse.Namespace) -> int:
         _await_peers(push.endpoint, push.wait_peers, args, told)
         with _progress(plan.frames) as progress:
             report = generate(plan, push, stopping=lambda: bool(told), progress=progress)
-        print(f"{report.sent} of {report.planned} frames sent; waiting for the last to leave", file=sys.stderr)
+        print(
+            f"{report.sent} of {report.planned} frames sent; waiting for the last to leave", file=sys.stderr
+        )
     finally:
         push.close(0.0 if told else None)
     print(msgspec.json.encode(report).decode() if args.json else _sentence(report))
@@ -145,7 +174,13 @@ def _progress(frames: int) -> Iterator[Callable[[int], None]]:
     if not console.is_terminal:
         yield lambda sent: None
         return
-    columns = (TextColumn("sending"), BarColumn(), MofNCompleteColumn(), TextColumn("frames"), TimeRemainingColumn())
+    columns = (
+        TextColumn("sending"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("frames"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("sending", total=frames)
         yield lambda sent: bar.update(task, completed=sent)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterator, Mapping
 
-from penstock.devices._simulated import faults, patterns
+from penstock.devices._simulated import faults
+from penstock.devices._simulated.cooler import AMBIENT, Cooler
+from penstock.devices._simulated.patterns import PATTERNS
 from penstock.devices._simulated.scene import Scene, View
 from penstock.devices._simulated.timing import shots
 from penstock.devices._simulated.triggers import TriggerInput
+from penstock.stins.blobs import COMPRESSIONS
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Acquisition, Camera, CameraError, Exposure, FrameFormat
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 
-AMBIENT = 25.0
-COOLING_SECONDS = 20.0
-"""Time constant of the simulated sensor's temperature."""
+POSITIVE = Limits(0.0, None)
+PIXEL_TYPES = ("uint8", "uint16", "uint32", "int32", "float32")
 
 
 class Simulator(Camera):
@@ -25,35 +25,41 @@ class Simulator(Camera):
     properties = (
         Parameter(name="SensorWidth", default=1024, unit="pixel", limits=Limits(8, 16384), doc="Columns."),
         Parameter(name="SensorHeight", default=512, unit="pixel", limits=Limits(8, 16384), doc="Rows."),
-        Parameter(name="Modules", default=1, limits=Limits(1, 64), doc="Blobs of a frame; above 1 it is 3-D."),
-        Parameter(
-            name="PixelType", default="uint16", doc="NumPy name of the type of a pixel.",
-            choices=("uint8", "uint16", "uint32", "int32", "float32"),
-        ),
-        Parameter(name="PixelSize", default=75e-6, unit="m", limits=Limits(1e-7, 1e-2), doc="Pitch, square."),
-        Parameter(name="MinExposure", default=1e-5, unit="s", limits=Limits(0.0, None), doc="Least ExposureTime."),
-        Parameter(name="MaxExposure", default=3600.0, unit="s", limits=Limits(0.0, None), doc="Greatest ExposureTime."),
-        Parameter(name="ReadoutTime", default=1e-4, unit="s", limits=Limits(0.0, 10.0), doc="Dead time between frames."),
+        Parameter(name="Modules", default=1, limits=Limits(1, 64), doc="Blobs a frame; above 1 it is 3-D."),
+        Parameter(name="PixelType", default="uint16", choices=PIXEL_TYPES, doc="NumPy name."),
+        Parameter(name="PixelSize", default=75e-6, unit="m", limits=Limits(1e-7, 1e-2), doc="Pitch."),
+        Parameter(name="MinExposure", default=1e-5, unit="s", limits=POSITIVE, doc="Least ExposureTime."),
+        Parameter(name="MaxExposure", default=3600.0, unit="s", limits=POSITIVE, doc="Greatest one."),
+        Parameter(name="ReadoutTime", default=1e-4, unit="s", limits=Limits(0, 10), doc="Least dead time."),
         Parameter(name="SerialNumber", default="SIM-0001", doc="Of this unit."),
         Parameter(name="CameraModel", default="Penstock Simulator", doc="Name of the model."),
         Parameter(name="TriggerHost", default="127.0.0.1", doc="Address of the trigger input."),
-        Parameter(name="TriggerPort", default=0, limits=Limits(0, 65535), doc="UDP port of the trigger input; 0 for any."),
-    )  # fmt: skip
+        Parameter(name="TriggerPort", default=0, limits=Limits(0, 65535), doc="Its UDP port; 0 for any."),
+    )
     parameters = (
-        Parameter(name="Pattern", default="gradient", choices=patterns.PATTERNS, doc="What the detector sees."),
-        Parameter(name="Recording", default="", doc="File that the pattern recording replays; HDF5 as file.h5::/path."),
-        Parameter(name="Energy", default=12400.0, unit="eV", limits=Limits(1000.0, 200000.0), doc="Photon energy."),
-        Parameter(name="Threshold", default=6200.0, unit="eV", limits=Limits(500.0, 100000.0), doc="Photons below are not counted."),
-        Parameter(name="PhotonFlux", default=1e4, unit="1/s", limits=Limits(0.0, 1e12), doc="Photons in the brightest pixel."),
-        Parameter(name="AOILeft", default=0, unit="pixel", limits=Limits(0, None), doc="First column read out."),
-        Parameter(name="AOITop", default=0, unit="pixel", limits=Limits(0, None), doc="First row read out."),
-        Parameter(name="AOIWidth", default=0, unit="pixel", limits=Limits(0, None), doc="Columns read out; 0 for all from AOILeft."),
-        Parameter(name="AOIHeight", default=0, unit="pixel", limits=Limits(0, None), doc="Rows read out; 0 for all from AOITop."),
-        Parameter(name="Compression", default="none", choices=("none", "bslz4"), doc="Of the frames as they leave the detector."),
-        Parameter(name="TargetSensorTemperature", default=AMBIENT, unit="degC", limits=Limits(-40.0, 40.0), memorized=True, doc="Set point of the cooler."),
-        Parameter(name="SensorTemperature", default=AMBIENT, unit="degC", writable=False, doc="Temperature of the sensor."),
+        Parameter(name="Pattern", default="gradient", choices=PATTERNS, doc="What the detector sees."),
+        Parameter(name="Recording", default="", doc="File that is replayed; HDF5 as file.h5::/path."),
+        Parameter(name="Energy", default=12400.0, unit="eV", limits=Limits(1e3, 2e5), doc="Of the photons."),
+        Parameter(
+            name="Threshold", default=6200.0, unit="eV", limits=Limits(5e2, 1e5),
+            doc="Photons of less energy are not counted.",
+        ),
+        Parameter(name="PhotonFlux", default=1e4, unit="1/s", limits=POSITIVE, doc="In the brightest pixel."),
+        Parameter(name="AOILeft", default=0, unit="pixel", limits=POSITIVE, doc="First column read out."),
+        Parameter(name="AOITop", default=0, unit="pixel", limits=POSITIVE, doc="First row read out."),
+        Parameter(name="AOIWidth", default=0, unit="pixel", limits=POSITIVE, doc="Columns; 0 for the rest."),
+        Parameter(name="AOIHeight", default=0, unit="pixel", limits=POSITIVE, doc="Rows; 0 for the rest."),
+        Parameter(name="Compression", default="none", choices=COMPRESSIONS, doc="Of frames as sent."),
+        Parameter(
+            name="TargetSensorTemperature", default=AMBIENT, unit="degC", limits=Limits(-40, 40),
+            memorized=True, doc="Set point of the cooler.",
+        ),
+        Parameter(
+            name="SensorTemperature", default=AMBIENT, unit="degC", writable=False, format="%4.1f",
+            doc="Temperature of the sensor.",
+        ),
         Parameter(name="TriggerAddress", default="", writable=False, doc="UDP address of the trigger input."),
-        Parameter(name="Faults", default="", doc="Faults of the next series: die_at=5; drop=2,7; lose_end; stall_at=3 …"),
+        Parameter(name="Faults", default="", doc="Of the next series: die_at=5; drop=2,7; lose_end …"),
     )  # fmt: skip
     trigger_modes = tuple(TriggerMode)
     index_source = IndexSource.HARDWARE_COUNTER
@@ -62,16 +68,16 @@ class Simulator(Camera):
         """See `Camera`."""
         self._unit = {p.name: p.default for p in self.properties} | dict(properties)
         if self._number("MaxExposure") < self._number("MinExposure"):
-            raise CameraError(
-                f"MaxExposure {self._unit['MaxExposure']} s is below MinExposure {self._unit['MinExposure']} s"
-            )
+            raise CameraError("MaxExposure is below MinExposure; change these properties")
         host, port = str(self._unit["TriggerHost"]), int(self._number("TriggerPort"))
         try:
             self._triggers = TriggerInput(host, port)
         except OSError as error:
-            raise CameraError(f"trigger input {host}:{port}: {error.strerror}; choose another TriggerPort") from error
+            raise CameraError(
+                f"trigger input {host}:{port}: {error.strerror}; choose another TriggerPort"
+            ) from error
         self._set: dict[str, Value] = {p.name: p.default for p in self.parameters}
-        self._cooled_from, self._cooled_at = AMBIENT, time.monotonic()
+        self._cooler = Cooler()
         self._faults = faults.Faults()
         self._scene: Scene | None = None
 
@@ -94,8 +100,7 @@ class Simulator(Camera):
     def apply(self, values: Mapping[str, Value]) -> None:
         """See `Camera`."""
         faults.parse(str(values["Faults"]))
-        if values["TargetSensorTemperature"] != self._set["TargetSensorTemperature"]:
-            self._cooled_from, self._cooled_at = self._temperature(), time.monotonic()
+        self._cooler.aim(float(values["TargetSensorTemperature"]))
         self._set.update(values)
 
     def prepare(self, settings: Settings) -> FrameFormat:
@@ -127,7 +132,7 @@ class Simulator(Camera):
     def read(self, name: str) -> Value:
         """See `Camera`."""
         if name == "SensorTemperature":
-            return round(self._temperature(), 1)
+            return round(self._cooler.temperature(), 1)
         if name == "TriggerAddress":
             return "{}:{}".format(*self._triggers.address)
         return super().read(name)
@@ -154,7 +159,9 @@ class Simulator(Camera):
 
     def _view(self, settings: Settings) -> View:
         rows, cols, modules = (int(self._number(name)) for name in ("SensorHeight", "SensorWidth", "Modules"))
-        left, top, width, height = (int(self._set[f"AOI{name}"]) for name in ("Left", "Top", "Width", "Height"))
+        left, top, width, height = (
+            int(self._set[f"AOI{name}"]) for name in ("Left", "Top", "Width", "Height")
+        )
         return View(
             pattern=str(self._set["Pattern"]),
             recording=str(self._set["Recording"]),
@@ -167,9 +174,3 @@ class Simulator(Camera):
 
     def _number(self, name: str) -> float:
         return float(self._unit[name])
-
-    def _temperature(self) -> float:
-        """The cooler approaches its set point exponentially."""
-        target = float(self._set["TargetSensorTemperature"])
-        elapsed = time.monotonic() - self._cooled_at
-        return target + (self._cooled_from - target) * math.exp(-elapsed / COOLING_SECONDS)

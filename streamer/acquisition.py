@@ -182,7 +182,9 @@ class Series:
         elif isinstance(error, CameraError):
             self.end(EndReason.FAULT, f"{camera}: {error}")
         else:
-            self.end(EndReason.FAULT, f"{camera} failed: {type(error).__name__}: {error}; see the streamer's log")
+            self.end(
+                EndReason.FAULT, f"{camera} failed: {type(error).__name__}: {error}; see the streamer's log"
+            )
 
     # Everyone's side --------------------------------------------------------------------------
 

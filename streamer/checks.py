@@ -71,9 +71,7 @@ def _checked(
     for name, value in values.items():
         parameter = declared.get(name)
         if parameter is None:
-            raise Refused(
-                "unknown_parameter", f"no {what} is called {name}; there are {', '.join(declared)}"
-            )
+            raise Refused("unknown_parameter", f"no {what} is called {name}; there are {', '.join(declared)}")
         checked[name] = _typed(parameter, value)
         _within(parameter, checked[name], parameter.limits)
         _within(parameter, checked[name], limits.get(name, Limits()))
@@ -86,13 +84,14 @@ def _typed(parameter: Parameter, value: object) -> Value:
         return float(value)
     if type(value) is not wanted:
         raise Refused(
-            "wrong_type", f"{parameter.name} must be {wanted.__name__}, it is {type(value).__name__}: {value!r}"
+            "wrong_type",
+            f"{parameter.name} must be {wanted.__name__}, it is {type(value).__name__}: {value!r}",
         )
     if parameter.choices and value not in parameter.choices:
         raise Refused(
             "out_of_range", f"{parameter.name} {value!r}; possible are {', '.join(parameter.choices)}"
         )
-    return value  # type: ignore[return-value]
+    return value
 
 
 def _within(parameter: Parameter, value: Value, limits: Limits) -> None:
@@ -101,7 +100,9 @@ def _within(parameter: Parameter, value: Value, limits: Limits) -> None:
     unit = f" {parameter.unit}" if parameter.unit else ""
     # Written so that NaN is refused too.
     if limits.minimum is not None and not value >= limits.minimum:
-        raise Refused("out_of_range", f"{parameter.name} {value}{unit}; the least is {limits.minimum:g}{unit}")
+        raise Refused(
+            "out_of_range", f"{parameter.name} {value}{unit}; the least is {limits.minimum:g}{unit}"
+        )
     if limits.maximum is not None and not value <= limits.maximum:
         raise Refused(
             "out_of_range", f"{parameter.name} {value}{unit}; the greatest is {limits.maximum:g}{unit}"

@@ -16,7 +16,14 @@ from penstock.streamer import protocol
 from penstock.streamer.protocol import Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings, Value
 
-__all__ = ["Description", "Prepared", "StreamerClient", "StreamerRefused", "StreamerStatus", "StreamerUnavailable"]
+__all__ = [
+    "Description",
+    "Prepared",
+    "StreamerClient",
+    "StreamerRefused",
+    "StreamerStatus",
+    "StreamerUnavailable",
+]
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -180,7 +187,9 @@ class StreamerClient:
             try:
                 answer = msgspec.json.decode(socket.recv(), type=protocol.Answer)
             except msgspec.DecodeError as error:
-                raise StreamerUnavailable(f"what answers at {self.control} is no streamer: {error}") from error
+                raise StreamerUnavailable(
+                    f"what answers at {self.control} is no streamer: {error}"
+                ) from error
             if answer.id == request.id:
                 return answer
         raise StreamerUnavailable(self._silent(request))

@@ -147,7 +147,9 @@ class Engine:
             Refused: the detector does not wait for one; nothing was triggered.
         """
         if self._machine.state is not State.ACQUIRING or self._series is None:
-            raise Refused("not_ready", f"SoftwareTrigger refused: the streamer is {self._machine.state}; Arm first")
+            raise Refused(
+                "not_ready", f"SoftwareTrigger refused: the streamer is {self._machine.state}; Arm first"
+            )
         self._series.trigger()
 
     def stop(self) -> Future[None]:

@@ -107,7 +107,11 @@ def generate(
     pool = make_pool(plan)
     series = uuid.uuid4().hex
     encoder = SeriesEncoder()
-    _send(push, encoder.start(_header(plan, series, pool), {"exptime": 1 / plan.rate if plan.rate else 0.0}), stopping)
+    _send(
+        push,
+        encoder.start(_header(plan, series, pool), {"exptime": 1 / plan.rate if plan.rate else 0.0}),
+        stopping,
+    )
     sent = nbytes = 0
     shown = start = time.monotonic()
     cpu = time.process_time()

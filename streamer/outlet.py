@@ -6,7 +6,7 @@ A message has a number only once ZeroMQ has taken it, so that an absent receiver
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd
@@ -128,7 +128,7 @@ class Outlet:
                 timestamp_hw=exposure.timestamp_hw,
             )
         )
-        parts = [part, *blobs]
+        parts: list[Buffer] = [part, *blobs]
         tracker = self._push.try_send(parts)
         if tracker is None:
             tracker = self._wait_for_room(series, parts)
@@ -157,7 +157,7 @@ class Outlet:
     def _patience(self) -> float:
         return STALLED_PATIENCE if self._push.peers else NOBODY_PATIENCE
 
-    def _hand_over(self, parts: list[Any], go_on: Callable[[], bool]) -> Tracker | None:
+    def _hand_over(self, parts: Sequence[Buffer], go_on: Callable[[], bool]) -> Tracker | None:
         """Send when there is room, as long as `go_on` says so; `None` when it was given up."""
         while (tracker := self._push.try_send(parts)) is None:
             if not self.blocked:
@@ -172,9 +172,7 @@ class Outlet:
         return tracker
 
 
-def _blobs(
-    memory: Any, nbytes: int | tuple[int, ...] | None, shape: tuple[int, ...]
-) -> list[memoryview]:
+def _blobs(memory: Any, nbytes: int | tuple[int, ...] | None, shape: tuple[int, ...]) -> list[memoryview]:
     """The blobs of a frame in its buffer: one, or k one behind the other."""
     count = shape[0] if len(shape) == 3 else 1
     if nbytes is None:

@@ -38,7 +38,9 @@ class ReadyLine(msgspec.Struct, frozen=True):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options, shared with `penstock streamer`."""
-    parser.add_argument("camera", metavar="CAMERA", help="name of a camera such as Simulator, or module:Class")
+    parser.add_argument(
+        "camera", metavar="CAMERA", help="name of a camera such as Simulator, or module:Class"
+    )
     parser.add_argument(
         "--properties", metavar="JSON", default="{}", help="the unit: serial number, sensor size, host …"
     )
@@ -49,9 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--control", metavar="ENDPOINT", default="tcp://127.0.0.1:9998",
         help="commands come in here (%(default)s); only for trusted networks",
     )  # fmt: skip
-    parser.add_argument("--buffers-mb", type=int, default=256, metavar="N", help="memory of the buffer ring (%(default)s)")
-    parser.add_argument("--hwm", type=int, metavar="N", help="messages that ZeroMQ may hold for a receiver (by frame size)")
-    parser.add_argument("--io-threads", type=int, default=1, metavar="N", help="ZeroMQ I/O threads (%(default)s)")
+    parser.add_argument(
+        "--buffers-mb", type=int, default=256, metavar="N", help="memory of the buffer ring (%(default)s)"
+    )
+    parser.add_argument(
+        "--hwm", type=int, metavar="N", help="messages that ZeroMQ may hold for a receiver (by frame size)"
+    )
+    parser.add_argument(
+        "--io-threads", type=int, default=1, metavar="N", help="ZeroMQ I/O threads (%(default)s)"
+    )
     parser.add_argument("--cpus", metavar="LIST", help="CPU cores to run on, such as 2,3")
     parser.add_argument(
         "--with-parent", action="store_true", help="end when standard input closes, as the child of a device"
@@ -88,9 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
     signal.signal(signal.SIGTERM, told)
     signal.signal(signal.SIGINT, told)
-    engine = Engine(
-        camera, push, buffer_bytes=args.buffers_mb * 2**20, hwm=args.hwm, changed=remote.changed
-    )
+    engine = Engine(camera, push, buffer_bytes=args.buffers_mb * 2**20, hwm=args.hwm, changed=remote.changed)
     print(msgspec.json.encode(ReadyLine(remote.endpoint, push.endpoint, os.getpid())).decode(), flush=True)
     try:
         # Standard input as lifeline, not PR_SET_PDEATHSIG: that fires when the *thread* that

@@ -73,7 +73,9 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Parameters that can only be read, such as temperatures."""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag=str.lower, forbid_unknown_fields=True):
+class Request(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag=str.lower, forbid_unknown_fields=True
+):
     """Anything that a client asks; `id` comes back with the answer."""
 
     id: int

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -56,7 +57,7 @@ class RemoteServer:
                 error.errno, f"cannot bind the control socket to {endpoint}: {error.strerror}"
             ) from error
         self.endpoint: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._decoder = msgspec.json.Decoder(protocol.AnyRequest)
+        self._decoder: msgspec.json.Decoder[protocol.AnyRequest] = msgspec.json.Decoder(protocol.AnyRequest)
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._outbox: deque[tuple[bytes, int, Future[Any]]] = deque()
         self._unanswered = 0
@@ -92,10 +93,8 @@ class RemoteServer:
 
     def wake(self) -> None:
         """Make the loop look around."""
-        try:
+        with suppress(BlockingIOError):  # the pipe is full of wake-ups already
             os.write(self._wake, b"\0")
-        except BlockingIOError:
-            pass  # the pipe is full of wake-ups already
 
     def serve(self, engine: Engine, lifeline: int | None = None) -> None:
         """Answer until `stop`, a shutdown request, or the end of file on `lifeline`."""
@@ -105,7 +104,7 @@ class RemoteServer:
         if lifeline is not None:
             poller.register(lifeline, zmq.POLLIN)
         while not self._ending:
-            ready = dict(poller.poll(self._next_publish() * 1000))
+            ready = dict(poller.poll(int(self._next_publish() * 1000) + 1))
             if self._woken in ready:
                 os.read(self._woken, 65536)
             if lifeline is not None and lifeline in ready and not os.read(lifeline, 4096):
@@ -145,7 +144,9 @@ class RemoteServer:
             self._refuse(identity, request.id, refused)
         except Exception as error:  # our own mistake: this caller is told, the next one is served
             log.exception("request %s failed", type(request).__name__)
-            self._refuse(identity, request.id, Refused("internal", f"streamer: {type(error).__name__}: {error}"))
+            self._refuse(
+                identity, request.id, Refused("internal", f"streamer: {type(error).__name__}: {error}")
+            )
         return True
 
     def _parse(self, parts: list[bytes]) -> protocol.AnyRequest:
@@ -193,13 +194,17 @@ class RemoteServer:
             elif isinstance(error, Refused):
                 self._refuse(identity, ident, error)
             else:
-                self._refuse(identity, ident, Refused("internal", f"streamer: {type(error).__name__}: {error}"))
+                self._refuse(
+                    identity, ident, Refused("internal", f"streamer: {type(error).__name__}: {error}")
+                )
 
     def _answer(self, identity: bytes, ident: int, result: Any) -> None:
         self._send(identity, protocol.Answer(id=ident, ok=msgspec.Raw(msgspec.json.encode(result))))
 
     def _refuse(self, identity: bytes, ident: int, refused: Refused) -> None:
-        self._send(identity, protocol.Answer(id=ident, refused=protocol.Refusal(refused.kind, refused.message)))
+        self._send(
+            identity, protocol.Answer(id=ident, refused=protocol.Refusal(refused.kind, refused.message))
+        )
 
     def _send(self, identity: bytes, answer: protocol.Answer) -> None:
         # A ROUTER drops what its peer does not fetch, and never waits.
@@ -217,7 +222,9 @@ class RemoteServer:
         # Cleared before the snapshot is made, so that a change while it is made is not lost.
         self._dirty = False
         self._published = time.monotonic()
-        self._subscribers = {who: until for who, until in self._subscribers.items() if until > self._published}
+        self._subscribers = {
+            who: until for who, until in self._subscribers.items() if until > self._published
+        }
         if self._subscribers:
             ok = msgspec.Raw(msgspec.json.encode(engine.status()))
             for identity in self._subscribers:

@@ -93,19 +93,20 @@ class PushSocket:
         """
         send = self._socket.send
         last = len(parts) - 1
-        tracker: Tracker = COPIED
+        shared: list[zmq.MessageTracker] = []
         try:
             for number, part in enumerate(parts):
                 flags = NOBLOCK_MORE if number < last else zmq.NOBLOCK
                 if len(part) < COPY_BELOW:
                     send(part, flags)
                 else:
-                    shared = send(part, flags, copy=False, track=True)
-                    tracker = shared if tracker is COPIED else zmq.MessageTracker(tracker, shared)
+                    shared.append(send(part, flags, copy=False, track=True))
         except zmq.Again:
             # Only the first part can be refused: ZeroMQ takes, or drops, the others with it.
             return None
-        return tracker
+        if not shared:
+            return COPIED
+        return shared[0] if len(shared) == 1 else zmq.MessageTracker(*shared)
 
     def wait_writable(self, seconds: float) -> bool:
         """Wait until a peer has room for a message."""

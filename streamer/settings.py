@@ -93,7 +93,7 @@ STANDARD: tuple[Parameter, ...] = (
         doc="JSON object written into the file: sample, scan id and so on.",
     ),
     Parameter(name="BeamCenterX", default=0.0, unit="pixel", doc="Beam position along a row, from the left."),
-    Parameter(name="BeamCenterY", default=0.0, unit="pixel", doc="Beam position along a column, from the top."),
+    Parameter(name="BeamCenterY", default=0.0, unit="pixel", doc="Beam position along a column, from above."),
     Parameter(name="Distance", default=0.0, unit="m", doc="Sample to detector; 0 when unknown."),
 )  # fmt: skip
 """The settings of every detector, in the order in which panels show them."""

@@ -80,7 +80,6 @@ def parse(text: str) -> Faults:
         raise CameraError(f"Faults {text!r}: {error}; example: die_at=5; drop=2,7; lose_end") from error
     unknown = given.keys() - set(Faults.__struct_fields__)
     if unknown:
-        raise CameraError(
-            f"Faults {text!r}: {', '.join(sorted(unknown))} unknown; there are {', '.join(Faults.__struct_fields__)}"
-        )
+        known = ", ".join(Faults.__struct_fields__)
+        raise CameraError(f"Faults {text!r}: {', '.join(sorted(unknown))} unknown; there are {known}")
     return faults

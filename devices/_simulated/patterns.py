@@ -16,6 +16,11 @@ POOL_FRAMES = 16
 STAMP_PIXELS = 4
 """Pixels of row 0 that hold the frame number of a gradient, low byte first."""
 
+RINGS = (
+    (3, 1.0), (4, 0.3), (8, 0.55), (11, 0.45), (12, 0.08), (16, 0.08), (19, 0.2), (20, 0.13), (24, 0.15),
+)  # fmt: skip
+"""CeO2, fluorite structure: h2 + k2 + l2 of its lattice planes (all odd or all even), intensity."""
+
 
 def gradient(shape: tuple[int, ...], dtype: str, number: int = 0) -> np.ndarray:
     """Frame `number` of the gradient: column + row, modulo the type; the number is in the pixels."""
@@ -29,8 +34,7 @@ def gradient(shape: tuple[int, ...], dtype: str, number: int = 0) -> np.ndarray:
 def stamp(image: np.ndarray, number: int) -> None:
     """Write the frame number into the first pixels of row 0."""
     width = min(STAMP_PIXELS, image.shape[-1])
-    image[..., 0, :width] = [number >> 8 * place & 127 if image.dtype == np.int8 else number >> 8 * place & 255
-                             for place in range(width)]  # fmt: skip
+    image[..., 0, :width] = [number >> 8 * place & 255 for place in range(width)]
 
 
 def frame_number(image: np.ndarray) -> int:
@@ -44,8 +48,7 @@ def powder(rows: int, cols: int) -> np.ndarray:
     y, x = np.ogrid[:rows, :cols]
     radius = np.hypot(y - rows / 2, x - cols / 2) / (0.5 * max(rows, cols))
     image = 0.12 * np.exp(-3 * radius)
-    # Lattice planes of the fluorite structure (all odd or all even) and their usual intensities.
-    for planes, strength in ((3, 1.0), (4, 0.3), (8, 0.55), (11, 0.45), (12, 0.08), (16, 0.08), (19, 0.2), (20, 0.13), (24, 0.15)):
+    for planes, strength in RINGS:
         image += strength * np.exp(-(((radius - 0.17 * np.sqrt(planes)) / 0.006) ** 2))
     return np.asarray(image / image.max())
 

@@ -50,6 +50,6 @@ def _fabio(name: str) -> np.ndarray:
         total = image.nframes * first.nbytes
         if total > MAX_BYTES:
             raise CameraError(
-                f"Recording {name} has {total} bytes, the limit is {MAX_BYTES}; save it as .npy, which is mapped"
+                f"Recording {name} has {total} bytes, the limit is {MAX_BYTES}; save it as .npy"
             )
         return np.stack([image.get_frame(number).data for number in range(image.nframes)])

@@ -45,7 +45,9 @@ def shots(acquisition: Acquisition, line: TriggerInput, readout: float) -> Itera
         yield from _edges(acquisition, line, readout)
 
 
-def _burst(acquisition: Acquisition, trigger: int, frames: int, start: float, readout: float) -> Iterator[Shot]:
+def _burst(
+    acquisition: Acquisition, trigger: int, frames: int, start: float, readout: float
+) -> Iterator[Shot]:
     period, exposure = frame_time(acquisition.settings, readout), acquisition.settings.exposure_time
     for number in range(frames):
         begin = start + number * period
@@ -85,7 +87,11 @@ def _edges(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iter
             if acquisition.wait_until(edge.moment + delay + edge.gate, exposing=True):
                 yield Shot(counter, edge.moment, edge.gate)
         else:
-            yield from _moved(_burst(acquisition, counter, settings.n_frames_per_trigger, edge.moment + delay, readout), edge, delay)
+            yield from _moved(
+                _burst(acquisition, counter, settings.n_frames_per_trigger, edge.moment + delay, readout),
+                edge,
+                delay,
+            )
 
 
 def _moved(burst: Iterator[Shot], edge: Edge, delay: float) -> Iterator[Shot]:

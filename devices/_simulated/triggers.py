@@ -126,7 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("address", nargs="+", metavar="HOST:PORT", help="trigger input of a detector")
     parser.add_argument("-n", "--edges", type=int, default=1)
     parser.add_argument("--period", type=float, default=0.1, metavar="SECONDS")
-    parser.add_argument("--gate", type=float, default=0.0, metavar="SECONDS", help="time high (EXTERNAL_MULTI_GATE)")
+    parser.add_argument(
+        "--gate", type=float, default=0.0, metavar="SECONDS", help="time high (EXTERNAL_MULTI_GATE)"
+    )
     parser.add_argument("--missed", type=int, nargs="*", default=(), help="edges that reach no detector")
     args = parser.parse_args(argv)
     pairs = (address.rpartition(":") for address in args.address)
