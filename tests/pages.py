@@ -4,11 +4,11 @@ What runs, and how it is written in Markdown:
 
 - a `console` block: each line after `$ ` is a command, and the lines below it are what it prints (`...`
   stands for anything). A command that ends in ` &` stays until the end of the page; the page goes on
-  when it has printed what the page says;
+  when it has printed what the page says. `export` holds for all that follows;
 - a `python` block under `<!-- run -->`: a script;
 - any block under `<!-- file: NAME -->`: it is written to that file.
 
-Every port of 127.0.0.1 that a page names is replaced by a free one, the same all over the page.
+Every port that a page names is replaced by a free one, the same all over the page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-_PORT = re.compile(r"(?<=\b127\.0\.0\.1:)\d+")
+_PORT = re.compile(r"(?:(?<=\b127\.0\.0\.1:)|(?<=--port )|(?<=Port=))\d+")
 
 
 class PageError(AssertionError):
@@ -74,9 +74,13 @@ def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
     Raises:
         PageError: a command fails, prints something else, or does not end in time.
     """
+    environment = os.environ | environment
     with contextlib.ExitStack() as stack:
         for step in steps(_with_free_ports(page.read_text())):
-            _do(step, folder, os.environ | environment, stack)
+            if export := re.fullmatch(r"export (\w+)=(\S+)", step.text):
+                environment[export[1]] = export[2]
+            else:
+                _do(step, folder, environment, stack)
 
 
 def _commands(text: str) -> Iterator[Step]:

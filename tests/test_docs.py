@@ -35,6 +35,11 @@ def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> N
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
 
 
+@pytest.mark.parametrize("page", ["tutorial/first-series.md"])
+def test_the_tutorial_works_as_it_is_written(page: str, tmp_path: Path) -> None:
+    run(ROOT / "docs" / page, tmp_path, {})
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_short)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)

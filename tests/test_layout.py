@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -58,12 +59,12 @@ def test_the_help_of_a_command_has_examples_that_its_parser_accepts(
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0
-    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    lines = [line.strip() for line in capsys.readouterr().out.replace("\\\n", "").splitlines()]
     examples = [line for line in lines if line.startswith(f"penstock {command}")]
     assert examples, f"penstock {command} --help shows no example"
     for example in examples:
         # What an example does stands behind it, two spaces or more to the right.
-        words = shlex.split(example.partition("  ")[0], comments=True)
+        words = shlex.split(re.sub(r"\s{2,}(?!--).*", "", example), comments=True)
         build_parser(command).parse_args([word for word in words[1:] if word != "&"])
 
 
