@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cbor2
 import fabio
@@ -23,41 +20,11 @@ import silx.io.nxdata
 from nexusformat.nexus import nxload
 
 from penstock.receiver.recording import read, write
-from penstock.receiver.sources import create
-from penstock.stins.messages import Frame
 from tests.data import EIGER_V1, EIGER_V2, recording
-from tests.receiver.pixels import pixels
-from tests.recordings.programs import Replayed, program, replay
+from tests.recordings.programs import program, replay
+from tests.recordings.series import Series
 
 assert hdf5plugin  # registers the filters for h5py, silx, fabio and nexusformat
-
-
-@dataclass(frozen=True)
-class Series:
-    """A recording, and the file that it became."""
-
-    capture: Path
-    kind: str
-    replayed: Replayed
-    file: Path
-
-    def recorded(self) -> Iterator[np.ndarray[Any, Any]]:
-        """Images of the recording."""
-        source = create(self.kind)
-        for parts in read(self.capture):
-            message = source.decode(parts)
-            if isinstance(message, Frame):
-                yield pixels(message)
-
-
-@pytest.fixture(scope="module", params=[(EIGER_V1, "dectris-v1"), (EIGER_V2, "dectris-v2")], ids=["v1", "v2"])
-def series(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Series:
-    """Each recording in a file named by --filename."""
-    name, kind = request.param
-    capture = recording(name)
-    file = tmp_path_factory.mktemp("replay") / "data" / "proposal" / "eiger.h5"
-    replayed = replay(capture, file.parent.parent, "--filename", str(file))
-    return Series(capture, kind, replayed, file)
 
 
 def test_v1_is_incomplete_since_its_recording_just_stops(series: Series) -> None:

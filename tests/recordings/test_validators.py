@@ -1,0 +1,98 @@
+"""The public NeXus validators find no error in our files, and warn of what is known and meant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import yaml
+
+from penstock.receiver.recording import write
+from tests.recordings import validators
+from tests.recordings.programs import replay
+from tests.recordings.series import Series
+from tests.recordings.validators import Report
+
+KNOWN = yaml.safe_load((Path(__file__).parent / "validator_warnings.yaml").read_text())
+DETECTOR = "/entry/instrument/eiger_1"
+
+
+@pytest.fixture(scope="module")
+def stins_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A STINS series with the metadata that a streamer of Penstock sends."""
+    folder = tmp_path_factory.mktemp("stins")
+    file = folder / "data" / "scan.h5"
+    metadata = {
+        "save_raw": True, "exptime": 0.01, "count_time": 0.01, "label": "s1", "beam_center_x": 2.0,
+        "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 1e-4, "description": "Simulator",
+        "user": {"sample": "CeO2"},
+    }  # fmt: skip
+    header = {"htype": "header", "msg_number": 0, "filename": str(file), "series": "a1", "frames": 2}
+    image = {"htype": "image", "shape": [3, 4], "type": "uint16", "compression": "none", "series": "a1"}
+    blob = np.zeros(12, "<u2").tobytes()
+    messages = [
+        [json.dumps(header).encode(), json.dumps(metadata).encode()],
+        *(
+            [json.dumps({**image, "msg_number": 1 + n, "frame": n, "trigger": n}).encode(), blob]
+            for n in range(2)
+        ),
+        [b'{"htype":"series_end","msg_number":3,"series":"a1"}'],
+    ]
+    write(folder / "stins.cborseq", messages)
+    replay(folder / "stins.cborseq", file.parent)
+    return file
+
+
+def expect_known_warnings(report: Report, validator: str, kind: str) -> None:
+    """The warnings are those of the committed list: none more, none fewer."""
+    assert report.errors == []
+    known = [entry for entry in KNOWN[validator] if kind in entry.get("of", [kind])]
+    assert all(entry["reason"] for entry in known)
+    patterns = {(entry["address"].replace("DETECTOR", DETECTOR), entry["says"]) for entry in known}
+    came = {
+        pattern
+        for pattern in patterns
+        for address, says in report.warnings
+        if fnmatchcase(address, pattern[0]) and says == pattern[1]
+    }
+    unknown = [
+        warning
+        for warning in report.warnings
+        if not any(fnmatchcase(warning[0], address) and warning[1] == says for address, says in patterns)
+    ]
+    assert unknown == []
+    assert came == patterns
+
+
+@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
+def test_validator_finds_no_error_in_the_file_of_a_recording(
+    series: Series, validate: Callable[[Path], Report]
+) -> None:
+    kind = series.kind.removeprefix("dectris-")
+    expect_known_warnings(validate(series.file), validate.__name__, kind)
+
+
+@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
+def test_validator_finds_no_error_in_the_file_of_a_stins_series(
+    stins_file: Path, validate: Callable[[Path], Report]
+) -> None:
+    expect_known_warnings(validate(stins_file), validate.__name__, "stins")
+
+
+@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
+def test_validators_are_not_silent_about_a_wrong_file(
+    stins_file: Path, tmp_path: Path, validate: Callable[[Path], Report]
+) -> None:
+    file = tmp_path / "wrong.h5"
+    file.write_bytes(stins_file.read_bytes())
+    with h5py.File(file, "r+") as root:
+        del root["entry/data"].attrs["signal"]
+        del root["entry/start_time"]
+        root["entry/start_time"] = "not a date"
+        root["entry/instrument"].attrs["NX_class"] = "NXnonsense"
+    assert validate(file).errors
