@@ -7,9 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from penstock.devices._base.detector import PERIOD_ATTRIBUTES, Detector
+from penstock.devices._base.receiver_device import SHOWN
+from penstock.devices._base.states import TANGO_STATE
+from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
 from penstock.receiver.account import FrameStatus
 from penstock.stins import messages
+from penstock.streamer.settings import STANDARD, Parameter
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -84,3 +89,28 @@ def test_every_address_of_the_http_interface_is_described() -> None:
     for path, operations in app.openapi()["paths"].items():
         for method in operations:
             assert f"`{method.upper()} {path}" in page
+
+
+DETECTOR_ATTRIBUTES = (*STANDARD, *PERIOD_ATTRIBUTES, *(reading.parameter for reading in VIEW_ATTRIBUTES))
+
+
+@pytest.mark.parametrize("parameter", DETECTOR_ATTRIBUTES, ids=lambda parameter: parameter.name)
+def test_every_tango_attribute_of_a_detector_is_described_with_its_unit(parameter: Parameter) -> None:
+    row = _row(_page("tango.md"), parameter.name)
+    assert parameter.unit in row
+
+
+def test_every_tango_attribute_of_the_receiver_is_described() -> None:
+    _, _, page = _page("tango.md").partition("## The receiver's device")
+    for shown in SHOWN:
+        _row(page, shown.parameter.name)
+
+
+def test_every_tango_command_property_and_state_is_described() -> None:
+    page = _page("tango.md")
+    known = Detector.TangoClassClass
+    for name in [*known.cmd_list, *known.device_property_list]:
+        if name not in ("Init", "State", "Status"):
+            _row(page, name)
+    for state in TANGO_STATE.values():
+        _row(page, state)
