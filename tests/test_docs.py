@@ -35,8 +35,10 @@ def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> N
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
 
 
-@pytest.mark.parametrize("page", ["tutorial/first-series.md"])
-def test_the_tutorial_works_as_it_is_written(page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page", ["tutorial/first-series.md", "tutorial/without-tango.md", "how-to/run-on-a-control-unit.md"]
+)
+def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:
     run(ROOT / "docs" / page, tmp_path, {})
 
 
