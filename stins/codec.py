@@ -91,9 +91,7 @@ def _metadata(parts: Sequence[Buffer]) -> Mapping[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RemoteError("not_json", f"metadata is not JSON: {error}") from error
     if not isinstance(metadata, dict):
-        raise RemoteError(
-            "wrong_type", f"metadata must be a JSON object, it is {type(metadata).__name__}"
-        )
+        raise RemoteError("wrong_type", f"metadata must be a JSON object, it is {type(metadata).__name__}")
     return metadata
 
 

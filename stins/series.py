@@ -71,9 +71,7 @@ class SeriesEncoder:
     def end(self, end: SeriesEnd) -> list[bytes]:
         """Parts of the end message."""
         state = self._next(SeriesEvent.END)
-        parts = codec.encode_end(
-            msgspec.structs.replace(end, msg_number=self.msg_number, series=self.series)
-        )
+        parts = codec.encode_end(msgspec.structs.replace(end, msg_number=self.msg_number, series=self.series))
         self._commit(state)
         return parts
 
