@@ -62,6 +62,9 @@ def run(args: argparse.Namespace) -> int:
         listener = socket.create_server((host, int(port)), reuse_port=False)
     except OSError as error:
         raise UserError(f"cannot listen on {config.http}: {error.strerror}; is another receiver there?") from error
+    # Inherited by every connection. asyncio sets it only on sockets whose protocol is named, and
+    # without it each answer waits 40 ms for the client's delayed acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     url = f"http://{host}:{listener.getsockname()[1]}"
 
     def ready() -> None:
