@@ -204,6 +204,7 @@ class Engine:
             acquired=series.acquired,
             sent=series.sent,
             lost=dict(series.lost),
+            armed=series.armed,
             ready_for_trigger=state is State.ACQUIRING and series.ready_for_trigger,
             peers=len(peers),
             peer_addresses=peers,

@@ -62,6 +62,8 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Handed to ZeroMQ."""
     lost: dict[str, int] = {}
     """Triggered but not sent, by cause."""
+    armed: bool = False
+    """The hardware takes triggers, or has taken one."""
     ready_for_trigger: bool = False
     peers: int = 0
     """Accepted connections on the data socket."""
