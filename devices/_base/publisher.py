@@ -85,10 +85,8 @@ class Publisher:
                 return
             if name in self._pushed and _same(self._pushed[name], value):
                 continue
-            if name in ("State", "Status"):
-                self._device.push_change_event(name)
-            else:
-                self._device.push_change_event(name, value)
+            # State and Status too with their value: without, Tango pushes what `set_state` was last told.
+            self._device.push_change_event(name, value)
             self._pushed[name] = value
 
 

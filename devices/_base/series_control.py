@@ -298,7 +298,7 @@ class SeriesControl:
         status = self._own_streamer_status()
         if status is not None and status.state == "fault":
             self._fail(f"the detector could not be armed: {status.message}")
-        elif status is not None and status.state == "acquiring":
+        elif status is not None and status.armed:
             self._ready()
         elif self._in_state() > self._limits.arming:
             self._fail(f"the detector was not ready within {self._limits.arming:g} s")
