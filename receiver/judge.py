@@ -68,7 +68,20 @@ def judge(
         series: the file, open.
         read_frames: also read and unpack every frame.
         progress: called with the number of frames read so far.
+
+    Raises:
+        ReaderError: the file is damaged in its structure, so that there is nothing to judge.
     """
+    try:
+        return _judge(series, read_frames, progress)
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        # What HDF5 raises for damaged structures depends on where it stumbles.
+        raise ReaderError(
+            f"{series.path} is damaged ({error}); copy it again from where it was written"
+        ) from error
+
+
+def _judge(series: SeriesFile, read_frames: bool, progress: Callable[[int], None] | None) -> Verdict:
     counts = dict(series.counts)
     status = series.frame_status
     verdict = Verdict(
