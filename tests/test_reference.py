@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,12 @@ def _row(page: str, key: str) -> str:
     pytest.fail(f"no row for `{key}`")
 
 
+def _keys(page: str) -> set[str]:
+    """Every key that stands in the first cell of a table row."""
+    cells = (line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
+    return {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
+
+
 @pytest.mark.parametrize("struct", [messages.Header, messages.Image, messages.SeriesEnd])
 def test_every_key_of_a_stins_message_is_described(struct: type[msgspec.Struct]) -> None:
     page = _page("stins.md")
@@ -38,9 +45,15 @@ def test_every_key_of_a_stins_message_is_described(struct: type[msgspec.Struct])
         _row(page, field.encode_name)
 
 
-@pytest.mark.parametrize(
-    "struct", [config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig]
-)
+CONFIGURATION = (config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig)
+
+
+def test_the_configuration_has_every_key_that_is_described() -> None:
+    known = {field.name for struct in CONFIGURATION for field in msgspec.structs.fields(struct)}
+    assert _keys(_page("configuration.md")) == known
+
+
+@pytest.mark.parametrize("struct", CONFIGURATION)
 def test_every_key_of_the_configuration_is_described_with_its_default(struct: type[msgspec.Struct]) -> None:
     page = _page("configuration.md")
     for field in msgspec.structs.fields(struct):
