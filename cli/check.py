@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.receiver.judge import Verdict
+    from penstock.receiver.reader import SeriesFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     return 2 if failed else 0 if clean else 1
 
 
-def _judge(series: SeriesFile, *, quick: bool) -> Verdict:  # type: ignore[name-defined]  # noqa: F821
+def _judge(series: SeriesFile, *, quick: bool) -> Verdict:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
