@@ -6,6 +6,7 @@ world may have changed meanwhile.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -39,6 +40,10 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
     name = _mapped(config, filename)
     if "\0" in name:
         raise StorageError("bad_filename", f"file name {filename!r} has a NUL in it")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise StorageError("bad_filename", f"file name {filename!r} is not text: {error}") from error
     path = Path(name)
     if not path.is_absolute():
         raise StorageError(
@@ -52,7 +57,11 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
             f'"{filename}" is outside the data root {config.data_root} of this receiver; '
             "choose a file inside it",
         )
-    if name.endswith("/") or real.is_dir():
+    try:
+        is_folder = name.endswith("/") or real.is_dir()
+    except OSError as error:
+        raise _unusable(real, error) from error
+    if is_folder:
         raise StorageError("is_a_folder", f'"{filename}" is a folder; add a file name')
     return real
 
@@ -68,13 +77,16 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
     Raises:
         StorageError: it exists, its folder cannot be written, or there is too little space.
     """
-    if path.exists() and not overwrite:
+    try:
+        exists, folder = path.exists(), _existing(path.parent)
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if exists and not overwrite:
         raise StorageError(
             "file_exists",
             f"{path} exists and is never overwritten; change DestinationFilename, "
             "or allow it with DestinationFileOverwritable",
         )
-    folder = _existing(path.parent)
     if not folder.is_dir():
         raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -83,9 +95,10 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
         )
     try:
         free = shutil.disk_usage(folder).free
+        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
     except OSError as error:
         raise StorageError("not_reachable", f"{folder}: {error.strerror}; is it mounted?") from error
-    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+    if read_only:
         raise StorageError("not_writable", f"{folder} is mounted read-only; mount it for writing")
     if free < (nbytes or 0) + min_free:
         raise StorageError(
@@ -146,6 +159,11 @@ def _mapped(config: ReceiverConfig, filename: str) -> str:
         if filename == prefix or filename.startswith(prefix + "/"):
             return config.path_map[client].rstrip("/") + filename[len(prefix) :]
     return filename
+
+
+def _unusable(path: Path, error: OSError) -> StorageError:
+    kind = "bad_filename" if error.errno in (errno.ENAMETOOLONG, errno.EINVAL) else "not_reachable"
+    return StorageError(kind, f"{str(path)[:200]} cannot be used: {error.strerror}; choose another file name")
 
 
 def _existing(folder: Path) -> Path:

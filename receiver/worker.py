@@ -19,6 +19,9 @@ CHECKSUMS: dict[str, Callable[[Buffer], str]] = {
 }
 """Algorithms that a start message may announce, by name."""
 
+MAX_FRAMES = 2**53
+"""More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
+
 
 class Worker:
     """Judges the frames of one series after another."""
@@ -35,9 +38,12 @@ class Worker:
         """
         self._checksum = CHECKSUMS.get(header.checksum) if header.checksum else None
         self._format = None
+        if header.frames is not None and header.frames > MAX_FRAMES:
+            raise BlobError("too_large", f"{header.frames} frames announced; the limit is {MAX_FRAMES}")
         if header.shape is not None and header.type is not None:
             blobs.blob_layout(header.shape, header.type)
-            self._format = (header.shape, header.type, header.compression or "none")
+            if header.compression is not None:
+                self._format = (header.shape, header.type, header.compression)
 
     def process(self, frame: Frame) -> Frame:
         """The frame as it goes into file, consumers and live view.

@@ -78,23 +78,27 @@ class SeriesWriter:
         self._rows = 0
         self._waiting: list[tuple[int, int, int, float, float]] = []
         storage.create_parents(path)
-        if series.header.overwrite:
-            path.unlink(missing_ok=True)
         self._reserve: storage.Reserve | None = storage.Reserve(path.parent)
         try:
+            if series.header.overwrite:
+                path.unlink(missing_ok=True)
             self._file = h5py.File(path, "x", locking=False)
         except FileExistsError as error:
+            self._release_reserve()
             raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
         except OSError as error:
+            self._release_reserve()
             raise WriterError(f"cannot create {path}: {error}") from error
         try:
             self._create(source)
             header = series.header
-            if header.shape is not None and header.type is not None:
-                self._create_frames(header.shape, header.type, header.compression or "none")
+            if header.shape is not None and header.type is not None and header.compression is not None:
+                self._create_frames(header.shape, header.type, header.compression)
             self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
-            self._file.close()
+            self._release_reserve()
+            _close_quietly(self._file)
+            path.unlink(missing_ok=True)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
 
     def add(self, index: int, frame: Frame) -> None:
@@ -164,7 +168,7 @@ class SeriesWriter:
             self._file.close()
             if synced:
                 storage.sync(self.path)
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._failed("the end of the file", error) from error
         finally:
             self._frames = None
@@ -214,11 +218,11 @@ class SeriesWriter:
         )
         detector["sequence_number"].attrs["long_name"] = "frame number as the detector sent it"
         record = _group(detector, "series", "NXcollection")
-        record["id"] = series.id
+        record["id"] = _text(series.id)
         record["state"] = "in progress"
         record["reason"] = "the receiver is still writing, or was killed"
         record["planned"] = -1 if self._account.planned is None else self._account.planned
-        record["index_source"] = series.index_source
+        record["index_source"] = _text(series.index_source)
         record["source"] = source
         for name in COUNTERS:
             record[name] = 0
@@ -276,8 +280,8 @@ class SeriesWriter:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = counts.planned
         record["state"][()] = "complete" if outcome.complete else "incomplete"
-        record["reason"][()] = outcome.reason
-        record["index_source"][()] = self._series.index_source
+        record["reason"][()] = _text(outcome.reason)
+        record["index_source"][()] = _text(self._series.index_source)
         self._entry["end_time"] = _iso(time.time())
 
     # -- failure -------------------------------------------------------------------------------
@@ -313,6 +317,11 @@ def _fill(dtype: str) -> Any:
     return -1 if kind.kind == "i" else np.nan
 
 
+def _text(value: str) -> str:
+    """What a peer said, as HDF5 can hold it: without NUL."""
+    return value.replace("\0", "\ufffd")
+
+
 def _iso(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).astimezone().isoformat(timespec="milliseconds")
 
@@ -334,9 +343,10 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
         OSError: the file cannot be opened or is too damaged.
     """
     with h5py.File(filename, "r+", locking=False) as file:
-        detector = next(
-            group for group in file["entry/instrument"].values() if group.attrs.get("NX_class") == "NXdetector"
-        )
+        groups = file["entry/instrument"].values()
+        detector = next((group for group in groups if group.attrs.get("NX_class") == "NXdetector"), None)
+        if detector is None:
+            raise OSError(f"{filename} has no NXdetector")
         record = detector["series"]
         status = detector["frame_status"][:]
         stored = np.flatnonzero(status == FrameStatus.STORED)
@@ -353,5 +363,5 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = planned
         record["state"][()] = "incomplete"
-        record["reason"][()] = reason
+        record["reason"][()] = _text(reason)
     return counts

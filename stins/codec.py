@@ -70,6 +70,8 @@ def encode_end(end: SeriesEnd) -> list[bytes]:
 
 
 def _header(part: Buffer) -> Header | Image | SeriesEnd:
+    if len(part) > MAX_JSON_BYTES:
+        raise RemoteError("too_large", f"first part of {len(part)} bytes; the limit is {MAX_JSON_BYTES}")
     try:
         message: Header | Image | SeriesEnd = _decoder.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -97,8 +99,6 @@ def _metadata(parts: Sequence[Buffer]) -> Mapping[str, Any]:
 
 def _explain(part: Buffer, error: Exception) -> RemoteError:
     """Say what exactly is wrong; only called once decoding has failed."""
-    if len(part) > MAX_JSON_BYTES:
-        return RemoteError("too_large", f"header of {len(part)} bytes; the limit is {MAX_JSON_BYTES}")
     try:
         raw = msgspec.json.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -110,7 +110,7 @@ def _explain(part: Buffer, error: Exception) -> RemoteError:
         return RemoteError("missing_key", 'first part has no "htype"')
     kind = _KEYS.get(htype) if isinstance(htype, str) else None
     if kind is None:
-        return RemoteError("unknown_htype", f"unknown htype {htype!r}; STINS knows {', '.join(_KEYS)}")
+        return RemoteError("unknown_htype", f"unknown htype {htype!r:.60}; STINS knows {', '.join(_KEYS)}")
     for field in msgspec.structs.fields(kind):
         if field.required and field.name not in raw:
             return RemoteError("missing_key", f'{htype}: the key "{field.name}" is missing')

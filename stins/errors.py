@@ -7,6 +7,10 @@ once whether to look at the sender's machine or at our own call.
 from __future__ import annotations
 
 
+MAX_SENTENCE = 500
+"""Characters of a sentence that are kept: it goes into logs, counters and status."""
+
+
 class StinsError(Exception):
     """Something is wrong with a message.
 
@@ -16,7 +20,8 @@ class StinsError(Exception):
     addressee = "unknown"
 
     def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
+        # Sentences quote what the peer sent, which may be megabytes.
+        super().__init__(message if len(message) <= MAX_SENTENCE else message[:MAX_SENTENCE] + " …")
         self.kind = kind
 
 

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
+
+# Bounds of what JSON would let through: numbers that no file can hold, names that no log can show.
+Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=256)]
+FileName: TypeAlias = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class EndReason(StrEnum):
@@ -41,22 +47,22 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     key is needed); it stands for a foreign start message that has no place for a name.
     """
 
-    filename: str | None
-    msg_number: int | None = None
+    filename: FileName | None
+    msg_number: Number | None = None
     # Penstock adds:
-    series: str | None = None
-    frames: int | None = None
+    series: Name | None = None
+    frames: Amount | None = None
     """Frames planned."""
     shape: tuple[int, ...] | None = None
-    type: str | None = None
-    compression: str | None = None
-    frame_bytes: int | None = None
+    type: Name | None = None
+    compression: Name | None = None
+    frame_bytes: Amount | None = None
     """An upper estimate of the bytes of one frame as sent."""
-    streams: int | None = None
-    checksum: str | None = None
+    streams: Amount | None = None
+    checksum: Name | None = None
     """Name of the algorithm whose values stand in `Image.checksums`."""
-    index_source: str | None = None
-    trigger_mode: str | None = None
+    index_source: Name | None = None
+    trigger_mode: Name | None = None
     frame_time: float | None = None
     """Seconds from one frame to the next (INTERNAL) or least such time."""
     overwrite: bool = False
@@ -70,16 +76,16 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     """[rows, cols], or [k, rows, cols] with k blobs."""
     type: str
     compression: str
-    msg_number: int | None = None
-    frame: int | None = None
+    msg_number: Number | None = None
+    frame: Number | None = None
     """Number within the series, from 0."""
     chunks: tuple[int, ...] | None = None
     discard: bool = False
     exposure_time: float | None = None
     """Seconds."""
     # Penstock adds:
-    series: str | None = None
-    trigger: int | None = None
+    series: Name | None = None
+    trigger: Number | None = None
     """Trigger index, from 0."""
     timestamp: float | None = None
     """Host clock at the end of the exposure, seconds since 1970 (UTC)."""
@@ -93,15 +99,15 @@ class SeriesEnd(
 ):
     """End of a series."""
 
-    msg_number: int | None = None
+    msg_number: Number | None = None
     # Penstock adds:
-    series: str | None = None
-    reason: str | None = None
+    series: Name | None = None
+    reason: Name | None = None
     message: str | None = None
     """One sentence for the user when `reason` is not "complete"."""
-    triggered: int | None = None
+    triggered: Amount | None = None
     """Frames that the hardware was triggered for."""
-    sent: int | None = None
+    sent: Amount | None = None
     """Frames handed to ZeroMQ; not a promise that they arrived."""
     lost: dict[str, int] | None = None
     """Frames triggered but not sent, by cause."""
