@@ -27,9 +27,8 @@ from tests.recordings.series import Series
 assert hdf5plugin  # registers the filters for h5py, silx, fabio and nexusformat
 
 
+@pytest.mark.parametrize("series", [(EIGER_V1, "dectris-v1")], indirect=True)
 def test_v1_is_incomplete_since_its_recording_just_stops(series: Series) -> None:
-    if series.kind != "dectris-v1":
-        pytest.skip("about the V1 recording")
     with h5py.File(series.file) as file:
         detector = file["entry/instrument/eiger_1"]
         account = detector["series"]
@@ -43,9 +42,8 @@ def test_v1_is_incomplete_since_its_recording_just_stops(series: Series) -> None
     assert series.replayed.status.state == "idle"
 
 
+@pytest.mark.parametrize("series", [(EIGER_V2, "dectris-v2")], indirect=True)
 def test_v2_is_complete(series: Series) -> None:
-    if series.kind != "dectris-v2":
-        pytest.skip("about the V2 recording")
     with h5py.File(series.file) as file:
         detector = file["entry/instrument/eiger_1"]
         assert detector["data"].shape == (10, 1065, 1030)
