@@ -24,7 +24,7 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.worker import Worker
-from penstock.stins.errors import BlobError, StinsError
+from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
 log = logging.getLogger(__name__)
@@ -56,6 +56,8 @@ class Sink(Protocol):
 
 class GapError(Exception):
     """A frame is missing and the configured policy is to fail."""
+
+    kind = "gap"
 
 
 class Collector:
@@ -147,6 +149,12 @@ class Collector:
 
     def _start(self, start: Start, now: float) -> None:
         series = self.series
+        if not self._in_order and start.header.series is None and start.header.msg_number is None:
+            raise RemoteError(
+                "no_order_key",
+                "this streamer sends neither series nor msg_number, so its messages cannot be put in order; "
+                "set source.sockets to 1 and give one endpoint",
+            )
         if series is None:
             self._begin(start, now)
         elif start.header.series is not None and start.header.series == series.header.series:

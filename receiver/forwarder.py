@@ -44,8 +44,8 @@ class Consumer:
         """Announce a series."""
         self.step()
         if self._late_end is not None:
-            log.warning("consumer %s never took the end of the last series", self.name)
-            self._late_end = None
+            log.warning("consumer %s has not taken the end of the last series, it gets none of this", self.name)
+            return
         if not self._socket.poll(0, zmq.POLLOUT):
             return
         # A stream without a name travels as live only: STINS needs the key.
@@ -53,12 +53,15 @@ class Consumer:
         self._socket.send_multipart(self._encoder.start(named, _plain(metadata)), zmq.NOBLOCK)
         self.sent += 1
 
-    def frame(self, frame: Frame) -> None:
-        """Pass a frame on, or count it as dropped."""
+    def frame(self, index: int, frame: Frame) -> None:
+        """Pass a frame on, or count it as dropped; one without a number gets its index."""
         if self._encoder.state is not SeriesState.OPEN or not self._socket.poll(0, zmq.POLLOUT):
             self.dropped += 1
             return
-        parts = [self._encoder.image(frame.image), *frame.blobs]
+        image = frame.image
+        if image.frame is None:
+            image = msgspec.structs.replace(image, frame=index)
+        parts = [self._encoder.image(image), *frame.blobs]
         self._socket.send_multipart(parts, zmq.NOBLOCK, copy=False)
         self.sent += 1
 
@@ -92,10 +95,10 @@ class Forwarder:
         for consumer in self.consumers:
             consumer.begin(header, metadata)
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, index: int, frame: Frame) -> None:
         """Pass a frame on to every consumer."""
         for consumer in self.consumers:
-            consumer.frame(frame)
+            consumer.frame(index, frame)
 
     def end(self, end: SeriesEnd) -> None:
         """End the series for every consumer."""
@@ -116,4 +119,12 @@ class Forwarder:
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata that JSON can carry: masks and flat fields of vendor headers are left out."""
-    return {key: value for key, value in metadata.items() if not isinstance(value, np.ndarray)}
+    return {str(key): value for key, value in metadata.items() if not _has_array(value)}
+
+
+def _has_array(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_array, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_array, value))
+    return isinstance(value, (np.ndarray, np.generic, bytes))

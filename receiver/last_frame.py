@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -19,6 +20,7 @@ from penstock.stins.messages import Buffer, Frame
 CAPACITY = 2**30
 """Largest frame that can be shown, in bytes. Memory is only taken by what is written to."""
 LEAST_SECONDS = 0.02
+READ_SECONDS = 1.0
 _HEAD = 4096
 _VERSION, _WANTED, _LENGTH, _INFO = slice(0, 8), slice(8, 16), slice(16, 24), 24
 
@@ -90,8 +92,9 @@ class LastFrame:
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
             return
-        version = self._get(_VERSION)
-        self._set(_VERSION, version + 1)
+        # Odd from the start where a writer was killed in the middle of a copy.
+        copying = self._get(_VERSION) | 1
+        self._set(_VERSION, copying)
         self._set(_WANTED, 0)
         self._set(_LENGTH, len(info))
         self._view[_INFO : _INFO + len(info)] = info
@@ -99,7 +102,7 @@ class LastFrame:
         for blob in frame.blobs:
             self._view[place : place + len(blob)] = blob
             place += len(blob)
-        self._set(_VERSION, version + 2)
+        self._set(_VERSION, copying + 1)
 
     # -- HTTP process --------------------------------------------------------------------------
 
@@ -113,13 +116,18 @@ class LastFrame:
         return self._get(_VERSION) & ~1
 
     def read(self) -> Held | None:
-        """The newest frame that is shown, copied out; `None` before the first."""
-        while True:
+        """The newest frame that is shown, copied out; `None` before the first.
+
+        `None` too where no copy is whole within `READ_SECONDS`: the writer was killed in the middle.
+        """
+        due = time.monotonic() + READ_SECONDS
+        while time.monotonic() < due:
             version = self._get(_VERSION)
             if version == 0:
                 return None
             if version & 1:
-                continue  # microseconds to milliseconds: the writer is copying
+                time.sleep(0.0005)  # the writer is copying
+                continue
             info_bytes = bytes(self._view[_INFO : _INFO + self._get(_LENGTH)])
             if self._get(_VERSION) != version:
                 continue
@@ -130,6 +138,7 @@ class LastFrame:
                 place += size
             if self._get(_VERSION) == version:
                 return Held(version, info, blobs)
+        return None
 
     def _get(self, place: slice) -> int:
         return int.from_bytes(self._view[place], "little")

@@ -175,16 +175,20 @@ class Pipeline:
         except StinsError as error:
             self.bad_message(error)
         except (WriterError, StorageError, GapError) as error:
-            self._fail(str(error))
+            self._fail(error)
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
+        except StinsError as error:
+            self.bad_message(error)  # the start message that waited for the end of the series before it
         except (WriterError, StorageError, GapError) as error:
-            self._fail(str(error))
+            self._fail(error)
 
-    def _fail(self, sentence: str) -> None:
-        """Into Error: close what is there, keep the cause."""
+    def _fail(self, error: WriterError | StorageError | GapError) -> None:
+        """Into Error: close what is there, count and keep the cause."""
+        sentence = str(error)
+        self._errors[error.kind] += 1
         series = self._collector.series
         if series is not None:
             self.end(series, series.close(sentence), failed=sentence)
@@ -213,7 +217,6 @@ class Pipeline:
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
             self._writer = SeriesWriter(path, self._detector, series, source)
             self._flush_due = self._clock() + self._config.flush_seconds
-        self.ingest.expect(header.frame_bytes)
         self._forwarder.begin(header, series.metadata)
         self._latest = None
         self._shown = Series(
@@ -226,7 +229,7 @@ class Pipeline:
         """A sound frame: into the file, to the consumers, to the live view."""
         if status is FrameStatus.STORED and self._writer is not None:
             self._writer.add(index, frame)
-        self._forwarder.frame(frame)
+        self._forwarder.frame(index, frame)
         self._last_frame.offer(series.id, index, frame, self._clock())
         self._latest = index
         self._frames += 1
@@ -246,7 +249,6 @@ class Pipeline:
                 failed = failed or str(error)
         self._forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
         self._last_frame.settle()
-        self.ingest.expect(None)
         self._counts = series.account.counts()
         assert self._shown is not None
         self._shown = replace(

@@ -182,7 +182,10 @@ class ReceiverService:
             Refused: a series is running.
         """
         if not self.alive:
-            await self.start()
+            try:
+                await self.start()
+            except RuntimeError as error:
+                raise Refused("in_error", str(error)) from error
         elif self.status.state == State.RUNNING:
             raise Refused("busy", f"receiver {self.name} is taking a series; stop it first")
         else:
@@ -220,7 +223,10 @@ class ReceiverService:
                 break
             snapshot = msgspec.json.decode(message, type=Snapshot)
             self._heard = time.monotonic()
-            if snapshot.status.version != self._snapshot.status.version or snapshot.handled:
+            if (snapshot.status.version, snapshot.handled) != (
+                self._snapshot.status.version,
+                self._snapshot.handled,
+            ):
                 self._version += 1
             self._snapshot = snapshot
         self._notify()
@@ -246,24 +252,24 @@ class ReceiverService:
         if code != 0:
             log.error("%s", sentence)
         self._version += 1
-        self._snapshot = Snapshot(replace(before, state="error", error=sentence, series=series), 0)
+        # No snapshot of the next data process is taken for this one: theirs count from 1.
+        dead = replace(before, version=0, state="error", error=sentence, series=series, connections=[])
+        self._snapshot = Snapshot(dead, 0)
 
     def _repair(self, filename: str, sentence: str) -> None:
         """Mark the file of a killed writer as incomplete, with the counts of what was flushed."""
 
-        def work() -> None:
+        async def repair() -> None:
             try:
-                counts = mark_interrupted(filename, sentence)
-            except (OSError, RuntimeError, KeyError) as error:
+                counts = await asyncio.to_thread(mark_interrupted, filename, sentence)
+            except (OSError, RuntimeError, ValueError, KeyError) as error:
                 log.error("%s could not be marked as incomplete: %s", filename, error)
                 return
-            status = replace(self._snapshot.status, counts=counts)
-            self._snapshot = Snapshot(status, self._snapshot.handled)
-            self._version += 1
-
-        async def repair() -> None:
-            await asyncio.to_thread(work)
-            self._notify()
+            status = self._snapshot.status
+            if status.error == sentence:  # not yet reset
+                self._snapshot = Snapshot(replace(status, counts=counts), 0)
+                self._version += 1
+                self._notify()
 
         self._later(repair())
 

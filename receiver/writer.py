@@ -51,6 +51,8 @@ PER_FRAME: Mapping[str, tuple[str, Any, str | None]] = {
 class WriterError(Exception):
     """A file could not be written; the sentence has the file, the counts and the remedy."""
 
+    kind = "not_written"
+
 
 class SeriesWriter:
     """The file of one series, from its creation to its closing.
