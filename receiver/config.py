@@ -28,14 +28,13 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     sockets: Count = 1
     """PULL sockets for each endpoint; more than one needs a stream with an order key."""
     io_threads: Count = 1
-    high_water_mark: Count = 1000
-    """Messages that each socket queues; lowered by itself for large frames."""
+    high_water_mark: Count = 64
+    """Messages that each socket queues. ZeroMQ counts messages, not bytes: 64 frames of 20 kB are 1 MB,
+    of 20 MB 1.3 GB; set 8 where frames have 2 MB and more."""
     max_message_mb: Positive = 2048.0
     """Larger messages close the connection before they are taken into memory."""
     frame_origin: int | None = None
     """Number of a series' first frame; found out from the stream when not given."""
-    heartbeat: bool = True
-    """ZeroMQ heartbeats; switch off for peers with libzmq older than 4.2."""
 
 
 class GapConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,7 +73,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     gap: GapConfig = GapConfig()
     idle_limit: Positive = 600.0
     """Seconds of silence that end a series where nobody can say why the peer is silent."""
-    peer_gone: Positive = 3.0
+    peer_gone: Positive = 2.0
     """Seconds after the last connection was lost that end a series."""
     hold_mb: Positive = 256.0
     """Memory for frames that arrive before their header (several sockets)."""

@@ -13,11 +13,9 @@ from penstock.receiver.models import Connection
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT_MS = 500
-HEARTBEAT_TIMEOUT_MS = 3000
-QUEUE_BYTES = 16_000_000
-"""Frames that one socket may queue, once their size is known; ZeroMQ itself counts messages only."""
-LEAST_QUEUE = 4
+KEEPALIVE = ((zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 1), (zmq.TCP_KEEPALIVE_INTVL, 1), (zmq.TCP_KEEPALIVE_CNT, 2))
+"""A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
+the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
 BURST = 256
 """Messages taken from one socket before the others, and everything else, have their turn."""
 
@@ -64,14 +62,6 @@ class Ingest:
                     break
                 yield [frame.buffer for frame in frames]
 
-    def expect(self, frame_bytes: int | None) -> None:
-        """Bound the queues for frames of this size; takes effect at once."""
-        limit = self._config.high_water_mark
-        if frame_bytes:
-            limit = max(LEAST_QUEUE, min(limit, QUEUE_BYTES // frame_bytes))
-        for socket in self._sockets:
-            socket.set(zmq.RCVHWM, limit)
-
     def connections(self) -> list[Connection]:
         """Sockets connected now, by endpoint."""
         counts = dict.fromkeys(self._config.endpoints, 0)
@@ -95,9 +85,8 @@ class Ingest:
         socket.set(zmq.MAXMSGSIZE, int(config.max_message_mb * 1e6))
         socket.set(zmq.LINGER, 0)
         socket.set(zmq.RECONNECT_IVL_MAX, 1000)
-        if config.heartbeat:
-            socket.set(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
-            socket.set(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
+        for option, value in KEEPALIVE:
+            socket.set(option, value)
         monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
         socket.connect(endpoint)
         self._sockets.append(socket)
