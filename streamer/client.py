@@ -149,6 +149,8 @@ class StreamerClient:
             if thread is not current_thread():
                 thread.join()
         with self._lock:
+            for socket in self._idle:
+                socket.close(0)
             self._idle.clear()
         self._context.destroy(0)
 

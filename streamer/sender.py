@@ -70,7 +70,8 @@ class PushSocket:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
         self._peers: dict[int, str] = {}
         self._handshakes = 0
-        self._change = Condition()
+        self.peers_changed = Condition()
+        """Notified when a receiver comes or goes."""
         monitor = self._socket.get_monitor_socket(
             zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | GONE | zmq.EVENT_MONITOR_STOPPED
         )
@@ -91,6 +92,9 @@ class PushSocket:
         Returns `None` when none has, and nothing was sent; else what tells when the memory of the
         parts may be written again.
         """
+        # A connection that is known to be gone still takes messages until ZeroMQ has put it away.
+        if not self._peers:
+            return None
         send = self._socket.send
         last = len(parts) - 1
         shared: list[zmq.MessageTracker] = []
@@ -119,13 +123,13 @@ class PushSocket:
     @property
     def peers(self) -> tuple[str, ...]:
         """Addresses of the accepted connections, one each: host:port."""
-        with self._change:
+        with self.peers_changed:
             return tuple(self._peers.values())
 
     def wait_peers(self, count: int, timeout: float | None = None) -> bool:
         """Wait until so many peers are connected and have room."""
-        with self._change:
-            return self._change.wait_for(
+        with self.peers_changed:
+            return self.peers_changed.wait_for(
                 lambda: len(self._peers) >= count and self._handshakes >= count, timeout
             )
 
@@ -144,7 +148,7 @@ class PushSocket:
             kind, fd = event["event"], event["value"]
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
-            with self._change:
+            with self.peers_changed:
                 if kind == zmq.EVENT_ACCEPTED:
                     self._peers[fd] = _peer_name(fd)
                     log.info("receiver connected from %s", self._peers[fd])
@@ -152,7 +156,7 @@ class PushSocket:
                     self._handshakes += 1
                 elif (name := self._peers.pop(fd, None)) is not None:
                     log.info("receiver at %s disconnected", name)
-                self._change.notify_all()
+                self.peers_changed.notify_all()
         monitor.close(0)
 
 

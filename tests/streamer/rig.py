@@ -1,0 +1,205 @@
+"""A camera at the boundary, a clock that stands still, a receiver of one socket, and an engine between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from threading import Condition
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import zmq
+
+from penstock.stins import codec
+from penstock.stins.messages import Frame, IndexSource, Message, SeriesEnd, Start
+from penstock.streamer.camera import Acquisition, Camera, Exposure, FrameFormat
+from penstock.streamer.clock import Clock
+from penstock.streamer.engine import Engine
+from penstock.streamer.protocol import StreamerStatus
+from penstock.streamer.sender import PushSocket
+from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+
+T = TypeVar("T")
+DEADLINE = 10.0
+"""Seconds after which a test gives up; nothing waits so long when all is well."""
+
+BASE = Settings(
+    exposure_time=0.0, latency_time=0.0, n_triggers=4, n_frames_per_trigger=1, trigger_mode=TriggerMode.INTERNAL,
+    filename="", overwrite=False, save_raw=True, rotation=0, fliplr=False, flipud=False, metadata={},
+    beam_center=(0.0, 0.0), distance=0.0, camera={},
+)  # fmt: skip
+
+
+def settings(**changes: Any) -> Settings:
+    """INTERNAL, four frames, live only, but for `changes`."""
+    return msgspec.structs.replace(BASE, **changes)
+
+
+class FakeClock(Clock):
+    """Stands still until told to advance."""
+
+    def __init__(self) -> None:
+        self._now = 1000.0
+        self._waiting: list[Condition] = []
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def wait(self, condition: Condition, moment: float | None = None) -> None:
+        self._waiting.append(condition)
+        if moment is None or moment > self._now:
+            condition.wait(DEADLINE)
+        self._waiting.remove(condition)
+
+    def advance(self, seconds: float) -> None:
+        self._now += seconds
+        for condition in list(self._waiting):
+            with condition:
+                condition.notify_all()
+
+
+class FakeCamera(Camera):
+    """Fills frame n with the value n; `script` replaces what it does in `acquire`."""
+
+    parameters = (
+        Parameter(name="Gain", default=1.0, limits=Limits(0.0, 10.0), doc="For tests."),
+        Parameter(name="Mode", default="fast", choices=("fast", "slow"), doc="For tests."),
+        Parameter(name="Temperature", default=0.0, writable=False, doc="For tests."),
+    )
+    trigger_modes = (TriggerMode.INTERNAL, TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI)
+    index_source = IndexSource.HARDWARE_COUNTER
+
+    def __init__(self, properties: Mapping[str, Value]) -> None:
+        self.shape: tuple[int, ...] = (3, 4)
+        self.dtype = "uint16"
+        self.script: Callable[[Acquisition], Iterator[Exposure]] = self.all_frames
+        self.on_prepare: Callable[[], None] = lambda: None
+        self.closed = False
+
+    def limits(self) -> Mapping[str, Limits]:
+        return {"ExposureTime": Limits(0.0, 100.0), "Gain": Limits(0.0, 5.0)}
+
+    def readout_time(self) -> float:
+        return 0.001
+
+    def prepare(self, settings: Settings) -> FrameFormat:
+        self.on_prepare()
+        nbytes = int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
+        return FrameFormat(shape=self.shape, dtype=self.dtype, frame_bytes=nbytes)
+
+    def read(self, name: str) -> Value:
+        return 21.5
+
+    def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        return self.script(acquisition)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def all_frames(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        """Every planned frame, after its software trigger where there is one."""
+        acquisition.ready()
+        for index in range(acquisition.settings.frames):
+            if acquisition.settings.trigger_mode is TriggerMode.SOFTWARE and not acquisition.wait_trigger():
+                return
+            if acquisition.stopping:
+                return
+            yield self.frame(acquisition, index)
+
+    def frame(self, acquisition: Acquisition, index: int) -> Exposure:
+        """Frame `index`, filled with its number."""
+        acquisition.buffer().view(self.dtype)[:] = index % 251
+        return Exposure(index=index)
+
+    def until_stopped(self, acquisition: Acquisition) -> Iterator[Exposure]:
+        """Ready, then nothing until Stop."""
+        acquisition.ready()
+        acquisition.wait_until(float("inf"))
+        yield from ()
+
+
+class Rig:
+    """An engine with a fake camera; `connect` adds the receiver."""
+
+    def __init__(
+        self, camera: Camera | None = None, *, clock: Clock | None = None, buffers: int = 4 * 24, hwm: int | None = None
+    ) -> None:
+        self.camera: Any = camera or FakeCamera({})
+        self.push = PushSocket("tcp://127.0.0.1:0", linger=0.0)
+        self.changed = Condition()
+        self.engine = Engine(
+            self.camera, self.push, buffer_bytes=buffers, clock=clock, changed=self._changed, hwm=hwm
+        )
+        self.context = zmq.Context()
+        self.pull: zmq.Socket[bytes] | None = None
+
+    def __enter__(self) -> Rig:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.engine.close(patience=0.5)
+        self.context.destroy(0)
+
+    def connect(self, rcvhwm: int = 1000) -> None:
+        """A receiver, connected."""
+        self.pull = self.context.socket(zmq.PULL)
+        self.pull.setsockopt(zmq.RCVHWM, rcvhwm)
+        self.pull.connect(self.push.endpoint)
+        assert self.push.wait_peers(1, DEADLINE)
+
+    def disconnect(self) -> None:
+        """The receiver dies."""
+        assert self.pull is not None
+        self.pull.close(0)
+        self.pull = None
+        assert wait_for(self.push, lambda push: not push.peers)
+
+    def arm(self, **changes: Any) -> None:
+        """Prepare, announce, start."""
+        done(self.engine.prepare(settings(**changes)))
+        done(self.engine.announce())
+        done(self.engine.start())
+
+    def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
+        """The first status that is as wanted."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: wanted(self.engine.status()), DEADLINE), self.engine.status()
+        return self.engine.status()
+
+    def until_state(self, state: str) -> StreamerStatus:
+        """The status once the engine is in `state`."""
+        return self.until(lambda status: status.state == state)
+
+    def receive(self) -> Message:
+        """The next message."""
+        assert self.pull is not None
+        assert self.pull.poll(int(DEADLINE * 1000)), "no message in time"
+        return codec.decode(self.pull.recv_multipart())
+
+    def receive_series(self) -> tuple[Start, list[Frame], SeriesEnd]:
+        """All messages of one series."""
+        start, frames = self.receive(), []
+        assert isinstance(start, Start)
+        while isinstance(message := self.receive(), Frame):
+            frames.append(message)
+        assert isinstance(message, SeriesEnd)
+        return start, frames, message
+
+    def _changed(self) -> None:
+        with self.changed:
+            self.changed.notify_all()
+
+
+def done(future: Future[T]) -> T:
+    """The result, in time."""
+    return future.result(DEADLINE)
+
+
+def wait_for(push: PushSocket, wanted: Callable[[PushSocket], bool]) -> bool:
+    """Wait for a change of the peers."""
+    with push.peers_changed:
+        return push.peers_changed.wait_for(lambda: wanted(push), DEADLINE)

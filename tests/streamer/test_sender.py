@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import zmq
+
+from penstock.streamer.sender import LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
+from tests.streamer.rig import DEADLINE, wait_for
+
+Connect = Callable[[], "zmq.Socket[bytes]"]
+
+
+@pytest.fixture
+def push() -> Iterator[PushSocket]:
+    push = PushSocket("tcp://127.0.0.1:0", linger=0.0)
+    yield push
+    push.close()
+
+
+@pytest.fixture
+def connect(push: PushSocket) -> Iterator[Connect]:
+    """Connects one more receiver."""
+    context = zmq.Context()
+    pulls: list[zmq.Socket[bytes]] = []
+
+    def connect() -> zmq.Socket[bytes]:
+        pulls.append(context.socket(zmq.PULL))
+        pulls[-1].connect(push.endpoint)
+        assert wait_for(push, lambda push: len(push.peers) == len(pulls))
+        assert push.wait_peers(len(pulls), DEADLINE)
+        return pulls[-1]
+
+    yield connect
+    context.destroy(0)
+
+
+def test_without_a_receiver_nothing_is_sent(push: PushSocket) -> None:
+    assert push.try_send([b"header", b"blob"]) is None
+
+
+def test_it_counts_its_receivers_as_they_come_and_go(
+    push: PushSocket, connect: Connect
+) -> None:
+    pulls = [connect() for _ in range(3)]
+    assert len(push.peers) == 3
+    pulls[1].close(0)
+    assert wait_for(push, lambda push: len(push.peers) == 2)
+    pulls[0].close(0)
+    pulls[2].close(0)
+    assert wait_for(push, lambda push: not push.peers)
+
+
+def test_it_knows_the_addresses_of_its_receivers(
+    push: PushSocket, connect: Connect
+) -> None:
+    pull = connect()
+    port = push.endpoint.rpartition(":")[2]
+    assert push.peers[0].startswith("127.0.0.1:")
+    assert not push.peers[0].endswith(f":{port}"), "its own address is no receiver's"
+    pull.close(0)
+
+
+def test_a_probe_of_its_port_is_no_receiver_afterwards(push: PushSocket) -> None:
+    with socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))) as probe:
+        assert wait_for(push, lambda push: len(push.peers) == 1)
+        probe.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    assert wait_for(push, lambda push: not push.peers)
+    assert push.try_send([b"header"]) is None
+
+
+def test_a_small_message_is_copied_so_its_memory_is_free_at_once(
+    push: PushSocket, connect: Connect
+) -> None:
+    connect()
+    tracker = push.try_send([b"header", memoryview(np.zeros(1000, np.uint8))])
+    assert tracker is not None
+    assert tracker.done
+
+
+def test_a_large_blob_is_not_copied_and_its_memory_is_free_once_it_has_left(
+    push: PushSocket, connect: Connect
+) -> None:
+    pull = connect()
+    # More than the kernel's buffers take, so that ZeroMQ must hold the last of them.
+    blob = np.ones(2**24, np.uint8)
+    trackers = [push.try_send([b"header", memoryview(blob)]) for _ in range(4)]
+    assert not all(tracker is None or tracker.done for tracker in trackers)
+    for _ in trackers:
+        assert pull.poll(int(DEADLINE * 1000))
+        assert pull.recv_multipart() == [b"header", blob.tobytes()]
+    last = trackers[-1]
+    assert isinstance(last, zmq.MessageTracker)
+    last.wait(DEADLINE)
+
+
+def test_the_high_water_mark_is_small_for_large_frames() -> None:
+    assert default_hwm(2 * 2**20) == LARGE_HWM
+    assert default_hwm(100 * 2**20) == LARGE_HWM
+    assert default_hwm(20_000) == SMALL_HWM
+    assert LARGE_HWM < default_hwm(500_000) < SMALL_HWM
+
+
+def test_an_address_in_use_is_refused_with_the_address(push: PushSocket) -> None:
+    with pytest.raises(OSError, match=push.endpoint):
+        PushSocket(push.endpoint)
