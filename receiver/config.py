@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+# Bounded above too: JSON, by which the data process is told, knows no infinity.
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Endpoint = Annotated[str, msgspec.Meta(pattern=r"^(tcp://\S+:(\d+|\*)|ipc://\S+)$")]
 
 
 class ConfigError(Exception):
@@ -22,7 +24,7 @@ class ConfigError(Exception):
 class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the frames come from."""
 
-    endpoints: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
     """ZeroMQ addresses of the streamers, which bind."""
     type: Literal["stins", "dectris-v1", "dectris-v2"] = "stins"
     sockets: Count = 1
@@ -50,7 +52,7 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """One named consumer of the forwarded stream."""
 
     name: str
-    endpoint: str
+    endpoint: Endpoint
     """Address to bind; every consumer has its own."""
     queue: Count = 100
     """Messages that wait for this consumer before frames are dropped, and counted."""
@@ -77,7 +79,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Seconds after the last connection was lost that end a series."""
     hold_mb: Positive = 256.0
     """Memory for frames that arrive before their header (several sockets)."""
-    min_free_mb: Annotated[float, msgspec.Meta(ge=0)] = 64.0
+    min_free_mb: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 64.0
     """Space that must stay free beyond what a series announces."""
     flush_seconds: Positive = 1.0
     """After this long at most, stored frames survive the death of the receiver."""
@@ -89,12 +91,14 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         host, _, port = self.http.rpartition(":")
         if not host or not port.isdigit() or int(port) > 65535:
             raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
+        if not self.data_root.startswith("/"):
+            raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")
         try:
             self.template_name("detector", "1")
-        except (KeyError, ValueError, IndexError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f'filename_template "{self.filename_template}": {error!r}; '
                 "fields are {detector}, {series} and {date:%Y%m%d-%H%M%S}"

@@ -34,6 +34,7 @@ SILENT_AFTER = 3.0
 COMMAND_SECONDS = 5.0
 """Time for a command to be carried out: closing a file may take a while."""
 QUIT_SECONDS = 10.0
+START_SECONDS = 30.0
 
 
 class Refused(Exception):
@@ -88,10 +89,10 @@ class ReceiverService:
         ours.send(msgspec.json.encode(Setup(self.name, self.config)))
         ours.setblocking(False)
         self._socket, self._heard, self._sent = ours, time.monotonic(), 0
-        heard = self._version
         asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
-        await self._wait_for(lambda: self._version != heard, 30.0)
-        if self._process.poll() is not None or self._version == heard:
+        # Snapshots count from 1; before the first, and after a death, there is version 0.
+        await self._wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS)
+        if not self.alive or self._snapshot.status.version == 0:
             raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
 
     async def close(self) -> None:
