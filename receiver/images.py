@@ -36,12 +36,32 @@ def _bslz4(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
     out = np.empty(pixels, kind)
     block = int.from_bytes(blob[8:12], "big") // kind.itemsize
     packed = np.frombuffer(blob, np.uint8)[rules.BSLZ4_HEADER_BYTES :]
+    _check_blocks(packed, pixels, block, kind.itemsize)
     used = _library().bshuf_decompress_lz4(
         packed.ctypes.data, out.ctypes.data, pixels, kind.itemsize, block
     )
     if used < 0 or used > len(packed):
         raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
     return out
+
+
+def _check_blocks(packed: np.ndarray, pixels: int, block: int, itemsize: int) -> None:
+    """The C function is not told where the blob ends: follow its blocks before it does.
+
+    Each block is 4 bytes, big-endian, of compressed size, and so many bytes; fewer than 8 pixels at
+    the end stand plain.
+    """
+    # 0 is bitshuffle's own choice: 8192 bytes in a multiple of 8 pixels, and at least 128 pixels.
+    block = block or max(128, 8192 // itemsize // 8 * 8)
+    rest = pixels % block
+    blocks = pixels // block + (1 if rest >= 8 else 0)
+    place = 0
+    for _ in range(blocks):
+        if place + 4 > len(packed):
+            raise ValueError("a bslz4 blob ends before its last block")
+        place += 4 + int.from_bytes(packed[place : place + 4].tobytes(), "big")
+    if place + (rest % 8) * itemsize > len(packed):
+        raise ValueError("a bslz4 blob ends within a block")
 
 
 @lru_cache(maxsize=1)
