@@ -19,6 +19,8 @@ from penstock.gui.snapshot import Snapshot
 
 LONG_POLL = 0.5
 """Seconds that a status request may wait for a change: bounds how long `stop` can take."""
+PATIENCE = 0.5
+"""Seconds that a screen may take to draw before the status is asked for in between."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class Feed(qt.QObject):
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._lock = threading.Lock()
+        self._began = 0.0
         self._rate = rate  # this and what follows: under the lock
         self._downsample: int | None = None
         self._slot = self._follower.snapshot
@@ -95,12 +98,13 @@ class Feed(qt.QObject):
         """The frame of the last snapshot is on the screen: the next one may be asked for."""
         with self._lock:
             self._drawn = True
+        self._wake.set()
 
     def _run(self) -> None:
         try:
             while not self._stopping.is_set():
-                self._wake.clear()
-                self._wake.wait(self._step())
+                self._step()
+                self._wait()
         except Exception as error:
             _log.exception("the viewer's feed has ended")
             self._put(
@@ -111,18 +115,28 @@ class Feed(qt.QObject):
                 )
             )
 
-    def _step(self) -> float:
-        """One step; returns the seconds to the next."""
-        began = time.monotonic()
+    def _step(self) -> None:
+        self._began = time.monotonic()
         with self._lock:
-            period = 1 / self._rate
             want_frame = self._wanted and self._drawn
             downsample, self._downsample = self._downsample, None
         if downsample is not None:
             self._follower.downsample(downsample)
         if self._follower.step(wait=LONG_POLL, want_frame=want_frame):
             self._put(self._follower.snapshot)
-        return max(self._follower.retry, period - (time.monotonic() - began), 0.0)
+
+    def _wait(self) -> None:
+        """Until the next step is due: after one period, or once the frame under way has been drawn."""
+        while not self._stopping.is_set():
+            self._wake.clear()
+            with self._lock:
+                period = 1 / self._rate
+                drawing = self._wanted and not self._drawn
+            due = self._began + max(period, self._follower.retry) + (PATIENCE if drawing else 0.0)
+            left = due - time.monotonic()
+            if left <= 0:
+                return
+            self._wake.wait(left)
 
     def _put(self, snapshot: Snapshot) -> None:
         with self._lock:

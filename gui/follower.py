@@ -85,7 +85,8 @@ class Follower:
             status = self._receiver.status()
         else:
             status = self._receiver.status(
-                seen=held.status.version, wait=0.0 if changed or (want_frame and self._behind(held)) else wait
+                seen=held.status.version,
+                wait=0.0 if changed or (want_frame and self._frame_due(held)) else wait,
             )
         # Versions begin anew with each process: against those of the one before they mean nothing.
         if back or changed or (held.status is not None and status.version < held.status.version):
@@ -98,10 +99,13 @@ class Follower:
         return Snapshot(url=held.url, status=status, frame=frame, notice=notice)
 
     @staticmethod
-    def _behind(held: Snapshot) -> bool:
-        # The receiver copies a frame only once it was asked for: the answer comes with the next request.
+    def _frame_due(held: Snapshot) -> bool:
+        # While a series runs, frames come more often than the status is said anew. After it, the receiver
+        # still copies a frame only once it was asked for: the answer comes with the next request.
         if held.status is None or held.status.latest_frame is None:
             return False
+        if held.status.state == "running":
+            return True
         return held.frame is None or held.frame.frame != held.status.latest_frame
 
     def _tell_downsample(self, value: int) -> str:

@@ -41,6 +41,7 @@ class ImagePlot(PlotWidget):
         super().__init__(parent, backend=backend)
         self._logarithmic = False
         self._autoscale = True
+        self._mask_shown = True
         self._cursor: tuple[float, float] | None = None
         self._flags: npt.NDArray[np.uint8] | None = None
         self._image = ImageData()
@@ -81,9 +82,10 @@ class ImagePlot(PlotWidget):
         if shape_changed or self._flags is None or not np.array_equal(found, self._flags):
             self._flags = found
             # silx' own tools (profile, histogram, colour dialog) leave masked pixels out.
-            self._image.setMaskData(found, copy=False)
+            self._image.setMaskData(found if found.any() else None, copy=False)
             self._overlay.setData(found, copy=False)
             self._overlay.setScale(scale)
+            self._show_overlay()
         if self._image.getPlot() is None:
             self.addItem(self._image)
             self.addItem(self._overlay)
@@ -118,7 +120,8 @@ class ImagePlot(PlotWidget):
 
     def set_mask_shown(self, on: bool) -> None:
         """Whether pixels without a count have a colour of their own; autoscale leaves them out anyhow."""
-        self._overlay.setVisible(on)
+        self._mask_shown = on
+        self._show_overlay()
 
     def set_colours(self, name: str) -> None:
         """Choose a colour map by its key in `colours.NAMES`."""
@@ -135,6 +138,10 @@ class ImagePlot(PlotWidget):
             row=int(row * scale[1]), column=int(column * scale[0]),
             value=image[row, column].item(), flag=Flag(int(self._flags[row, column])),
         )  # fmt: skip
+
+    def _show_overlay(self) -> None:
+        # Drawn only where it has something to show: it costs as much as the frame itself.
+        self._overlay.setVisible(self._mask_shown and self._flags is not None and bool(self._flags.any()))
 
     def _rescale(self) -> None:
         if not self._autoscale or self._flags is None:

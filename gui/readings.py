@@ -101,9 +101,11 @@ class Readings(qt.QWidget):
             label.set_whole(text)
         else:
             label.setText(f"▲ {text}" if wrong else text)  # the sign says it to who sees no red
-        label.setStyleSheet(
-            f"color: {theme.BAD if wrong else theme.TEXT}; font-weight: {600 if wrong else 400};"
-        )
+        if wrong != label.property("wrong"):  # a style sheet costs more than all the rest
+            label.setProperty("wrong", wrong)
+            label.setStyleSheet(
+                f"color: {theme.BAD if wrong else theme.TEXT}; font-weight: {600 if wrong else 400};"
+            )
 
     def _group(self, layout: qt.QVBoxLayout, heading: str, names: tuple[str, ...]) -> None:
         title = qt.QLabel(heading.upper(), self)

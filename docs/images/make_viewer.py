@@ -15,17 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from PIL import Image
+
 from penstock.streamer.client import StreamerClient
 from penstock.streamer.settings import Settings, TriggerMode
 
 PICTURE = Path(__file__).with_name("viewer.png")
 DETECTOR = {"SensorWidth": 1030, "SensorHeight": 1065, "PixelType": "uint32"}
-SCENE = {"Pattern": "powder", "PhotonFlux": 2e4}
+SCENE = {"Pattern": "powder", "PhotonFlux": 5e6}
 FRAMES, EXPOSURE = 1000, 0.08
 SHOWN = 40
 """Frames that the viewer draws before the picture is taken."""
 FRAME_TIME = 0.02
 """Seconds of latency after each exposure: ten frames a second together with it."""
+
+
+COLOURS = 256
 
 
 def main() -> None:
@@ -45,7 +50,7 @@ def main() -> None:
         )
         camera = StreamerClient(streamer["control"], timeout=30.0)
         stack.callback(camera.close)
-        camera.prepare(series(folder / "ceo2-0001.h5"))
+        camera.prepare(series(folder / "visitors" / "20250001" / "raw" / "ceo2-0001.h5"))
         camera.announce()
         camera.start()
         subprocess.run(
@@ -54,6 +59,7 @@ def main() -> None:
             check=True,
         )  # fmt: skip
         camera.abort()
+    shrink(PICTURE)
 
 
 def series(file: Path) -> Settings:
@@ -66,9 +72,17 @@ def series(file: Path) -> Settings:
     )  # fmt: skip
 
 
+def shrink(picture: Path) -> None:
+    """A repository keeps every version of a picture: few colours are enough for this one."""
+    with Image.open(picture) as image:
+        small = image.convert("RGB").quantize(COLOURS, kmeans=2, dither=Image.Dither.NONE)
+    small.save(picture, optimize=True)
+
+
 def start(stack: ExitStack, *arguments: str) -> dict[str, Any]:
     """Start a `penstock` command, to be ended with `stack`; returns what it says when it is ready."""
-    process = stack.enter_context(subprocess.Popen([penstock(), *arguments], stdout=subprocess.PIPE, text=True))
+    command = [penstock(), *arguments]
+    process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     stack.callback(process.terminate)
     assert process.stdout is not None
     return dict(json.loads(process.stdout.readline()))

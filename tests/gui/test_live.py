@@ -1,0 +1,120 @@
+"""The window before a real receiver, fed by a real streamer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fabio
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.cli.main import main
+from penstock.devices._simulated import patterns
+from penstock.gui.pixels import Flag
+from penstock.gui.viewer import Viewer
+from tests.data import recording
+from tests.gui.live import Live, live
+
+DEADLINE = 30_000
+"""Milliseconds."""
+
+
+@pytest.fixture
+def beamline(tmp_path: Path) -> Iterator[Live]:
+    with live(tmp_path, SensorWidth=120, SensorHeight=90, PixelType="uint16") as running:
+        yield running
+
+
+def test_the_series_is_followed_to_its_last_frame_and_counted(
+    qtbot: Any, beamline: Live, show: Callable[..., Viewer]
+) -> None:
+    viewer = show(beamline.url)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    file = beamline.folder / "first.h5"
+
+    beamline.take(20, str(file), Pattern="gradient")
+
+    qtbot.waitUntil(lambda: viewer.readings.value("Series", "State") == "complete", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "19", timeout=DEADLINE)
+    assert np.array_equal(viewer.plot.image().getData(copy=False), patterns.gradient((90, 120), "uint16", 19))
+    assert viewer.readings.value("Account", "Stored") == "20"
+    assert viewer.readings.value("Account", "Missing") == "0"
+    assert viewer.readings.value("Series", "File") == "first.h5"
+    assert "complete, 20 of 20 frames" in viewer.banner.text()
+
+
+def test_the_receivers_restart_is_survived(qtbot: Any, beamline: Live, show: Callable[..., Viewer]) -> None:
+    viewer = show(beamline.url)
+    beamline.take(3)
+    qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "2", timeout=DEADLINE)
+
+    beamline.stop_receiver()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
+    beamline.start_receiver()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    beamline.take(5)
+
+    qtbot.waitUntil(lambda: viewer.readings.value("Frame on show", "Number") == "4", timeout=DEADLINE)
+    assert np.array_equal(viewer.plot.image().getData(copy=False), patterns.gradient((90, 120), "uint16", 4))
+
+
+def test_the_command_takes_a_picture_of_the_window(
+    beamline: Live, tmp_path: Path, qtbot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beamline.take(2)
+    picture = tmp_path / "window.png"
+
+    status = main(["view", beamline.url, "--screenshot", str(picture), "--log", "--downsample", "2"])
+
+    assert status == 0
+    image = qt.QImage(str(picture))
+    assert (image.width(), image.height()) == (1240, 860)
+
+
+def test_a_picture_that_never_comes_is_given_up_with_the_reason(
+    beamline: Live, tmp_path: Path, qtbot: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "window.png"
+
+    status = main(["view", beamline.url, "--screenshot", str(picture), "--deadline", "1"])
+
+    assert status == 2
+    assert not picture.exists()
+    assert "0 of 1 frames came from" in capsys.readouterr().err
+
+
+def test_the_rings_of_a_real_detector_are_on_the_screen(
+    qtbot: Any, tmp_path: Path, show: Callable[..., Viewer]
+) -> None:
+    file = recording("CeO2_Pilatus1M.tif")
+    expected = np.asarray(fabio.open(str(file)).data)
+    with live(tmp_path) as beamline:
+        viewer = show(beamline.url, logarithmic=True)
+
+        beamline.take(1, str(tmp_path / "rings.h5"), Pattern="recording", Recording=str(file))
+
+        qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+        assert np.array_equal(viewer.plot.image().getData(copy=False), expected)
+        assert np.array_equal(viewer.plot.overlay().getData(copy=False) == Flag.INVALID, expected < 0)
+        brightness = _brightness_by_radius(viewer)
+
+    # The strongest ring of CeO2 stands out of what is between it and the next, as drawn.
+    assert brightness[154:160].max() > 1.15 * np.median(brightness[100:150])
+    assert brightness[154:160].max() > 1.15 * np.median(brightness[165:178])
+
+
+def _brightness_by_radius(viewer: Viewer) -> np.ndarray:
+    """Mean brightness of the picture as drawn, by distance from the beam in detector pixels."""
+    image = viewer.plot.grab().toImage().convertToFormat(qt.QImage.Format_Grayscale8)
+    data = image.constBits().asarray(image.bytesPerLine() * image.height())
+    drawn = np.array(data, np.uint8).reshape(image.height(), image.bytesPerLine())
+    (left, top), (right, bottom) = viewer.plot.dataToPixel(0, 0), viewer.plot.dataToPixel(100, 100)
+    good = viewer.plot.overlay().getData(copy=False) == Flag.GOOD
+    row, column = np.nonzero(good)
+    x = (left + (column + 0.5) * (right - left) / 100).astype(int)
+    y = (top + (row + 0.5) * (bottom - top) / 100).astype(int)
+    radius = np.hypot(row - 531, column - 487).astype(int)
+    return np.bincount(radius, drawn[y, x]) / np.maximum(np.bincount(radius), 1)
