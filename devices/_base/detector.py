@@ -26,7 +26,7 @@ from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_settings import (
     frame_time, latency_for, live_settings, parse_metadata, settings_of,
 )  # fmt: skip
-from penstock.devices._base.states import ACTIVE, TANGO_STATE
+from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
@@ -115,8 +115,9 @@ class Detector(Device):
             version=lambda: (self._control.view.series, self._control.view.latest_frame),
         )  # fmt: skip
         self._publisher = Publisher(
-            self, step=self._control.step, values=self._shown_values, failed=self._on_unexpected
-        )
+            self, step=self._control.step, values=self._shown_values, failed=self._on_unexpected,
+            states=self._entered,
+        )  # fmt: skip
         for name in ("State", "Status"):
             self.set_change_event(name, True, False)
         if not self.ReceiverUrl:
@@ -141,11 +142,15 @@ class Detector(Device):
         """The series state as Tango shows it."""
         if self._broken:
             return tango.DevState.FAULT
-        return getattr(tango.DevState, TANGO_STATE[self._control.view.state])
+        return _tango_state(self._control.view.state)
 
     def dev_status(self) -> str:
         """The sentence that goes with the state."""
         return self._broken or self._control.view.sentence
+
+    def _entered(self) -> list[tuple[tango.DevState, str]]:
+        states = [(_tango_state(view.state), view.sentence) for view in self._control.passed()]
+        return [(tango.DevState.FAULT, self._broken)] if self._broken else states
 
     def _link(self) -> StreamerLink:
         if self.StreamerControl:
@@ -384,6 +389,10 @@ def _attribute_body(parameter: Parameter) -> dict[str, Any]:
     # Not under its own name: a device property of that name (ReadoutTime) may stand there.
     body[f"attribute_{name}"] = declare(parameter, **hooks)
     return body
+
+
+def _tango_state(state: SeriesState) -> tango.DevState:
+    return getattr(tango.DevState, TANGO_STATE[state])
 
 
 def _reader(name: str) -> Callable[[Detector], Value]:

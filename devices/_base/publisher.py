@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tango
@@ -26,19 +26,22 @@ class Publisher:
     Args:
         device: its attributes are pushed.
         step: called in each round, before the values are read.
-        values: by attribute name, State and Status excepted; those are pushed last, since clients
-            take a change of State as the sign that the counts are final.
+        values: by attribute name, State and Status excepted.
+        states: states, with their sentences, that the device has entered since the last call, in
+            order; a client that waits for RUNNING must see it, however short the series was.
         failed: told about an error that `step` or `values` did not expect.
     """
 
     def __init__(
         self, device: tango.server.Device, *, step: Callable[[], None],
         values: Callable[[], Mapping[str, Any]], failed: Callable[[Exception], None],
+        states: Callable[[], Sequence[tuple[tango.DevState, str]]],
     ) -> None:  # fmt: skip
         self._device = device
         self._step = step
         self._values = values
         self._failed = failed
+        self._states = states
         self._pushed: dict[str, Any] = {}
         self._wake = threading.Event()
         self._stopped = threading.Event()
@@ -77,16 +80,29 @@ class Publisher:
                     self._failed(error)
 
     def _push(self) -> None:
-        values = dict(self._values())
-        values["Status"] = self._device.dev_status()
-        values["State"] = self._device.dev_state()
+        states = self._states()
+        values = self._values()  # after the states, so that the counts are no older than they
+        for state, status in states[:-1]:
+            self._push_values({"Status": status, "State": state})
+        self._push_values(values)
+        # Last, since clients take a change of State as the sign that the counts are final.
+        for state, status in states[-1:]:
+            self._push_values({"Status": status, "State": state})
+
+    def _push_values(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
             if self._stopped.is_set():
                 return
             if name in self._pushed and _same(self._pushed[name], value):
                 continue
-            # State and Status too with their value: without, Tango pushes what `set_state` was last told.
-            self._device.push_change_event(name, value)
+            if name == "State":
+                self._device.set_state(value)  # Tango pushes what it was last told, not what it is given
+                self._device.push_change_event(name)
+            elif name == "Status":
+                self._device.set_status(value)
+                self._device.push_change_event(name)
+            else:
+                self._device.push_change_event(name, value)
             self._pushed[name] = value
 
 

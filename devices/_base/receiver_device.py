@@ -81,7 +81,10 @@ class PenstockReceiver(Device):
         for name in ("State", "Status"):
             self.set_change_event(name, True, False)
         self._watch = ReceiverWatch(self._client, self._on_receiver)
-        self._publisher = Publisher(self, step=lambda: None, values=self._values, failed=self._on_unexpected)
+        self._publisher = Publisher(
+            self, step=lambda: None, values=self._values, failed=self._on_unexpected,
+            states=lambda: [(self.dev_state(), self.dev_status())],
+        )  # fmt: skip
         self._publisher.start()
         self._watch.start()
 

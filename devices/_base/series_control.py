@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 _S = SeriesState
 
+MOST_PASSED = 100
+"""States kept for those who want to know each; a client that fast misses older ones."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ControlLimits:
@@ -91,6 +94,7 @@ class SeriesControl:
         self._receiver_silence: str | None = None
         self._receiver_heard = clock()
         self._closed = False
+        self._passed: list[SeriesView] = [self._view]
         self._in_arm = False
         self._settings: Settings | None = None
         self._failure = ""
@@ -101,6 +105,12 @@ class SeriesControl:
         self._progress: tuple[object, float] = (None, clock())
 
     # What others read
+
+    def passed(self) -> list[SeriesView]:
+        """The view at each change of state since the last call, in order."""
+        with self._lock:
+            passed, self._passed = self._passed, []
+            return passed
 
     @property
     def view(self) -> SeriesView:
@@ -565,6 +575,7 @@ class SeriesControl:
             ready_for_trigger=self._view.ready_for_trigger and after is _S.TAKING,
         )  # fmt: skip
         self._since.clear()
+        self._passed = [*self._passed[-MOST_PASSED:], self._view]
         if after is not before or event is Event.STOP:
             self._entered = self._clock()
         log.log(logging.ERROR if after in (_S.FAILING, _S.FAULT) else logging.INFO, "%s -> %s: %s", before, after, sentence)

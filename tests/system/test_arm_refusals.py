@@ -1,0 +1,175 @@
+"""Arm fails as an exception, in time, with a sentence that says what to do; then all is as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tango
+import zmq
+
+from tests.system.accounts import check_account
+from tests.system.beamline import ON, RUNNING, Station, refusal, until, wait_state
+
+RECEIVER_CONFIG = {"gap": {"policy": "fail", "seconds": 0.2}}
+"""A missing frame is an Error: how a receiver gets there without a broken disk."""
+
+
+@pytest.fixture(autouse=True)
+def _ready_again(station: Station) -> None:
+    """Every test begins with a receiver that is well."""
+
+
+def check_refused_and_intact(station: Station, *words: str) -> str:
+    """Arm is refused with these words, and the next good series is taken."""
+    sentence = refusal(station.detector.Arm)
+    for word in words:
+        assert word in sentence, sentence
+    assert station.detector.State() == ON
+    assert sentence in station.detector.Status()
+    return sentence
+
+
+def check_next_series(station: Station) -> None:
+    """A good series after whatever was refused."""
+    file = station.new_file()
+    station.set(TriggerMode="INTERNAL", nTriggers=3, nFramesPerTrigger=1, DestinationFilename=str(file))
+    station.detector.Arm()
+    wait_state(station.detector, ON)
+    check_account(station, file, 3, stored=3)
+
+
+def test_receiver_away(station: Station) -> None:
+    station.receiver.stop()
+    check_refused_and_intact(station, station.receiver.url, "is `penstock receiver` running there?")
+    station.receiver.start()
+    check_next_series(station)
+
+
+def test_receiver_in_error(station: Station) -> None:
+    station.set(nTriggers=10, Faults="drop=3", DestinationFilename=str(station.new_file()))
+    station.detector.Arm()
+    until(lambda: station.receiver.client.status().state == "error", "receiver in Error")
+    wait_state(station.detector, tango.DevState.FAULT)
+    station.detector.Reset()
+    wait_state(station.detector, ON)
+    station.set(Faults="")
+    check_refused_and_intact(station, "Error", "reset")
+    station.detector.RestartReceiver()
+    check_next_series(station)
+
+
+def test_receiver_busy_with_a_series_of_another_streamer(station: Station) -> None:
+    from penstock.streamer.client import StreamerClient
+
+    # The detector's own streamer, commanded by somebody else behind the device's back.
+    log = list(station.process.tail)
+    assert log is not None
+    file = station.software_series(2)
+    assert station.detector.State() == RUNNING
+    sentence = refusal(station.detector.Arm)
+    assert "State ON" in sentence or "state ON" in sentence
+    station.detector.Abort()
+    wait_state(station.detector, ON)
+    check_account(station, file, 2)
+    assert StreamerClient is not None
+
+
+def test_file_exists(station: Station) -> None:
+    file = station.new_file()
+    file.write_bytes(b"somebody's data")
+    station.set(DestinationFilename=str(file))
+    check_refused_and_intact(station, str(file), "exists")
+    assert file.read_bytes() == b"somebody's data"
+    station.set(DestinationFileOverwritable=True)
+    station.detector.Arm()
+    wait_state(station.detector, ON)
+    check_account(station, file, 1, stored=1)
+
+
+def test_folder_outside_the_data_root(station: Station, tmp_path: Path) -> None:
+    station.set(DestinationFilename=str(tmp_path / "x.h5"))
+    check_refused_and_intact(station, str(tmp_path), str(station.root))
+    check_next_series(station)
+
+
+def test_path_that_leaves_the_data_root_by_a_link(station: Station, tmp_path: Path) -> None:
+    (station.root / "link").symlink_to(tmp_path)
+    station.set(DestinationFilename=str(station.root / "link" / "x.h5"))
+    check_refused_and_intact(station, str(station.root))
+    assert not list(tmp_path.iterdir())
+
+
+def test_folder_that_cannot_be_written(station: Station) -> None:
+    # Root may write everywhere, so not a matter of permissions: a regular file is in the way.
+    (station.root / "plain").write_text("not a folder")
+    station.set(DestinationFilename=str(station.root / "plain" / "x.h5"))
+    check_refused_and_intact(station, "plain")
+    check_next_series(station)
+
+
+def test_relative_file_name(station: Station) -> None:
+    station.set(DestinationFilename="x.h5")
+    check_refused_and_intact(station, "x.h5")
+
+
+def test_disk_too_full(station: Station) -> None:
+    # More than any disk: 2 billion frames of 1 MB.
+    station.set(nTriggers=2**31 - 1, DestinationFilename=str(station.new_file()))
+    sentence = check_refused_and_intact(station)
+    assert "free" in sentence or "disk" in sentence, sentence
+    check_next_series(station)
+
+
+def test_parameter_out_of_range(station: Station) -> None:
+    sentence = refusal(lambda: station.detector.write_attribute("nTriggers", 0))
+    assert "nTriggers" in sentence
+    station.set(TriggerMode="EXTERNAL_MULTI_GATE", nFramesPerTrigger=2)
+    check_refused_and_intact(station, "nFramesPerTrigger")
+    check_next_series(station)
+
+
+def test_hardware_that_refuses(station: Station) -> None:
+    station.set(Faults="fail_prepare")
+    check_refused_and_intact(station, "hardware refuses")
+    station.set(Faults="")
+    check_next_series(station)
+
+
+def test_another_consumer_that_would_steal_frames(station: Station) -> None:
+    context = zmq.Context()
+    thief = context.socket(zmq.PULL)
+    thief.connect(f"tcp://127.0.0.1:{station.port}")
+    try:
+        station.set(DestinationFilename=str(station.new_file()))
+        sentence = check_refused_and_intact(station, "2 consumers", "somebody else")
+        assert "accounts for 1" in sentence
+    finally:
+        thief.close(0)
+        context.term()
+    check_next_series(station)
+
+
+def test_receiver_of_another_streamer(station: Station) -> None:
+    """Told the wrong address, it never connects: Arm waits for a moment, then names both addresses."""
+    other = station.beamline.receiver("wrong", 1)
+    try:
+        station.beamline.register("Simulator/wrong", "Simulator", "wrong/det/1", ReceiverUrl=other.url, DataPort=0)
+        station.beamline.serve("Simulator/wrong")
+        detector = station.beamline.device("wrong/det/1")
+        wait_state(detector, ON)
+        sentence = refusal(detector.Arm)
+        assert "tcp://127.0.0.1:1" in sentence and "connected" in sentence
+        assert detector.State() == ON
+    finally:
+        station.beamline.end("Simulator/wrong")
+        other.stop()
+
+
+def test_software_trigger_without_a_series(station: Station) -> None:
+    assert "armed" in refusal(station.detector.SoftwareTrigger)
+    station.set(TriggerMode="EXTERNAL_MULTI", nTriggers=2)
+    station.detector.Arm()
+    assert "SOFTWARE" in refusal(station.detector.SoftwareTrigger)
+    station.detector.Abort()
+    wait_state(station.detector, ON)

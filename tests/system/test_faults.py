@@ -1,0 +1,176 @@
+"""Either side dies or fails in the middle of a series: it ends in bounded time, counted, with a sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import h5py
+import pytest
+
+from tests.system.accounts import check_account, file_counts
+from tests.system.beamline import FAULT, INIT, ON, RUNNING, Station, until, wait_state
+
+
+def check_works_again(station: Station) -> None:
+    """Reset is all that is needed."""
+    station.detector.Reset()
+    wait_state(station.detector, ON)
+    file = station.new_file()
+    station.set(Faults="", TriggerMode="INTERNAL", nTriggers=3, DestinationFilename=str(file))
+    station.detector.Arm()
+    wait_state(station.detector, ON)
+    check_account(station, file, 3, stored=3)
+
+
+def reason_of(file: Path) -> str:
+    with h5py.File(file) as opened:
+        (detector,) = [g for g in opened["entry/instrument"].values() if "frame_status" in g]
+        assert detector["series/state"].asstr()[()] == "incomplete"
+        return str(detector["series/reason"].asstr()[()])
+
+
+def test_a_killed_streamer_ends_its_series_within_five_seconds(station: Station) -> None:
+    file = station.software_series(10)
+    for _ in range(4):
+        station.trigger()
+    os.kill(station.streamer_pid(), signal.SIGKILL)
+    begun = time.monotonic()
+    wait_state(station.detector, FAULT, deadline=5.0)
+    until(lambda: station.receiver.client.status().state == "idle", "file closed", 5.0 - (time.monotonic() - begun))
+    check_account(station, file, 10, stored=4)
+    status = station.detector.Status()
+    assert "killed by signal 9" in status
+    assert "4 of 10 frames stored" in status
+    assert str(file) in status
+    assert "signal 9" in reason_of(file)
+    check_works_again(station)
+
+
+def test_a_streamer_that_dies_between_frames_loses_nothing_that_was_sent(station: Station) -> None:
+    file = station.new_file()
+    station.set(nTriggers=50, Faults="die_at=20", DestinationFilename=str(file))
+    station.detector.Arm()
+    wait_state(station.detector, FAULT, deadline=6.0)
+    counts = check_account(station, file, 50)
+    assert counts["stored"] <= 20
+    check_works_again(station)
+
+
+def test_a_streamer_that_dies_while_idle_is_a_fault_that_reset_mends(station: Station) -> None:
+    os.kill(station.streamer_pid(), signal.SIGKILL)
+    wait_state(station.detector, FAULT, deadline=5.0)
+    assert "killed by signal 9" in station.detector.Status()
+    begun = time.monotonic()
+    station.detector.Reset()
+    assert time.monotonic() - begun < 1.0
+    assert station.detector.State() in (INIT, ON)
+    wait_state(station.detector, ON)
+    check_works_again(station)
+
+
+def test_a_killed_receiver_aborts_the_acquisition(station: Station) -> None:
+    file = station.software_series(10)
+    station.trigger()
+    station.trigger()
+    until(lambda: station.detector.nFramesReceived == 2, "frames received")
+    # What has been flushed must survive.
+    until(lambda: station.receiver.client.status().counts.flushed == 2, "frames flushed")
+    station.receiver.kill()
+    wait_state(station.detector, FAULT, deadline=6.0)
+    assert station.receiver.url in station.detector.Status()
+    assert "2 acquired" in station.detector.Status()
+    with h5py.File(file) as opened:
+        assert opened["entry/data/data"].shape[0] >= 2
+    station.receiver.start()
+    check_works_again(station)
+
+
+def test_a_receiver_that_was_restarted_in_a_series_is_noticed(station: Station) -> None:
+    station.software_series(10)
+    station.trigger()
+    station.receiver.kill()
+    station.receiver.start()
+    wait_state(station.detector, FAULT, deadline=6.0)
+    assert "receiver" in station.detector.Status()
+    check_works_again(station)
+
+
+def test_a_lost_end_message_does_not_hold_the_detector(station: Station) -> None:
+    file = station.new_file()
+    station.set(nTriggers=5, Faults="lose_end", DestinationFilename=str(file))
+    station.detector.Arm()
+    wait_state(station.detector, ON, deadline=8.0)
+    check_account(station, file, 5, stored=5)
+    station.set(Faults="")
+    check_works_again(station)
+
+
+def test_a_lost_end_message_of_a_stopped_series_is_told_to_the_file(station: Station) -> None:
+    file = station.software_series(5, Faults="lose_end")
+    station.trigger()
+    station.detector.Stop()
+    wait_state(station.detector, ON, deadline=8.0)
+    check_account(station, file, 5, stored=1)
+    assert "end message" in reason_of(file)
+
+
+@pytest.mark.parametrize("fault", ["fail_at=3", "overrun_at=3"])
+def test_failing_hardware_is_a_fault_with_its_sentence(station: Station, fault: str) -> None:
+    file = station.new_file()
+    station.set(nTriggers=10, Faults=fault, DestinationFilename=str(file))
+    station.detector.Arm()
+    wait_state(station.detector, FAULT, deadline=6.0)
+    check_account(station, file, 10, stored=3)
+    assert "the detector failed" in station.detector.Status()
+    check_works_again(station)
+
+
+@pytest.mark.parametrize("fault", ["stall_at=3", "hang_at=3"])
+def test_hardware_that_gives_nothing_more_can_be_aborted(station: Station, fault: str) -> None:
+    file = station.new_file()
+    station.set(nTriggers=10, Faults=fault, DestinationFilename=str(file))
+    station.detector.Arm()
+    until(lambda: station.detector.nFramesReceived == 3 or station.detector.State() != RUNNING, "three frames")
+    station.detector.Abort()
+    wait_state(station.detector, ON, FAULT, deadline=8.0)
+    check_account(station, file, 10, stored=3)
+
+
+def test_dropped_frames_are_counted_missing(station: Station) -> None:
+    file = station.new_file()
+    station.set(nTriggers=10, Faults="drop=2,7", DestinationFilename=str(file))
+    station.detector.Arm()
+    wait_state(station.detector, ON)
+    check_account(station, file, 10, stored=8, missing=2)
+    assert "2 missing" in station.detector.Status()
+
+
+def test_a_killed_device_server_ends_its_series(station: Station) -> None:
+    file = station.software_series(10)
+    for _ in range(3):
+        station.trigger()
+    until(lambda: station.receiver.client.status().counts.received == 3, "frames received")
+    streamer = station.streamer_pid()
+    station.process.kill()
+    until(lambda: station.receiver.client.status().state == "idle", "file closed", 5.0)
+    assert file_counts(file, 10)["stored"] == 3
+    assert "fault" in reason_of(file)
+    until(lambda: not Path(f"/proc/{streamer}").exists(), "the streamer ends with its parent")
+    station.restart_server()
+    check_works_again(station)
+
+
+def test_a_paused_software_series_is_ended_by_nobody(station: Station) -> None:
+    """Longer than the gap clock, the peer clock and every limit of the device; hours are tried with a held clock."""
+    file = station.software_series(3)
+    station.trigger()
+    deadline = time.monotonic() + 4.5
+    until(lambda: time.monotonic() > deadline or station.detector.State() != RUNNING, "pause")
+    assert station.detector.State() == RUNNING
+    station.trigger()
+    station.trigger()
+    wait_state(station.detector, ON)
+    check_account(station, file, 3, stored=3, missing=0)
