@@ -8,7 +8,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 STAMPS := $(VENV)/stamps
-FOLDERS := cli devices gui receiver resources stins streamer
+FOLDERS := bench cli devices gui receiver resources stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, without a screen too.
@@ -32,6 +32,7 @@ help: ## list the targets
 .PHONY: demo
 demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver, NeXus file
 	@penstock demo $(ARGS)
+	@echo "The commands are in $(VENV)/bin; in this shell:  . $(VENV)/bin/activate" >&2
 
 .PHONY: test
 test: lint ## lint, types, import contracts, and every test
