@@ -62,8 +62,6 @@ def run(args: argparse.Namespace) -> int:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     if (trouble := why_no_display(os.environ)) is not None:
         raise UserError(trouble)
-    if args.backend == "gl" and not os.environ.get("DISPLAY") and not os.environ.get("WAYLAND_DISPLAY"):
-        raise UserError("the backend gl needs a screen (DISPLAY is not set); leave --backend gl out")
 
     from penstock.gui.app import Options
     from penstock.gui.app import run as show

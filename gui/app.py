@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from silx.gui import qt
+from silx.gui.utils.glutils import isOpenGLAvailable
 
 from penstock.gui import theme
 from penstock.gui.feed import Feed
@@ -34,9 +35,12 @@ class Options:
 
 
 def run(options: Options) -> str | None:
-    """Open the window; returns once it is closed: `None`, or why there is no screenshot."""
+    """Open the window; returns once it is closed: `None`, or why there is no window or no picture."""
     application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
     theme.apply(application)
+    if options.backend == "gl" and not (check := isOpenGLAvailable()):
+        reason = " ".join(str(check.error).split())
+        return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"
     viewer = open_viewer(options)
     previous = signal.signal(signal.SIGINT, lambda *_: viewer.close())
     failure: list[str] = []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.cli import view
 from penstock.cli.main import UserError, main
+from penstock.gui import colours
 from penstock.gui.display import why_no_display
 
 SIM = "receivers:\n  sim-1: {source: {type: stins, endpoints: ['tcp://127.0.0.1:9999']}, data_root: /tmp"
@@ -53,14 +56,23 @@ def test_the_command_ends_with_that_sentence(
     assert capsys.readouterr().err.startswith("penstock view: there is no screen here")
 
 
-def test_the_graphics_card_needs_a_screen(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("display", ["", ":99"])
+def test_the_graphics_card_needs_a_screen_that_can_do_opengl(
+    qtbot: Any, display: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setenv("DISPLAY", display)
 
     assert main(["view", "--backend", "gl"]) == 2
-    assert "the backend gl needs a screen" in capsys.readouterr().err
+    assert "the backend gl cannot draw here" in capsys.readouterr().err
+
+
+def test_the_command_offers_the_colour_maps_of_the_window() -> None:
+    parser = argparse.ArgumentParser()
+    view.add_arguments(parser)
+
+    for name in colours.NAMES:
+        assert parser.parse_args(["--colours", name]).colours == name
 
 
 @pytest.mark.parametrize(
