@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
             f"{report.sent} of {report.planned} frames sent; waiting for the last to leave", file=sys.stderr
         )
     finally:
-        push.close(0.0 if told else None)
+        push.close(2.0 if told else None)
     print(msgspec.json.encode(report).decode() if args.json else _sentence(report))
     return 0 if report.sent == report.planned else 1
 

@@ -7,6 +7,8 @@ renewed by asking again, snapshots arrive with id 0.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from penstock.stins.messages import IndexSource
@@ -17,6 +19,10 @@ LEASE = 5.0
 MAX_REQUEST_BYTES = 4 * 2**20
 PUBLISH_EVERY = 0.5
 """Seconds between two snapshots when nothing changes."""
+
+
+Ident = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+"""What every JSON library can carry."""
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +86,7 @@ class Request(
 ):
     """Anything that a client asks; `id` comes back with the answer."""
 
-    id: int
+    id: Ident
 
 
 class Describe(Request, frozen=True):

@@ -231,13 +231,14 @@ class RemoteServer:
                 self._send(identity, protocol.Answer(id=0, ok=ok))
 
 
+class _OnlyId(msgspec.Struct):
+    id: protocol.Ident = 0
+
+
 def _id_of(parts: list[bytes]) -> int:
     """The id of a request that cannot be parsed, so that its sender can match the refusal."""
 
-    class OnlyId(msgspec.Struct):
-        id: int = 0
-
     try:
-        return msgspec.json.decode(parts[0], type=OnlyId).id if parts else 0
+        return msgspec.json.decode(parts[0], type=_OnlyId).id if parts else 0
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return 0

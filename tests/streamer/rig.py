@@ -124,7 +124,12 @@ class Rig:
     """An engine with a fake camera; `connect` adds the receiver."""
 
     def __init__(
-        self, camera: Camera | None = None, *, clock: Clock | None = None, buffers: int = 4 * 24, hwm: int | None = None
+        self,
+        camera: Camera | None = None,
+        *,
+        clock: Clock | None = None,
+        buffers: int = 4 * 24,
+        hwm: int | None = None,
     ) -> None:
         self.camera: Any = camera or FakeCamera({})
         self.push = PushSocket("tcp://127.0.0.1:0", linger=0.0)

@@ -39,7 +39,12 @@ def test_the_start_message_says_what_will_come() -> None:
         start = rig.receive()
         assert isinstance(start, Start)
         header = start.header
-        assert (header.filename, header.frames, header.shape, header.type) == ("/data/a.h5", 4, (3, 4), "uint16")
+        assert (header.filename, header.frames, header.shape, header.type) == (
+            "/data/a.h5",
+            4,
+            (3, 4),
+            "uint16",
+        )
         assert (header.compression, header.frame_bytes, header.streams) == ("none", 24, 1)
         assert (header.index_source, header.trigger_mode) == ("hardware counter", "INTERNAL")
         assert header.frame_time == 0.75
@@ -546,7 +551,9 @@ def test_without_a_receiver_the_start_message_is_refused_with_the_endpoint() -> 
         ({"camera": {"Temperature": 1.0}}, "Temperature can only be read"),
     ],
 )
-def test_an_impossible_setting_is_refused_with_value_and_limit(changes: dict[str, object], sentence: str) -> None:
+def test_an_impossible_setting_is_refused_with_value_and_limit(
+    changes: dict[str, object], sentence: str
+) -> None:
     with Rig() as rig:
         with pytest.raises(Refused) as caught:
             done(rig.engine.prepare(settings(**changes)))

@@ -41,9 +41,7 @@ def test_without_a_receiver_nothing_is_sent(push: PushSocket) -> None:
     assert push.try_send([b"header", b"blob"]) is None
 
 
-def test_it_counts_its_receivers_as_they_come_and_go(
-    push: PushSocket, connect: Connect
-) -> None:
+def test_it_counts_its_receivers_as_they_come_and_go(push: PushSocket, connect: Connect) -> None:
     pulls = [connect() for _ in range(3)]
     assert len(push.peers) == 3
     pulls[1].close(0)
@@ -53,9 +51,7 @@ def test_it_counts_its_receivers_as_they_come_and_go(
     assert wait_for(push, lambda push: not push.peers)
 
 
-def test_it_knows_the_addresses_of_its_receivers(
-    push: PushSocket, connect: Connect
-) -> None:
+def test_it_knows_the_addresses_of_its_receivers(push: PushSocket, connect: Connect) -> None:
     pull = connect()
     port = push.endpoint.rpartition(":")[2]
     assert push.peers[0].startswith("127.0.0.1:")
@@ -71,9 +67,7 @@ def test_a_probe_of_its_port_is_no_receiver_afterwards(push: PushSocket) -> None
     assert push.try_send([b"header"]) is None
 
 
-def test_a_small_message_is_copied_so_its_memory_is_free_at_once(
-    push: PushSocket, connect: Connect
-) -> None:
+def test_a_small_message_is_copied_so_its_memory_is_free_at_once(push: PushSocket, connect: Connect) -> None:
     connect()
     tracker = push.try_send([b"header", memoryview(np.zeros(1000, np.uint8))])
     assert tracker is not None
