@@ -144,9 +144,7 @@ def _naive(folder: Path, case: Case) -> Run:
         ):
             naive.wait(SERIES_SECONDS)
         result = results[-1]
-        return Run(
-            frames=int(result["frames"]), seconds=result["seconds"], cpu_seconds=result["cpu_seconds"]
-        )
+        return Run(frames=int(result["frames"]), seconds=result["seconds"], cpu_seconds=result["cpu_seconds"])
     finally:
         file.unlink(missing_ok=True)
 

@@ -32,7 +32,9 @@ def receive(endpoint: str, filename: str) -> dict[str, float]:
                 image = np.frombuffer(parts[1], header["type"]).reshape(header["shape"])
                 if "data" not in file:
                     shape = image.shape
-                    file.create_dataset("data", (0, *shape), image.dtype, maxshape=(None, *shape), chunks=(1, *shape))
+                    file.create_dataset(
+                        "data", (0, *shape), image.dtype, maxshape=(None, *shape), chunks=(1, *shape)
+                    )
                     file.create_dataset("sequence_number", (0,), "int64", maxshape=(None,))
                 file["data"].resize(frames + 1, axis=0)
                 file["data"][frames] = image

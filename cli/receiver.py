@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock receiver`."""
     parser.add_argument("name", nargs="?", help="entry of the configuration file")
     parser.add_argument("--config", type=Path, help="YAML file (default: the shipped detectors.yaml)")
-    parser.add_argument("--http", metavar="HOST:PORT", help="instead of the configured one; port 0: any free one")
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="instead of the configured one; port 0: any free one"
+    )
     parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and end")
 
@@ -61,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         listener = socket.create_server((host, int(port)), reuse_port=False)
     except OSError as error:
-        raise UserError(f"cannot listen on {config.http}: {error.strerror}; is another receiver there?") from error
+        raise UserError(
+            f"cannot listen on {config.http}: {error.strerror}; is another receiver there?"
+        ) from error
     # Inherited by every connection. asyncio sets it only on sockets whose protocol is named, and
     # without it each answer waits 40 ms for the client's delayed acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -130,7 +130,9 @@ class Account:
 
     def all_accounted(self) -> bool:
         """Whether every announced frame has arrived in some status."""
-        return self.planned is not None and self.gap_start >= self.planned and not self._tally[_MISSING_FOR_NOW]
+        return (
+            self.planned is not None and self.gap_start >= self.planned and not self._tally[_MISSING_FOR_NOW]
+        )
 
     def close(self, triggered: int | None) -> None:
         """The series has ended: what is not known is missing, or was never triggered.

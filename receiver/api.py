@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from penstock.receiver import metrics
 from penstock.receiver.models import Refusal, SeriesCheck, SeriesCheckResult, Status
-from penstock.receiver.service import Refused, ReceiverService
+from penstock.receiver.service import ReceiverService, Refused
 
 MAX_WAIT = 30.0
 
@@ -115,7 +115,7 @@ def create_app(service: ReceiverService) -> FastAPI:
             {
                 "shape": array.shape, "dtype": array.dtype.name, "frame": held.info.index,
                 "trigger": held.info.trigger, "series": held.info.series, "version": held.version,
-                "downsample": service.step,
+                "downsample": service.step, "saturation": held.info.saturation,
             }
         )  # fmt: skip
         headers = {"X-Penstock-Frame": header.decode()}
@@ -133,7 +133,9 @@ def create_app(service: ReceiverService) -> FastAPI:
     @app.get("/metrics", response_class=PlainTextResponse)
     async def prometheus() -> PlainTextResponse:
         """Counts, rates and losses for Prometheus."""
-        return PlainTextResponse(metrics.render(service.name, service.status), media_type=metrics.CONTENT_TYPE)
+        return PlainTextResponse(
+            metrics.render(service.name, service.status), media_type=metrics.CONTENT_TYPE
+        )
 
     @app.get("/health")
     async def health() -> Response:

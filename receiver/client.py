@@ -100,6 +100,8 @@ class ReceiverClient:
         )
         if answer.status != 200:
             return None
+        if "X-Penstock-Frame" not in answer.headers:
+            raise self._foreign("/last_frame", "no header X-Penstock-Frame")
         header = msgspec.json.decode(answer.headers["X-Penstock-Frame"], type=_FrameHeader)
         array = np.frombuffer(answer.data, dtype=np.dtype(header.dtype).newbyteorder("<"))
         return LastFrame(
@@ -127,9 +129,12 @@ class ReceiverClient:
         try:
             return msgspec.json.decode(answer.data, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ReceiverUnavailable(
-                f"{self.url}{path} answers, but not as a Penstock receiver does ({error}); is the address right?"
-            ) from error
+            raise self._foreign(path, str(error)) from error
+
+    def _foreign(self, path: str, why: str) -> ReceiverUnavailable:
+        return ReceiverUnavailable(
+            f"{self.url}{path} answers, but not as a Penstock receiver does ({why}); is the address right?"
+        )
 
     def _call(
         self, method: str, path: str, *, fields: Mapping[str, str] | None = None, body: Any = None,

@@ -203,7 +203,7 @@ class Collector:
                 StinsError(
                     "frame_out_of_range",
                     f"frame {frame.image.frame} is index {index} of series {series.id}, "
-                    f"which has {account.planned if account.planned is not None else 'an unknown number of'} "
+                    f"which has {'an unknown number of' if account.planned is None else account.planned} "
                     "frames; it is not stored. Set source.frame_origin if this detector counts from elsewhere",
                 )
             )

@@ -44,7 +44,9 @@ class Consumer:
         """Announce a series."""
         self.step()
         if self._late_end is not None:
-            log.warning("consumer %s has not taken the end of the last series, it gets none of this", self.name)
+            log.warning(
+                "consumer %s has not taken the end of the last series, it gets none of this", self.name
+            )
             return
         if not self._socket.poll(0, zmq.POLLOUT):
             return

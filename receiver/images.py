@@ -37,9 +37,7 @@ def _bslz4(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
     block = int.from_bytes(blob[8:12], "big") // kind.itemsize
     packed = np.frombuffer(blob, np.uint8)[rules.BSLZ4_HEADER_BYTES :]
     _check_blocks(packed, pixels, block, kind.itemsize)
-    used = _library().bshuf_decompress_lz4(
-        packed.ctypes.data, out.ctypes.data, pixels, kind.itemsize, block
-    )
+    used = _library().bshuf_decompress_lz4(packed.ctypes.data, out.ctypes.data, pixels, kind.itemsize, block)
     if used < 0 or used > len(packed):
         raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
     return out

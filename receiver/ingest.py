@@ -13,7 +13,12 @@ from penstock.receiver.models import Connection
 
 log = logging.getLogger(__name__)
 
-KEEPALIVE = ((zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 1), (zmq.TCP_KEEPALIVE_INTVL, 1), (zmq.TCP_KEEPALIVE_CNT, 2))
+KEEPALIVE = (
+    (zmq.TCP_KEEPALIVE, 1),
+    (zmq.TCP_KEEPALIVE_IDLE, 1),
+    (zmq.TCP_KEEPALIVE_INTVL, 1),
+    (zmq.TCP_KEEPALIVE_CNT, 2),
+)
 """A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
 the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
 BURST = 256
@@ -44,7 +49,7 @@ class Ingest:
 
     def wait(self, seconds: float) -> None:
         """Return once something has arrived, or after this time."""
-        for ready, _ in self._poller.poll(seconds * 1000):
+        for ready, _ in self._poller.poll(int(seconds * 1000)):
             if ready in self._monitors:
                 self._note(ready)
 

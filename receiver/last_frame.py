@@ -11,7 +11,8 @@ from __future__ import annotations
 import mmap
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -36,6 +37,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     compression: str
     sizes: tuple[int, ...]
     """Bytes of each blob."""
+    saturation: float | None = None
+    """Counts at which a pixel is saturated, if the detector says so."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -61,8 +64,14 @@ class LastFrame:
         self._view = memoryview(self._memory)
         self._published = 0.0
         self._newest: tuple[str, int, Frame] | None = None
+        self._saturation: float | None = None
 
     # -- data process --------------------------------------------------------------------------
+
+    def begin(self, metadata: Mapping[str, Any]) -> None:
+        """A new series: take up what a viewer should know of it."""
+        value = metadata.get("saturation_value")
+        self._saturation = float(value) if isinstance(value, (int, float)) and value > 0 else None
 
     def offer(self, series: str, index: int, frame: Frame, now: float) -> None:
         """Show this frame if somebody asked, and not sooner after the last one than is useful."""
@@ -88,7 +97,16 @@ class LastFrame:
         image = frame.image
         sizes = tuple(len(blob) for blob in frame.blobs)
         info = msgspec.json.encode(
-            FrameInfo(index, image.trigger, series, image.shape, image.type, image.compression, sizes)
+            FrameInfo(
+                index,
+                image.trigger,
+                series,
+                image.shape,
+                image.type,
+                image.compression,
+                sizes,
+                self._saturation,
+            )
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
             return

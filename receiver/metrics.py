@@ -43,7 +43,10 @@ def render(name: str, status: Status) -> str:
     for kind, number in status.errors.items():
         errors.labels(**labels, kind=kind).inc(number)
     drained = Counter(
-        "penstock_receiver_drained_messages", "messages that belonged to no series", [*labels], registry=registry
+        "penstock_receiver_drained_messages",
+        "messages that belonged to no series",
+        [*labels],
+        registry=registry,
     )
     drained.labels(**labels).inc(status.drained)
     cpu = Counter(

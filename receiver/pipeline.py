@@ -218,6 +218,7 @@ class Pipeline:
             self._writer = SeriesWriter(path, self._detector, series, source)
             self._flush_due = self._clock() + self._config.flush_seconds
         self._forwarder.begin(header, series.metadata)
+        self._last_frame.begin(series.metadata)
         self._latest = None
         self._shown = Series(
             id=series.id, filename=str(path) if path else None, active=True, started=time.time()
@@ -252,7 +253,10 @@ class Pipeline:
         self._counts = series.account.counts()
         assert self._shown is not None
         self._shown = replace(
-            self._shown, active=False, complete=outcome.complete and not failed, reason=failed or outcome.reason
+            self._shown,
+            active=False,
+            complete=outcome.complete and not failed,
+            reason=failed or outcome.reason,
         )
         if failed:
             self.machine.handle(Event.FAIL, failed)
@@ -294,7 +298,7 @@ class Link:
 
     def commands(self) -> list[Command]:
         """What the parent has asked meanwhile; "quit" once it is gone."""
-        commands = []
+        commands: list[Command] = []
         while True:
             try:
                 message = self._socket.recv(2**16, socket.MSG_DONTWAIT)

@@ -24,7 +24,6 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.images import unpack
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.pipeline import Command, Setup, Snapshot
-from penstock.receiver.states import State
 from penstock.receiver.storage import StorageError
 from penstock.receiver.writer import mark_interrupted
 
@@ -152,12 +151,13 @@ class ReceiverService:
             Refused: no, and why.
         """
         status = self.status
-        if status.state == State.ERROR:
+        if status.state == "error":
             raise Refused("in_error", f"receiver {self.name} is in Error: {status.error}; reset it first")
-        if status.state == State.RUNNING:
+        if status.state == "running":
             of = status.series.filename or "live only" if status.series else ""
             raise Refused(
-                "busy", f"receiver {self.name} is still taking a series ({of}); wait until it is idle, or stop it"
+                "busy",
+                f"receiver {self.name} is still taking a series ({of}); wait until it is idle, or stop it",
             )
         connections = status.connections
         if series.endpoint is not None and not any(item.connections for item in connections):
@@ -198,7 +198,7 @@ class ReceiverService:
                 await self.start()
             except RuntimeError as error:
                 raise Refused("in_error", str(error)) from error
-        elif self.status.state == State.RUNNING:
+        elif self.status.state == "running":
             raise Refused("busy", f"receiver {self.name} is taking a series; stop it first")
         else:
             await self._command("reset")

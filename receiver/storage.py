@@ -91,7 +91,8 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
         raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StorageError(
-            "not_writable", f"the receiver (user id {os.geteuid()}) may not write in {folder}; change its rights"
+            "not_writable",
+            f"the receiver (user id {os.geteuid()}) may not write in {folder}; change its rights",
         )
     try:
         free = shutil.disk_usage(folder).free
@@ -100,10 +101,11 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
         raise StorageError("not_reachable", f"{folder}: {error.strerror}; is it mounted?") from error
     if read_only:
         raise StorageError("not_writable", f"{folder} is mounted read-only; mount it for writing")
-    if free < (nbytes or 0) + min_free:
+    needed = (nbytes or 0) + min_free
+    if free < needed:
         raise StorageError(
             "disk_full",
-            f"{folder} has {free / 1e9:.3g} GB free, this series needs {((nbytes or 0) + min_free) / 1e9:.3g} GB; "
+            f"{folder} has {free / 1e9:.3g} GB free, this series needs {needed / 1e9:.3g} GB; "
             "free some space or choose another folder",
         )
     return free
@@ -129,7 +131,7 @@ class Reserve:
     def __init__(self, folder: Path) -> None:
         self._file = None
         try:
-            self._file = tempfile.TemporaryFile(dir=folder)
+            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (held until release)
             os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
         except OSError as error:
             log.warning("no space kept back in %s: %s", folder, error)

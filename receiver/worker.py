@@ -62,15 +62,15 @@ class Worker:
         if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
             raise BlobError(
                 "format_changed",
-                f"frame {image.frame} is {list(image.shape)} {image.type} {image.compression}, this series is "
-                f"{list(shape)} {dtype} {compression}; a new format needs a new series",
+                f"frame {image.frame} is {list(image.shape)} {image.type} {image.compression}, "
+                f"this series is {list(shape)} {dtype} {compression}; a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
             found = tuple(self._checksum(blob) for blob in frame.blobs)
             if found != image.checksums:
                 raise BlobError(
                     "checksum",
-                    f"frame {image.frame}: checksum {', '.join(found)}, {', '.join(image.checksums)} announced; "
-                    "the data were damaged on the way",
+                    f"frame {image.frame}: checksum {', '.join(found)}, {', '.join(image.checksums)} announced; the "
+                    "data were damaged on the way",
                 )
         return frame

@@ -236,7 +236,13 @@ class SeriesWriter:
         chunk = (1, *shape) if len(shape) == 2 else (1, 1, *shape[1:])
         filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
         self._frames = self._detector.create_dataset(
-            "data", (0, *shape), dtype, maxshape=(None, *shape), chunks=chunk, fillvalue=_fill(dtype), **filters
+            "data",
+            (0, *shape),
+            dtype,
+            maxshape=(None, *shape),
+            chunks=chunk,
+            fillvalue=_fill(dtype),
+            **filters,
         )
         self._frames.attrs["units"] = "counts"
         self._frames.attrs["target"] = self._frames.name
@@ -262,7 +268,9 @@ class SeriesWriter:
         if not self._waiting:
             return
         self._waiting.sort()
-        index, trigger, number, stamp, stamp_hw = (np.array(column) for column in zip(*self._waiting, strict=True))
+        index, trigger, number, stamp, stamp_hw = (
+            np.array(column) for column in zip(*self._waiting, strict=True)
+        )
         self._waiting.clear()
         # One write for each run of neighbouring indices; frames in order make one run.
         for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) != 1) + 1):

@@ -6,7 +6,6 @@ once whether to look at the sender's machine or at our own call.
 
 from __future__ import annotations
 
-
 MAX_SENTENCE = 500
 """Characters of a sentence that are kept: it goes into logs, counters and status."""
 
