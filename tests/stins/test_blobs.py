@@ -1,0 +1,67 @@
+"""What the blob of a frame must look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock.receiver.images import unpack
+from penstock.stins import blobs, codec
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Frame, Image
+from penstock.streamer import bslz4
+from tests import hostile
+from tests.streams import image, pixels
+
+
+def packed(array: np.ndarray[Any, Any], blob: bytes | None = None) -> Frame:
+    """A frame of this array, packed."""
+    return Frame(image(0, array, compression="bslz4"), [bslz4.compress(array) if blob is None else blob])
+
+
+@pytest.mark.parametrize("dtype", blobs.ITEM_BYTES)
+def test_every_known_type_is_a_name_of_numpy_with_its_size(dtype: str) -> None:
+    assert blobs.blob_layout((3, 5), dtype) == (1, 15 * np.dtype(dtype).itemsize)
+
+
+def test_three_modules_are_three_blobs() -> None:
+    assert blobs.blob_layout((3, 4, 6), "uint16") == (3, 48)
+    blobs.check(Frame(Image(shape=(3, 4, 6), type="uint16", compression="none"), [bytes(48)] * 3))
+
+
+def test_a_plain_frame_is_sound() -> None:
+    array = pixels(0)
+    blobs.check(Frame(image(0, array), [array.tobytes()]))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (4, 6), (64, 64), (67, 61), (300, 171)])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "float64"])
+def test_a_packed_frame_of_any_size_is_sound(shape: tuple[int, int], dtype: str) -> None:
+    blobs.check(packed(pixels(3, shape, dtype)))
+
+
+def test_a_packed_frame_that_was_cut_anywhere_is_found() -> None:
+    array = np.random.default_rng(7).integers(0, 4000, (67, 61), dtype=np.uint16)
+    whole = bslz4.compress(array)
+    for length in range(len(whole)):
+        with pytest.raises(BlobError) as caught:
+            blobs.check(packed(array, whole[:length]))
+        assert caught.value.kind == "blob_length"
+
+
+def test_what_is_judged_sound_can_be_unpacked_by_a_library_that_believes_every_length() -> None:
+    array = np.random.default_rng(8).integers(0, 4000, (67, 61), dtype=np.uint16)
+    found = unpack(array.shape, "uint16", "bslz4", packed(array).blobs)
+    np.testing.assert_array_equal(found, array)
+
+
+@pytest.mark.parametrize("bad", hostile.FRAMES, ids=lambda item: item.name)
+def test_a_hostile_blob_is_the_peers_fault_and_has_a_kind(bad: hostile.BadFrame) -> None:
+    frame = codec.decode(bad.parts())
+    assert isinstance(frame, Frame)
+    assert frame.image.frame == 1, "its index is known although its blob is not sound"
+    with pytest.raises(BlobError) as caught:
+        blobs.check(frame)
+    assert (caught.value.kind, caught.value.addressee) == (bad.kind, "peer"), str(caught.value)
