@@ -70,7 +70,7 @@ class Worker:
             if found != image.checksums:
                 raise BlobError(
                     "checksum",
-                    f"frame {image.frame}: checksum {', '.join(found)}, {', '.join(image.checksums)} announced; the "
-                    "data were damaged on the way",
+                    f"frame {image.frame}: checksum {', '.join(found)}, announced was "
+                    f"{', '.join(image.checksums)}; the data were damaged on the way",
                 )
         return frame
