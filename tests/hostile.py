@@ -111,8 +111,11 @@ MESSAGES = [
     Message("a header whose file name is null", _header(filename=None), "wrong_type"),
     Message("a header whose file name is a number", _header(filename=7), "wrong_type"),
     Message("a header whose file name is a megabyte", _header(filename="/" + "a" * 2**20), "wrong_type"),
-    Message("a header with half a surrogate pair in its name", [b'{"htype":"header","filename":"/\\ud800"}'],
-            "not_json"),
+    Message(
+        "a header with half a surrogate pair in its name",
+        [b'{"htype":"header","filename":"/\\ud800"}'],
+        "not_json",
+    ),
     Message("a header with minus one frame", _header(frames=-1), "wrong_type"),
     Message("a header with 2**60 frames", _header(frames=2**60), "wrong_type"),
     Message("a header with 10**40 frames", _header(frames=10**40), "wrong_type"),
@@ -128,7 +131,9 @@ MESSAGES = [
     Message("metadata nested without end", [*_header(), b'{"a":' * 100_000], "not_json"),
     Message("an image without a shape", [_without(IMAGE, "shape"), bytes(NBYTES)], "missing_key"),
     Message("an image without a type", [_without(IMAGE, "type"), bytes(NBYTES)], "missing_key"),
-    Message("an image without its compression", [_without(IMAGE, "compression"), bytes(NBYTES)], "missing_key"),
+    Message(
+        "an image without its compression", [_without(IMAGE, "compression"), bytes(NBYTES)], "missing_key"
+    ),
     Message("an image whose frame is text", _image(frame="1"), "wrong_type"),
     Message("an image whose frame is true", _image(frame=True), "wrong_type"),
     Message("an image whose frame is 1.5", _image(frame=1.5), "wrong_type"),
@@ -136,16 +141,20 @@ MESSAGES = [
     Message("an image whose message number is 2**64", _image(msg_number=2**64), "wrong_type"),
     Message("an image whose trigger is 10**40", _image(trigger=10**40), "wrong_type"),
     Message("an image whose time stamp is text", _image(timestamp="now"), "wrong_type"),
-    Message("an image whose time stamp is 1e999", [text(**IMAGE)[:-1] + b', "timestamp": 1e999}'], "not_json"),
+    Message(
+        "an image whose time stamp is 1e999", [text(**IMAGE)[:-1] + b', "timestamp": 1e999}'], "not_json"
+    ),
     Message("an image whose shape is a number", _image(shape=24), "wrong_type"),
     Message("an image whose shape is text", _image(shape="4x6"), "wrong_type"),
     Message("an image whose shape has half a pixel", _image(shape=[4.5, 6]), "wrong_type"),
     Message("an image whose type is a number", _image(type=16), "wrong_type"),
     Message("an image whose compression is null", _image(compression=None), "wrong_type"),
     Message("an end that was sent minus one frame", [text(htype="series_end", sent=-1)], "wrong_type"),
-    Message("an end that was triggered 10**40 times", [text(htype="series_end", triggered=10**40)], "wrong_type"),
+    Message(
+        "an end that was triggered 10**40 times", [text(htype="series_end", triggered=10**40)], "wrong_type"
+    ),
     Message("an end whose losses are a list", [text(htype="series_end", lost=[1])], "wrong_type"),
-]  # fmt: skip
+]
 
 
 def _packed(unpacked: int, block: int, content: bytes) -> bytes:
@@ -179,10 +188,14 @@ FRAMES = [
     BadFrame("a packed bomb of 2**63 bytes", "blob_header", _BSLZ4, [_packed(2**63, 8192, bytes(60))]),
     BadFrame("a packed blob of another frame size", "blob_header", _BSLZ4, [_packed(64, 8192, bytes(60))]),
     BadFrame("a packed blob of odd blocks", "blob_header", _BSLZ4, [_packed(NBYTES, 13, bytes(60))]),
-    BadFrame("a packed blob that was cut", "blob_length", _BSLZ4, [_packed(NBYTES, 8192, b"\0\0\0\x30" + bytes(9))]),
+    BadFrame(
+        "a packed blob that was cut", "blob_length", _BSLZ4, [_packed(NBYTES, 8192, b"\0\0\0\x30" + bytes(9))]
+    ),
     BadFrame("a packed blob of nothing", "blob_length", _BSLZ4, [_packed(NBYTES, 8192, b"")]),
-    BadFrame("a packed blob whose block claims 4 GB", "blob_length", _BSLZ4, [_packed(NBYTES, 0, b"\xff" * 60)]),
-]  # fmt: skip
+    BadFrame(
+        "a packed blob whose block claims 4 GB", "blob_length", _BSLZ4, [_packed(NBYTES, 0, b"\xff" * 60)]
+    ),
+]
 
 CHANGES = [
     BadFrame("another shape", "format_changed", {"shape": [6, 4]}),
@@ -236,14 +249,16 @@ NAMES = [
     BadName("the root of everything", "outside_data_root", lambda root: "/"),
     BadName("a device", "outside_data_root", lambda root: "/dev/null"),
     BadName("a file of the kernel", "outside_data_root", lambda root: "/proc/self/mem"),
-    BadName("the receiver's own folder by way of the kernel", "outside_data_root", lambda root: "/proc/self/cwd/x"),
+    BadName(
+        "the receiver's own folder by way of the kernel", "outside_data_root", lambda root: "/proc/self/cwd/x"
+    ),
     BadName("a link out of the root", "outside_data_root", _link),
     BadName("a folder", "is_a_folder", _folder),
     BadName("a name that ends as a folder's", "is_a_folder", lambda root: f"{root}/x/"),
     BadName("a folder below a file", "not_a_folder", _below_a_file),
     BadName("a NUL in it", "bad_filename", lambda root: f"{root}/x.h5\0.txt"),
     BadName("a name of 300 letters", "bad_filename", lambda root: f"{root}/{'x' * 300}.h5"),
-]  # fmt: skip
+]
 
 METADATA: dict[str, dict[str, Any]] = {
     "values of null": {"exptime": None, "label": None, "nested": {"none": None}},
@@ -251,7 +266,12 @@ METADATA: dict[str, dict[str, Any]] = {
     "ten thousand keys": {f"key {number}": number for number in range(10_000)},
     "keys that are paths": {"a/b/c": 1, "/entry/data": 2, "../../x": 3, ".": 4, "..": 5, "": 6, "a\0b": 7},
     "keys that are places of ours": {
-        "data": [1, 2], "frame_status": "x", "series": 1, "trigger": {}, "timestamp": None, "header": 3,
+        "data": [1, 2],
+        "frame_status": "x",
+        "series": 1,
+        "trigger": {},
+        "timestamp": None,
+        "header": 3,
     },
     "the wrong types for known keys": {"exptime": [1, "a"], "pixel_mask": "x", "beam_center_x": {"a": 1}},
     "numbers that nothing holds": {"big": 10**30, "bigger": -(10**400), "small": -(2**63)},
@@ -259,7 +279,7 @@ METADATA: dict[str, dict[str, Any]] = {
     "deep nesting": json.loads('{"a":' * 300 + "1" + "}" * 300),
     "empty things": {"list": [], "object": {}, "text": "", "nested": [[], []]},
     "save_raw of another type": {"save_raw": "no"},
-}  # fmt: skip
+}
 """Legal metadata, by what is odd about it: the series is taken, the file opens."""
 
 _SOURCE = "source: {endpoints: ['tcp://127.0.0.1:9999']}"
@@ -276,22 +296,38 @@ CONFIGS = [
     BadConfig("a Python object", "receivers: !!python/object/apply:os.system ['true']", "is not YAML"),
     BadConfig("an unknown key at the top", "receiver: {}\nreceivers: {}", "`receiver`"),
     BadConfig("an unknown key", _entry(f"{_SOURCE}, data_root: /tmp, datroot: /x"), "`datroot`"),
-    BadConfig("an unknown key of the source", _entry("source: {endpoint: 'tcp://h:1'}, data_root: /"), "endpoint"),
+    BadConfig(
+        "an unknown key of the source", _entry("source: {endpoint: 'tcp://h:1'}, data_root: /"), "endpoint"
+    ),
     BadConfig("no data root", _entry(_SOURCE), "`data_root`"),
     BadConfig("a relative data root", _entry(f"{_SOURCE}, data_root: data"), "give an absolute path"),
     BadConfig("no endpoint", _entry("source: {endpoints: []}, data_root: /tmp"), "endpoints"),
-    BadConfig("an endpoint without a port", _entry("source: {endpoints: ['tcp://h']}, data_root: /tmp"), "endpoints"),
-    BadConfig("an endpoint that is a URL", _entry("source: {endpoints: ['http://h:1']}, data_root: /"), "endpoints"),
+    BadConfig(
+        "an endpoint without a port", _entry("source: {endpoints: ['tcp://h']}, data_root: /tmp"), "endpoints"
+    ),
+    BadConfig(
+        "an endpoint that is a URL", _entry("source: {endpoints: ['http://h:1']}, data_root: /"), "endpoints"
+    ),
     BadConfig("endpoints as text", _entry("source: {endpoints: 'tcp://h:1'}, data_root: /tmp"), "endpoints"),
-    BadConfig("an unknown source", _entry("source: {type: epics, endpoints: ['tcp://h:1']}, data_root: /"), "type"),
-    BadConfig("no sockets", _entry("source: {sockets: 0, endpoints: ['tcp://h:1']}, data_root: /tmp"), "sockets"),
+    BadConfig(
+        "an unknown source", _entry("source: {type: epics, endpoints: ['tcp://h:1']}, data_root: /"), "type"
+    ),
+    BadConfig(
+        "no sockets", _entry("source: {sockets: 0, endpoints: ['tcp://h:1']}, data_root: /tmp"), "sockets"
+    ),
     BadConfig("a number as text", _entry(f"{_SOURCE}, data_root: /tmp, idle_limit: soon"), "idle_limit"),
     BadConfig("a negative time", _entry(f"{_SOURCE}, data_root: /tmp, peer_gone: -1"), "peer_gone"),
     BadConfig("a time without end", _entry(f"{_SOURCE}, data_root: /tmp, idle_limit: .inf"), "idle_limit"),
-    BadConfig("a time that is no number", _entry(f"{_SOURCE}, data_root: /tmp, idle_limit: .nan"), "idle_limit"),
+    BadConfig(
+        "a time that is no number", _entry(f"{_SOURCE}, data_root: /tmp, idle_limit: .nan"), "idle_limit"
+    ),
     BadConfig("an unknown policy", _entry(f"{_SOURCE}, data_root: /tmp, gap: {{policy: ignore}}"), "policy"),
-    BadConfig("an address without a port", _entry(f"{_SOURCE}, data_root: /tmp, http: localhost"), "HOST:PORT"),
-    BadConfig("a port that is text", _entry(f"{_SOURCE}, data_root: /tmp, http: 'localhost:http'"), "HOST:PORT"),
+    BadConfig(
+        "an address without a port", _entry(f"{_SOURCE}, data_root: /tmp, http: localhost"), "HOST:PORT"
+    ),
+    BadConfig(
+        "a port that is text", _entry(f"{_SOURCE}, data_root: /tmp, http: 'localhost:http'"), "HOST:PORT"
+    ),
     BadConfig("a port of 70000", _entry(f"{_SOURCE}, data_root: /tmp, http: 'localhost:70000'"), "HOST:PORT"),
     BadConfig(
         "two consumers of one name",
@@ -301,10 +337,19 @@ CONFIGS = [
         ),
         "names of their own",
     ),
-    BadConfig("an unknown field in the template",
-              _entry(f"{_SOURCE}, data_root: /tmp, filename_template: '{{scan}}.h5'"), "filename_template"),
-    BadConfig("a template without an end",
-              _entry(f"{_SOURCE}, data_root: /tmp, filename_template: '{{series'"), "filename_template"),
-    BadConfig("a template that looks inside",
-              _entry(f"{_SOURCE}, data_root: /tmp, filename_template: '{{series.x}}'"), "filename_template"),
-]  # fmt: skip
+    BadConfig(
+        "an unknown field in the template",
+        _entry(f"{_SOURCE}, data_root: /tmp, filename_template: '{{scan}}.h5'"),
+        "filename_template",
+    ),
+    BadConfig(
+        "a template without an end",
+        _entry(f"{_SOURCE}, data_root: /tmp, filename_template: '{{series'"),
+        "filename_template",
+    ),
+    BadConfig(
+        "a template that looks inside",
+        _entry(f"{_SOURCE}, data_root: /tmp, filename_template: '{{series.x}}'"),
+        "filename_template",
+    ),
+]

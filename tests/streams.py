@@ -14,7 +14,7 @@ from penstock.stins.messages import Buffer, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder
 
 DEADLINE_MS = 10_000
-"""Within this time a receiver must have connected and taken a message; reached only when something is wrong."""
+"""Time for a receiver to connect and take a message; reached only when something is wrong."""
 
 
 def text(**keys: Any) -> bytes:

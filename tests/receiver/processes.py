@@ -1,4 +1,4 @@
-"""A real `penstock receiver` as a child process, and waiting for what it says, never longer than a deadline."""
+"""A real `penstock receiver` as a child process, and waits for what it says that all have a deadline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class ReceiverProcess:
         keys: further keys of its entry.
     """
 
-    def __init__(self, folder: Path, endpoint: str, source: dict[str, Any] | None = None, **keys: Any) -> None:
+    def __init__(
+        self, folder: Path, endpoint: str, source: dict[str, Any] | None = None, **keys: Any
+    ) -> None:
         self.root = folder / "data"
         self.root.mkdir(parents=True, exist_ok=True)
         entry = {
@@ -67,7 +69,9 @@ class ReceiverProcess:
     def ended(self, series: str) -> Status:
         """Wait until a series has ended, its file closed."""
         return self.wait(
-            lambda status: status.series is not None and status.series.id == series and not status.series.active
+            lambda status: (
+                status.series is not None and status.series.id == series and not status.series.active
+            )
         )
 
     def received(self, frames: int) -> Status:

@@ -7,7 +7,9 @@ import pytest
 from penstock.stins.errors import MAX_SENTENCE, BlobError, LocalError, RemoteError, StinsError
 
 
-@pytest.mark.parametrize(("kind", "addressee"), [(RemoteError, "peer"), (BlobError, "peer"), (LocalError, "caller")])
+@pytest.mark.parametrize(
+    ("kind", "addressee"), [(RemoteError, "peer"), (BlobError, "peer"), (LocalError, "caller")]
+)
 def test_every_error_says_who_must_mend_it(kind: type[StinsError], addressee: str) -> None:
     error = kind("some_kind", "a sentence")
     assert (error.kind, error.addressee, str(error)) == ("some_kind", addressee, "a sentence")

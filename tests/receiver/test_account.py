@@ -1,0 +1,210 @@
+"""The account: every planned index in exactly one status, under any order, loss and repetition."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from penstock.receiver.account import GOOD, UNANNOUNCED_REACH, Account, FrameStatus
+from penstock.receiver.models import Counts
+
+TAKEN = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED, FrameStatus.CORRUPT)
+
+
+def total(counts: Counts) -> int:
+    """Frames of all statuses."""
+    return (
+        counts.stored + counts.delivered + counts.discarded + counts.corrupt + counts.missing
+        + counts.not_triggered + counts.pending
+    )  # fmt: skip
+
+
+class Naive:
+    """The same account, by looking at every index: slow and plain."""
+
+    def __init__(self) -> None:
+        self.status: dict[int, FrameStatus] = {}
+        self.given_up: set[int] = set()
+        self.received = self.duplicate = self.late = 0
+
+    def take(self, index: int, status: FrameStatus) -> None:
+        self.received += 1
+        if self.status.get(index) in GOOD:
+            self.duplicate += 1
+            return
+        self.late += index in self.given_up
+        self.given_up.discard(index)
+        self.status[index] = status
+
+    def give_up(self, below: int) -> None:
+        highest = max(self.status, default=-1)
+        self.given_up |= {index for index in range(min(below, highest + 1)) if index not in self.status}
+
+    def close(self, planned: int | None, triggered: int | None) -> Counts:
+        size = max(max(self.status, default=-1) + 1, triggered or 0) if planned is None else planned
+        fired = size if triggered is None else min(triggered, size)
+        final = Counter(
+            self.status.get(index, FrameStatus.MISSING if index < fired else FrameStatus.NOT_TRIGGERED)
+            for index in range(size)
+        )
+        return Counts(
+            planned=size, received=self.received, stored=final[FrameStatus.STORED],
+            delivered=final[FrameStatus.DELIVERED], discarded=final[FrameStatus.DISCARDED],
+            corrupt=final[FrameStatus.CORRUPT], missing=final[FrameStatus.MISSING],
+            not_triggered=final[FrameStatus.NOT_TRIGGERED], duplicate=self.duplicate, late=self.late,
+        )  # fmt: skip
+
+
+def history(seed: int) -> tuple[random.Random, int, list[int]]:
+    """Frames of a series as a network may deliver them: shuffled nearby, some lost, some twice."""
+    chance = random.Random(seed)
+    planned = chance.choice([1, 2, 7, 60, 1023, 1024, 1025, 3000])
+    spread = chance.choice([0, 3, 50])
+    order = sorted(range(planned), key=lambda index: index + chance.random() * spread)
+    loss, repeat = chance.choice([0, 0.02, 0.4]), chance.choice([0, 0.05])
+    frames = [index for index in order if chance.random() >= loss]
+    for _ in range(int(repeat * len(frames))):
+        frames.insert(chance.randrange(len(frames)), chance.choice(frames))
+    return chance, planned, frames
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_counts_equal_a_naive_recount_and_sum_to_planned_at_every_moment(seed: int) -> None:
+    chance, planned, frames = history(seed)
+    announced = chance.random() < 0.7
+    account, naive = Account(planned if announced else None), Naive()
+    for index in frames:
+        status = chance.choices(TAKEN, (8, 1, 1, 2))[0]
+        account.take(index, status)
+        naive.take(index, status)
+        if chance.random() < 0.02:
+            below = chance.randrange(planned + 1)
+            account.give_up_gaps(below)
+            naive.give_up(below)
+        counts = account.counts()
+        assert total(counts) == (planned if announced else account.highest + 1)
+        assert counts.pending >= 0
+    triggered = chance.choice([None, planned, planned // 2, planned + 3])
+    account.close(triggered)
+    assert account.counts() == naive.close(planned if announced else None, triggered)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_statuses_of_the_file_have_the_counts_of_the_account(seed: int) -> None:
+    chance, planned, frames = history(seed)
+    account = Account(planned)
+    for index in frames:
+        account.take(index, chance.choice(TAKEN))
+    account.close(chance.choice([None, planned // 2]))
+    counts = account.counts()
+    found = Counter(int(code) for code in account.statuses(planned))
+    assert {FrameStatus(code).name.lower(): n for code, n in found.items()} == {
+        name: n
+        for name in ("stored", "delivered", "discarded", "corrupt", "missing", "not_triggered")
+        if (n := getattr(counts, name))
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_start_of_the_gap_is_the_first_index_of_which_nothing_is_known(seed: int) -> None:
+    _, planned, frames = history(seed)
+    account, seen = Account(planned), set()
+    for index in frames:
+        account.take(index, FrameStatus.STORED)
+        seen.add(index)
+        first = next(number for number in range(planned + 1) if number not in seen)
+        assert account.has_gap() == (first < max(seen))
+        if account.has_gap():
+            assert account.gap_start == first
+            assert account.gaps() == sum(number not in seen for number in range(max(seen)))
+
+
+def test_frames_in_order_leave_no_gap() -> None:
+    account = Account(3)
+    for index in range(3):
+        account.take(index, FrameStatus.STORED)
+        assert not account.has_gap()
+    assert account.all_accounted()
+
+
+def test_frames_after_the_last_are_a_pause_and_no_gap() -> None:
+    account = Account(10)
+    account.take(0, FrameStatus.STORED)
+    assert not account.has_gap()
+    assert account.counts().pending == 9
+
+
+def test_a_frame_that_was_given_up_is_late_and_counted_all_the_same() -> None:
+    account = Account(3)
+    account.take(0, FrameStatus.STORED)
+    account.take(2, FrameStatus.STORED)
+    assert account.give_up_gaps(2) == 1
+    assert (account.counts().missing, account.status(1)) == (1, FrameStatus.MISSING)
+    assert not account.all_accounted()
+    account.take(1, FrameStatus.STORED)
+    counts = account.counts()
+    assert (counts.missing, counts.stored, counts.late, counts.pending) == (0, 3, 1, 0)
+    assert account.all_accounted()
+
+
+def test_a_good_frame_replaces_a_corrupt_one_and_never_the_other_way_round() -> None:
+    account = Account(1)
+    account.take(0, FrameStatus.CORRUPT)
+    account.take(0, FrameStatus.STORED)
+    account.take(0, FrameStatus.CORRUPT)
+    counts = account.counts()
+    assert (counts.stored, counts.corrupt, counts.received, counts.duplicate) == (1, 0, 3, 1)
+
+
+def test_an_index_beyond_the_announced_total_is_out_of_range() -> None:
+    account = Account(5)
+    assert [index for index in (-1, 0, 4, 5, 2**40) if account.in_range(index)] == [0, 4]
+
+
+def test_an_index_far_past_the_highest_is_out_of_range_when_no_total_was_announced() -> None:
+    account = Account(None)
+    assert account.in_range(UNANNOUNCED_REACH - 1)
+    assert not account.in_range(UNANNOUNCED_REACH)
+    account.take(100, FrameStatus.STORED)
+    assert account.in_range(100 + UNANNOUNCED_REACH)
+    assert not account.in_range(101 + UNANNOUNCED_REACH)
+
+
+def test_a_total_that_fits_no_memory_costs_none() -> None:
+    account = Account(2**50)
+    account.take(0, FrameStatus.STORED)
+    assert not account.in_range(2**50 - 1), "a first frame so far ahead is no honest one"
+    assert total(account.counts()) == 2**50
+    account.close(1)
+    counts = account.counts()
+    assert (counts.stored, counts.not_triggered, total(counts)) == (1, 2**50 - 1, 2**50)
+
+
+def test_what_was_not_triggered_is_not_missing() -> None:
+    account = Account(10)
+    account.take(0, FrameStatus.STORED)
+    account.take(2, FrameStatus.STORED)
+    account.close(4)
+    assert account.statuses(6).tolist() == [1, 0, 1, 0, 5, 5]
+    counts = account.counts()
+    assert (counts.missing, counts.not_triggered, counts.pending) == (2, 6, 0)
+
+
+def test_statuses_of_a_running_series_are_pending_until_something_is_known() -> None:
+    account = Account(3)
+    account.take(1, FrameStatus.STORED)
+    assert account.statuses(3).tolist() == [FrameStatus.PENDING, 1, FrameStatus.PENDING]
+    account.give_up_gaps(1)
+    assert account.statuses(2).tolist() == [0, 1]
+    assert account.statuses(5).dtype == np.uint8
+
+
+def test_a_series_without_a_frame_sums_up_too() -> None:
+    for planned, triggered in ((0, None), (5, 0), (5, None), (None, None), (None, 4)):
+        account = Account(planned)
+        account.close(triggered)
+        counts = account.counts()
+        assert total(counts) == counts.planned == max(planned or 0, triggered or 0)
