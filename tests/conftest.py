@@ -13,6 +13,8 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get(
 os.environ["PYTHONSAFEPATH"] = "1"
 # A test must never reach a facility's database by accident.
 os.environ.pop("TANGO_HOST", None)
+# Output that nobody flushes must show up here, not at a user's.
+os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ.setdefault("QT_API", "pyqt5")
 os.environ.setdefault("PYTEST_QT_API", "pyqt5")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

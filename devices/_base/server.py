@@ -7,6 +7,7 @@ INSTANCE` does the same.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +51,9 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
         UnknownCamera: there is no such server.
     """
     classes = server_classes(name)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # "Ready to accept request" has to leave at once, also into a pipe: whoever started us waits for it.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     tango.server.run(classes, args=[classes[0].__name__, *arguments])
     return 0
 
