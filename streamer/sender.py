@@ -118,7 +118,11 @@ class PushSocket:
 
     def set_hwm(self, messages: int) -> None:
         """Change the high-water mark, also of the peers that are connected."""
-        self._socket.setsockopt(zmq.SNDHWM, messages)
+        # libzmq (4.3.5) tells every pipe, also one whose peer has just died, and crashes: so only
+        # when it must, and after it has put away the pipes that it knows to be dead.
+        if self._socket.getsockopt(zmq.SNDHWM) != messages:
+            self._socket.getsockopt(zmq.EVENTS)
+            self._socket.setsockopt(zmq.SNDHWM, messages)
 
     @property
     def peers(self) -> tuple[str, ...]:
