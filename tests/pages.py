@@ -8,7 +8,8 @@ What runs, and how it is written in Markdown:
 - a `python` block under `<!-- run -->`: a script;
 - any block under `<!-- file: NAME -->`: it is written to that file.
 
-Every port that a page names is replaced by a free one, the same all over the page.
+Every port that a page names is replaced by a free one, the same all over the page, and the folder
+/data by one of the page's own.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
     """
     environment = os.environ | environment
     with contextlib.ExitStack() as stack:
-        for step in steps(_with_free_ports(page.read_text())):
+        (folder / "data").mkdir()
+        markdown = re.sub(r"(?<![\w/.])/data\b", str(folder / "data"), page.read_text())
+        for step in steps(_with_free_ports(markdown)):
             if export := re.fullmatch(r"export (\w+)=(\S+)", step.text):
                 environment[export[1]] = export[2]
             else:
