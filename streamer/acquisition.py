@@ -24,6 +24,9 @@ from penstock.streamer.settings import Settings, TriggerMode
 CAMERA_GRACE = 0.5
 """Seconds that a camera has to end after Abort; then the series ends without it."""
 
+IDLE_AFTER = 1.0
+"""Seconds of waiting for a trigger after which the camera is asked for its readings."""
+
 SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndReason.ABORT: 3}
 """A reason to end replaces a milder one: an Abort also overtakes a Stop that is under way."""
 
@@ -48,6 +51,7 @@ class Series:
         ring: Ring,
         clock: Clock,
         changed: Callable[[], None] = lambda: None,
+        idle: Callable[[], None] = lambda: None,
     ) -> None:
         self.id = ident
         self.settings = settings
@@ -72,6 +76,7 @@ class Series:
         self.closed = False
         """The account is made up; what a late camera still yields is dropped."""
         self._changed = changed
+        self._idle = idle
         self._condition = Condition()
         self._queue: SimpleQueue[Taken | None] = SimpleQueue()
         self._slot: int | None = None
@@ -111,13 +116,16 @@ class Series:
         while not self.stopping and not self._has_buffer():
             self.wait_until(self.now() + 0.002)
         self.ready()
-        with self._condition:
-            self._waiting = True
-            self._changed()
-            while not self._pending and not self.stopping:
-                self.clock.wait(self._condition)
-            taken, self._pending, self._waiting = self._pending, False, False
-            return taken
+        self._waiting = True
+        self._changed()
+        while True:
+            with self._condition:
+                if not self._pending and not self.stopping:
+                    self.clock.wait(self._condition, self.now() + IDLE_AFTER)
+                if self._pending or self.stopping:
+                    taken, self._pending, self._waiting = self._pending, False, False
+                    return taken
+            self._idle()
 
     def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
         """See `Acquisition`."""

@@ -150,8 +150,8 @@ class Camera(ABC):
     def read(self, name: str) -> Value:
         """Value of a parameter that is not writable, such as a temperature.
 
-        Called about once a second by the thread that calls everything else, so never while
-        `acquire` is busy with a frame.
+        Called about once a second, by the thread that calls everything else: between series, and
+        while `acquire` waits in `wait_trigger`.
         """
         raise CameraError(f"{type(self).__name__} has no reading {name}")
 

@@ -232,7 +232,10 @@ class StreamerClient:
                     renewed = now
                     _try_send(socket, protocol.Subscribe(id=0))
                 if socket.poll(TICK_MS):
-                    status = _snapshot(socket.recv())
+                    part = socket.recv()
+                    while socket.poll(0):  # only the latest counts for a subscriber that is slow
+                        part = socket.recv()
+                    status = _snapshot(part)
                     if status is not None:
                         heard, stale = time.monotonic(), False
                         _call(callback, status)

@@ -48,6 +48,8 @@ class Engine:
         buffer_bytes: memory of the buffer ring.
         hwm: messages that ZeroMQ may hold for each peer; by frame size when `None`.
         changed: called from any thread after every change of `status()`; must return at once.
+        died: called when one of the engine's own threads has died, which is a mistake of ours: the
+            process must end.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Engine:
         hwm: int | None = None,
         clock: Clock | None = None,
         changed: Callable[[], None] = lambda: None,
+        died: Callable[[], None] = lambda: None,
     ) -> None:
         self._camera = camera
         self._name = type(camera).__name__
@@ -66,6 +69,7 @@ class Engine:
         self._buffer_bytes = buffer_bytes
         self._clock = clock or Clock()
         self._changed = changed
+        self._died = died
         self._machine = Machine(changed)
         self._outlet = Outlet(push, self._clock, changed, hwm)
         self._series: Series | None = None
@@ -81,8 +85,8 @@ class Engine:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._sends: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads = [
-            Thread(target=self._run_camera, name="camera", daemon=True),
-            Thread(target=self._run_sender, name="sender", daemon=True),
+            Thread(target=self._guard, args=(self._run_camera,), name="camera", daemon=True),
+            Thread(target=self._guard, args=(self._run_sender,), name="sender", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -236,6 +240,15 @@ class Engine:
         if not sender.is_alive():
             self._push.close()
 
+    def _guard(self, run: Callable[[], None]) -> None:
+        """Run a thread; nobody shall wait for one that is dead."""
+        try:
+            run()
+        except BaseException:
+            log.critical("%s: a thread of the engine died", self._name, exc_info=True)
+            self._died()
+            raise
+
     # The camera's thread ----------------------------------------------------------------------
 
     def _run_camera(self) -> None:
@@ -266,7 +279,9 @@ class Engine:
         if self._ring is None or self._ring.slot_bytes != frames.frame_bytes or self._ring.used:
             self._ring = None  # freed before its successor is allocated
             self._ring = Ring(frames.frame_bytes, self._buffer_bytes)
-        series = Series(uuid.uuid4().hex, settings, frames, self._ring, self._clock, self._changed)
+        series = Series(
+            uuid.uuid4().hex, settings, frames, self._ring, self._clock, self._changed, self._read
+        )
         if series.orientation.active and frames.compression != "none":
             raise Refused(
                 "out_of_range",
@@ -311,8 +326,8 @@ class Engine:
             if not parameter.writable:
                 try:
                     readings[parameter.name] = self._camera.read(parameter.name)
-                except CameraError as error:
-                    log.warning("%s: %s", self._name, error)
+                except Exception as error:  # a missing temperature ends no series
+                    log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
         if readings != self._readings:
             self._readings = readings
             self._changed()

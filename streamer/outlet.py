@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 TICK = 0.02
 """Seconds between two looks at the series while nobody takes its frames."""
+TELL_AFTER = 1.0
+"""Seconds without room after which the log says so: short waits are what back-pressure is for."""
 START_PATIENCE = 0.7
 """Seconds for the start message: a client waits for the answer."""
 ABORT_PATIENCE = 0.3
@@ -137,14 +139,18 @@ class Outlet:
         return tracker
 
     def _wait_for_room(self, series: Series, parts: list[Buffer]) -> Tracker | None:
-        log.warning(
-            "series %s: waiting for the receiver at frame %d (%d connected)",
-            series.id, series.sent, len(self._push.peers),
-        )  # fmt: skip
+        begun = self._clock.monotonic()
         since: float | None = None
+        told = False
 
         def go_on() -> bool:
-            nonlocal since
+            nonlocal since, told
+            if not told and self._clock.monotonic() - begun > TELL_AFTER:
+                told = True
+                connected = len(self._push.peers)
+                log.warning(
+                    "series %s: no receiver takes frame %d (%d connected)", series.id, series.sent, connected
+                )
             if series.aborting:
                 return False
             if series.reason is EndReason.COMPLETE and not series.camera_done:

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--io-threads", type=int, default=1, metavar="N", help="ZeroMQ I/O threads (%(default)s)"
     )
-    parser.add_argument("--cpus", metavar="LIST", help="CPU cores to run on, such as 2,3")
+    parser.add_argument("--cpus", type=_cores, metavar="LIST", help="CPU cores to run on, such as 2,3")
     parser.add_argument(
         "--with-parent", action="store_true", help="end when standard input closes, as the child of a device"
     )
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     """Open the camera, bind the sockets, serve until told to end; the exit status."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     if args.cpus:
-        os.sched_setaffinity(0, {int(core) for core in args.cpus.split(",")})
+        os.sched_setaffinity(0, args.cpus)
     try:
         camera = open_camera(args.camera, args.properties)
     except (Refused, CameraError) as error:
@@ -96,7 +96,20 @@ def run(args: argparse.Namespace) -> int:
 
     signal.signal(signal.SIGTERM, told)
     signal.signal(signal.SIGINT, told)
-    engine = Engine(camera, push, buffer_bytes=args.buffers_mb * 2**20, hwm=args.hwm, changed=remote.changed)
+    deaths: list[bool] = []
+
+    def died() -> None:
+        deaths.append(True)
+        remote.stop()
+
+    engine = Engine(
+        camera,
+        push,
+        buffer_bytes=args.buffers_mb * 2**20,
+        hwm=args.hwm,
+        changed=remote.changed,
+        died=died,
+    )
     print(msgspec.json.encode(ReadyLine(remote.endpoint, push.endpoint, os.getpid())).decode(), flush=True)
     try:
         # Standard input as lifeline, not PR_SET_PDEATHSIG: that fires when the *thread* that
@@ -105,7 +118,15 @@ def run(args: argparse.Namespace) -> int:
     finally:
         engine.close()
         remote.close(engine)
-    return 0
+    return 1 if deaths else 0
+
+
+def _cores(text: str) -> set[int]:
+    cores = {int(core) for core in text.split(",")}
+    missing = cores - os.sched_getaffinity(0)
+    if missing:
+        raise argparse.ArgumentTypeError(f"this machine has no core {min(missing)} for us")
+    return cores
 
 
 def open_camera(name: str, properties: str) -> Camera:

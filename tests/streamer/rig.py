@@ -26,9 +26,9 @@ DEADLINE = 10.0
 """Seconds after which a test gives up; nothing waits so long when all is well."""
 
 BASE = Settings(
-    exposure_time=0.0, latency_time=0.0, n_triggers=4, n_frames_per_trigger=1, trigger_mode=TriggerMode.INTERNAL,
-    filename="", overwrite=False, save_raw=True, rotation=0, fliplr=False, flipud=False, metadata={},
-    beam_center=(0.0, 0.0), distance=0.0, camera={},
+    exposure_time=0.0, latency_time=0.0, n_triggers=4, n_frames_per_trigger=1,
+    trigger_mode=TriggerMode.INTERNAL, filename="", overwrite=False, save_raw=True,
+    rotation=0, fliplr=False, flipud=False, metadata={}, beam_center=(0.0, 0.0), distance=0.0, camera={},
 )  # fmt: skip
 
 
@@ -76,6 +76,7 @@ class FakeCamera(Camera):
         self.dtype = "uint16"
         self.script: Callable[[Acquisition], Iterator[Exposure]] = self.all_frames
         self.on_prepare: Callable[[], None] = lambda: None
+        self.temperature: float | None = 21.5
         self.closed = False
 
     def limits(self) -> Mapping[str, Limits]:
@@ -90,7 +91,9 @@ class FakeCamera(Camera):
         return FrameFormat(shape=self.shape, dtype=self.dtype, frame_bytes=nbytes)
 
     def read(self, name: str) -> Value:
-        return 21.5
+        if self.temperature is None:
+            raise OSError("the sensor does not answer")
+        return self.temperature
 
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         return self.script(acquisition)
