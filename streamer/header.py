@@ -23,6 +23,7 @@ def header_of(series: Series, camera: Camera) -> Header:
         index_source=camera.index_source.value,
         trigger_mode=settings.trigger_mode.value,
         frame_time=period,
+        overwrite=settings.overwrite,
     )
 
 
