@@ -22,7 +22,11 @@ from pathlib import Path
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock database`."""
     parser.add_argument(
-        "--dir", type=Path, default=Path("tango"), metavar="DIR", help="folder of the SQLite file (%(default)s)"
+        "--dir",
+        type=Path,
+        default=Path("tango"),
+        metavar="DIR",
+        help="folder of the SQLite file (%(default)s)",
     )
     parser.add_argument(
         "--port", type=int, default=10000, metavar="N", help="TCP port, 0 for any free one (%(default)s)"
