@@ -27,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock demo`."""
     parser.add_argument("--frames", type=int, default=100, metavar="N", help="frames to take (%(default)s)")
     parser.add_argument(
-        "--out", type=Path, default=Path("penstock-demo"), metavar="DIR", help="folder of the files (%(default)s)"
+        "--out",
+        type=Path,
+        default=Path("penstock-demo"),
+        metavar="DIR",
+        help="folder of the files (%(default)s)",
     )
     parser.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
     parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
