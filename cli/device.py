@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("server", metavar="SERVER", help="name of the camera, or PenstockReceiver")
     parser.add_argument("instance", metavar="INSTANCE", help="which of the servers of that name")
     parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and end")
-    parser.add_argument("--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)")
+    parser.add_argument(
+        "--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)"
+    )
     parser.add_argument(
         "--property", action="append", default=[], metavar="NAME=VALUE", help="device property to register"
     )
@@ -90,7 +92,9 @@ def _register(
     kinds = {kind.__name__.lower(): kind for kind in classes}
     kind = kinds.get((args.kind or classes[0].__name__).lower())
     if kind is None:
-        raise UserError(f'{server} has no class "{args.kind}"; it has {", ".join(k.__name__ for k in classes)}')
+        raise UserError(
+            f'{server} has no class "{args.kind}"; it has {", ".join(k.__name__ for k in classes)}'
+        )
     if args.register.count("/") != 2 or not all(args.register.split("/")):
         raise UserError(f'--register "{args.register}": a device name has three parts, such as sim/det/1')
     known = _properties(kind)
@@ -100,7 +104,9 @@ def _register(
         if not sign:
             raise UserError(f'--property "{text}": write NAME=VALUE')
         if name.lower() not in known:
-            raise UserError(f"{kind.__name__} has no property {name}; it has {', '.join(sorted(known.values()))}")
+            raise UserError(
+                f"{kind.__name__} has no property {name}; it has {', '.join(sorted(known.values()))}"
+            )
         properties[known[name.lower()]] = value
     register(database, server, kind.__name__, args.register, properties)
     given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"
