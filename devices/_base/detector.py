@@ -24,14 +24,18 @@ from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_settings import (
-    frame_time, latency_for, live_settings, parse_metadata, settings_of,
+    frame_time,
+    latency_for,
+    live_settings,
+    parse_metadata,
+    settings_of,
 )  # fmt: skip
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.camera import Camera
-from penstock.streamer.client import Description, StreamerClient, StreamerRefused, StreamerUnavailable
+from penstock.streamer.client import Description, StreamerClient, StreamerRefused
 from penstock.streamer.settings import STANDARD, Parameter, Settings, TriggerMode, Value
 
 log = logging.getLogger(__name__)
@@ -76,9 +80,13 @@ class Detector(Device):
         doc="Address of this host that the child streamer's data socket binds to.",
     )  # fmt: skip
     DataPort = device_property(
-        dtype=int, default_value=9999, doc="Port of the child streamer's data socket; 0 lets the system choose."
+        dtype=int,
+        default_value=9999,
+        doc="Port of the child streamer's data socket; 0 lets the system choose.",
     )
-    BuffersMB = device_property(dtype=int, default_value=256, doc="Memory of the child streamer's buffer ring.")
+    BuffersMB = device_property(
+        dtype=int, default_value=256, doc="Memory of the child streamer's buffer ring."
+    )
     HighWaterMark = device_property(
         dtype=int, default_value=0, doc="ZeroMQ high-water mark in messages; 0 for the streamer's own choice."
     )
@@ -371,7 +379,12 @@ def detector_class(camera: type[Camera]) -> type[Detector]:
         for parameter in camera.properties
         if parameter.name in IDENTITY
     ]
-    shown = [*own.values(), *PERIOD_ATTRIBUTES, *identity, *(reading.parameter for reading in VIEW_ATTRIBUTES)]
+    shown = [
+        *own.values(),
+        *PERIOD_ATTRIBUTES,
+        *identity,
+        *(reading.parameter for reading in VIEW_ATTRIBUTES),
+    ]
     for parameter in shown:
         body.update(_attribute_body(parameter))
     return type(camera.__name__, (Detector,), body)
