@@ -45,7 +45,9 @@ class Publisher:
         self._pushed: dict[str, Any] = {}
         self._wake = threading.Event()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"publisher of {device.get_name()}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f"publisher of {device.get_name()}", daemon=True
+        )
 
     def start(self) -> None:
         """Begin."""
