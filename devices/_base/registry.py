@@ -45,4 +45,6 @@ def camera_names() -> list[str]:
 
 
 def _modules() -> list[str]:
-    return sorted(found.name for found in pkgutil.iter_modules(devices.__path__) if not found.name.startswith("_"))
+    return sorted(
+        found.name for found in pkgutil.iter_modules(devices.__path__) if not found.name.startswith("_")
+    )
