@@ -159,7 +159,9 @@ class Station:
         beamline.register(
             self.server, "Simulator", f"{name}/det/1", SensorWidth=64, SensorHeight=32, **self._properties
         )
-        beamline.register(self.server, "PenstockReceiver", f"{name}/receiver/1", ReceiverUrl=self.receiver.url)
+        beamline.register(
+            self.server, "PenstockReceiver", f"{name}/receiver/1", ReceiverUrl=self.receiver.url
+        )
         self.process = beamline.serve(self.server)
         self.detector = beamline.device(f"{name}/det/1")
         self.receiver_device = beamline.device(f"{name}/receiver/1")
