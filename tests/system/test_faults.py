@@ -39,7 +39,11 @@ def test_a_killed_streamer_ends_its_series_within_five_seconds(station: Station)
     os.kill(station.streamer_pid(), signal.SIGKILL)
     begun = time.monotonic()
     wait_state(station.detector, FAULT, deadline=5.0)
-    until(lambda: station.receiver.client.status().state == "idle", "file closed", 5.0 - (time.monotonic() - begun))
+    until(
+        lambda: station.receiver.client.status().state == "idle",
+        "file closed",
+        5.0 - (time.monotonic() - begun),
+    )
     check_account(station, file, 10, stored=4)
     status = station.detector.Status()
     assert "killed by signal 9" in status
@@ -133,7 +137,9 @@ def test_hardware_that_gives_nothing_more_can_be_aborted(station: Station, fault
     file = station.new_file()
     station.set(nTriggers=10, Faults=fault, DestinationFilename=str(file))
     station.detector.Arm()
-    until(lambda: station.detector.nFramesReceived == 3 or station.detector.State() != RUNNING, "three frames")
+    until(
+        lambda: station.detector.nFramesReceived == 3 or station.detector.State() != RUNNING, "three frames"
+    )
     station.detector.Abort()
     wait_state(station.detector, ON, FAULT, deadline=8.0)
     check_account(station, file, 10, stored=3)
