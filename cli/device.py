@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--property and --class belong to --register DEVICE")
     if not registered(database, name):
         raise UserError(
-            f"no device is registered for {name} in the database {os.environ.get('TANGO_HOST')}; register one with: "
-            f"penstock device {server} {args.instance} --register sim/det/1 "
+            f"no device is registered for {name} in the database {os.environ.get('TANGO_HOST')}; "
+            f"register one with: penstock device {server} {args.instance} --register sim/det/1 "
             "--property ReceiverUrl=http://127.0.0.1:5000"
         )
     return run_server(server, [args.instance, *args.options])

@@ -86,15 +86,15 @@ def check_receiver(
     if peers > result.connections:
         raise ArmRefused(
             "other_consumer",
-            f"{peers} consumers are connected to the streamer at {endpoint}, but the receiver at {receiver.url} "
-            f"accounts for {result.connections}: somebody else would be dealt frames of the series; end the "
+            f"{peers} consumers are connected to the streamer at {endpoint}, but the receiver at "
+            f"{receiver.url} accounts for {result.connections}: somebody else would be dealt frames of the series; end the "
             "other consumer and call Arm again",
         )
     raise ArmRefused(
         "not_connected",
         f"the receiver at {receiver.url} has {result.connections} connections and the streamer at {endpoint} "
-        f"sees {peers}: they are not connected; is {endpoint} among the receiver's endpoints, and do only its "
-        "sockets connect to it?",
+        f"sees {peers}: they are not connected; is {endpoint} among the receiver's endpoints, and do only "
+        "its sockets connect to it?",
     )
 
 

@@ -130,8 +130,8 @@ class Detector(Device):
             self.set_change_event(name, True, False)
         if not self.ReceiverUrl:
             self._broken = (
-                f"{self.get_name()}: the property ReceiverUrl is not set; set it to the receiver's address, such as "
-                "http://127.0.0.1:5000, and call Init."
+                f"{self.get_name()}: the property ReceiverUrl is not set; set it to the receiver's address, "
+                "such as http://127.0.0.1:5000, and call Init."
             )
         self._publisher.start()
         self._live.start()

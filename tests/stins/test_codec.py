@@ -23,8 +23,8 @@ STINS_MD = [
 
 FULL_HEADER = Header(
     filename="/data/a.h5", msg_number=1, series="s", frames=3, shape=(4, 6), type="uint16",
-    compression="bslz4", frame_bytes=48, streams=1, checksum="crc32", index_source="arrival", trigger_mode="INTERNAL",
-    frame_time=0.1, overwrite=True,
+    compression="bslz4", frame_bytes=48, streams=1, checksum="crc32", index_source="arrival",
+    trigger_mode="INTERNAL", frame_time=0.1, overwrite=True,
 )  # fmt: skip
 FULL_IMAGE = Image(
     shape=(2, 4, 6), type="uint16", compression="none", msg_number=2, frame=0, chunks=(1, 4, 6), discard=True,

@@ -130,7 +130,10 @@ class Beamline:
         name, _, instance = server.partition("/")
         child = Child(
             server,
-            [*PYTHON, "-m", "penstock.devices._base.server", name, instance, "-ORBendPoint", "giop:tcp:127.0.0.1:0"],
+            [
+                *PYTHON, "-m", "penstock.devices._base.server", name, instance,
+                "-ORBendPoint", "giop:tcp:127.0.0.1:0",
+            ],
             lambda line: True if "Ready to accept request" in line else None,
             deadline=30.0, environment={"TANGO_HOST": self.tango_host},
         )  # fmt: skip

@@ -170,7 +170,7 @@ def test_a_killed_device_server_ends_its_series(station: Station) -> None:
 
 
 def test_a_paused_software_series_is_ended_by_nobody(station: Station) -> None:
-    """Longer than the gap clock, the peer clock and every limit of the device; hours are tried with a held clock."""
+    """Longer than the gap clock, the peer clock and every limit of the device; a held clock tries hours."""
     file = station.software_series(3)
     station.trigger()
     deadline = time.monotonic() + 4.5
