@@ -52,7 +52,9 @@ def pixels(frame: Frame) -> np.ndarray:
 def take(rig: Rig, frames: int = 2, exposure_time: float = 0.001, **camera: Any) -> list[np.ndarray]:
     """An INTERNAL series."""
     rig.arm(n_triggers=frames, exposure_time=exposure_time, camera=camera)
-    return [pixels(frame) for frame in rig.receive_series()[1]]
+    frames = [pixels(frame) for frame in rig.receive_series()[1]]
+    rig.until_state("idle")
+    return frames
 
 
 @pytest.fixture
