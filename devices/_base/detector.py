@@ -255,7 +255,8 @@ class Detector(Device):
     # Behind the generated attributes
 
     def _read(self, name: str) -> Value:
-        return self._shown_values()[name]
+        value: Value = self._shown_values()[name]
+        return value
 
     def _write(self, name: str, value: Value) -> None:
         with as_tango_error(name):

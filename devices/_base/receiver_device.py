@@ -168,7 +168,8 @@ def _body(shown: _Shown) -> dict[str, Any]:
     name = shown.parameter.name
 
     def read(self: PenstockReceiver) -> Value:
-        return self._values()[name]
+        value: Value = self._values()[name]
+        return value
 
     return {f"_read_{name}": read, name: declare(shown.parameter, fget=f"_read_{name}")}
 
