@@ -87,8 +87,8 @@ def check_receiver(
         raise ArmRefused(
             "other_consumer",
             f"{peers} consumers are connected to the streamer at {endpoint}, but the receiver at "
-            f"{receiver.url} accounts for {result.connections}: somebody else would be dealt frames of the series; end the "
-            "other consumer and call Arm again",
+            f"{receiver.url} accounts for {result.connections}: somebody else would be dealt frames of "
+            "the series; end the other consumer and call Arm again",
         )
     raise ArmRefused(
         "not_connected",
