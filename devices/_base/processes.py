@@ -102,8 +102,9 @@ class Child(Generic[T]):
         status = self.exit_status()
         if status is None:
             return None
-        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        return f"{self.name} {how}{self._last_words()}"
+        if status < 0:
+            return f"{self.name} was killed by signal {-status}"  # it had no time for last words
+        return f"{self.name} ended with status {status}{self._last_words()}"
 
     def kill(self) -> None:
         """SIGKILL, for tests of faults."""
@@ -164,7 +165,7 @@ class Child(Generic[T]):
                         self._answered.set()
 
     def _last_words(self) -> str:
-        words = [line.strip() for line in self.tail if line.strip()][-6:]
+        words = [line.strip() for line in self.tail if line.strip()][-3:]
         return f" (it said: {' / '.join(words)})" if words else ""
 
 

@@ -186,7 +186,10 @@ class SeriesControl:
         try:
             self._arm(streamer, settings, Budget(self._clock))
         except (ArmRefused, StreamerRefused, StreamerUnavailable, ReceiverRefused, ReceiverUnavailable) as error:
+            died = self._link.died()
             self._undo_arm(streamer, str(error))
+            if died is not None:
+                raise ArmRefused("streamer_died", f"{_sentence(died)} Call Reset.") from error
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
         except Exception as error:
             self._undo_arm(streamer, f"internal error, {error!r}")
@@ -236,7 +239,17 @@ class SeriesControl:
                 self._changed()
                 return
         if state is _S.FAULT:
-            self._call(self.streamer.reset)
+            try:
+                self.streamer.reset()
+            except (StreamerRefused, StreamerUnavailable) as error:
+                # Its camera hangs in a call: only a new process helps.
+                if not self._link.restartable:
+                    raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
+                log.warning("the streamer cannot be reset, so it is started anew: %s", error)
+                with self._lock:
+                    self._move(Event.RECONNECT, "The streamer is being started anew.")
+                self._changed()
+                return
             with self._lock:
                 if self._view.state is _S.FAULT:
                     self._move(Event.RESET, "Ready.")

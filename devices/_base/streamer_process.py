@@ -26,6 +26,9 @@ CALL_LIMIT = 1.0
 class StreamerLink(Protocol):
     """How a device gets at its streamer."""
 
+    restartable: bool
+    """Whether `open` makes a new process of a streamer that hangs."""
+
     def open(self) -> StreamerClient:
         """Start or reach the streamer; what was there before is let go of.
 
@@ -63,6 +66,7 @@ class ChildStreamer:
         options: further command line options, such as "--hwm": "8".
     """
 
+    restartable = True
     START_LIMIT = 20.0
     """Seconds until it must be ready; includes opening the hardware."""
 
@@ -123,6 +127,8 @@ class ChildStreamer:
 
 class RemoteStreamer:
     """A streamer that was started on the control unit, reached at its control address."""
+
+    restartable = False
 
     def __init__(self, control: str) -> None:
         self._control = control
