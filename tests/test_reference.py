@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def test_every_key_of_a_stins_message_is_described(struct: type[msgspec.Struct])
     page = _page("stins.md")
     for field in msgspec.structs.fields(struct):
         _row(page, field.encode_name)
+
+
+def test_every_kind_of_bad_message_is_described() -> None:
+    _, _, page = _page("stins.md").partition("## What is refused")
+    root = REFERENCE.parent.parent
+    for path in [*root.glob("stins/*.py"), *root.glob("receiver/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="StinsError" | "RemoteError" | "BlobError"), args=[first, *_]):
+                    if isinstance(first, ast.Constant):
+                        _row(page, str(first.value))
 
 
 CONFIGURATION = (config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig)
