@@ -3,7 +3,7 @@
 examples:
   penstock streamer Simulator
   penstock streamer Simulator --data tcp://10.0.0.5:9999 --control tcp://10.0.0.5:9998
-  penstock streamer Simulator --properties '{"SensorWidth": 2560, "SensorHeight": 2160}' --cpus 2,3
+  penstock streamer Simulator --properties '{"SensorWidth": 2560, "SensorHeight": 2160}' --cpus 0
 
 A Tango detector device whose property StreamerControl is the control endpoint drives it; it prints its
 endpoints as one JSON line when it is ready, and logs to standard error. The data endpoint is what
