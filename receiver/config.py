@@ -127,6 +127,8 @@ def load(path: str | Path) -> ConfigFile:
         text = Path(path).read_text()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}; give the file with --config") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not text: {error}") from error
     try:
         raw = yaml.safe_load(text)
     except yaml.YAMLError as error:

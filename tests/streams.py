@@ -23,9 +23,9 @@ def text(**keys: Any) -> bytes:
 
 
 def pixels(number: int, shape: tuple[int, ...] = (4, 6), dtype: str = "uint16") -> np.ndarray[Any, Any]:
-    """The image of one frame: no two frames, and no two pixels of a frame, are alike."""
+    """The image of one frame: no two pixels of a frame, and no two frames of a thousand, are alike."""
     count = int(np.prod(shape))
-    return (np.arange(count) + number * count).astype(dtype).reshape(shape)
+    return (np.arange(count) + number % 1000 * count).astype(dtype).reshape(shape)
 
 
 def image(number: int | None, array: np.ndarray[Any, Any], **keys: Any) -> Image:

@@ -1,0 +1,100 @@
+"""The configuration: typed, unknown keys refused, errors with the file and the key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.cli.main import main
+from penstock.receiver import config
+from penstock.receiver.config import ConfigError
+from tests import hostile
+
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
+ENTRY = {"source": {"endpoints": ["tcp://127.0.0.1:9999"]}, "data_root": "/tmp"}
+
+
+def as_json(schema: dict[str, Any]) -> Any:
+    """The schema as it is read back: JSON has lists only."""
+    return json.loads(json.dumps(schema))
+
+
+def test_the_shipped_detectors_are_valid() -> None:
+    file = config.load(RESOURCES / "detectors.yaml")
+    assert {entry.source.type for entry in file.receivers.values()} == {"stins", "dectris-v1", "dectris-v2"}
+
+
+def test_the_committed_schema_is_the_one_of_the_code() -> None:
+    committed = json.loads((RESOURCES / "detectors.schema.json").read_text())
+    assert committed == as_json(config.schema()), (
+        "make it anew with: penstock receiver --schema > resources/detectors.schema.json"
+    )
+
+
+def test_the_schema_command_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["receiver", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == as_json(config.schema())
+
+
+@pytest.mark.parametrize("bad", hostile.CONFIGS, ids=lambda item: item.name)
+def test_a_hostile_configuration_is_refused_with_the_file_and_the_key(
+    bad: hostile.BadConfig, tmp_path: Path
+) -> None:
+    path = tmp_path / "receivers.yaml"
+    path.write_text(bad.yaml)
+    with pytest.raises(ConfigError) as caught:
+        config.load(path)
+    assert str(path) in str(caught.value)
+    assert bad.says in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", hostile.CONFIGS[:8], ids=lambda item: item.name)
+def test_a_receiver_with_a_hostile_configuration_ends_with_a_sentence(
+    bad: hostile.BadConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "receivers.yaml"
+    path.write_text(bad.yaml)
+    assert main(["receiver", "sim-1", "--config", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("penstock receiver: ")
+    assert said.count("\n") == 1
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: No such file .* --config"):
+        config.load(tmp_path / "nowhere.yaml")
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"x\.yaml is not"):
+        config.load(tmp_path / "x.yaml")
+
+
+def test_a_receiver_that_is_not_in_the_file_is_refused_with_those_that_are() -> None:
+    file = config.parse({"receivers": {"sim-1": ENTRY, "sim-2": ENTRY}}, "x.yaml")
+    with pytest.raises(ConfigError, match=r'no receiver "eiger"; it has: sim-1, sim-2'):
+        config.receiver(file, "eiger", "x.yaml")
+
+
+def test_a_name_by_the_template_has_detector_series_and_date() -> None:
+    entry = msgspec.convert(
+        {**ENTRY, "filename_template": "{detector}/{series}_{date:%Y}.h5"}, config.ReceiverConfig
+    )
+    assert entry.template_name("eiger", "7").startswith("eiger/7_20")
+
+
+def test_without_a_template_a_stream_without_a_name_has_none() -> None:
+    assert msgspec.convert(ENTRY, config.ReceiverConfig).template_name("eiger", "7") == ""
+
+
+def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
+    entry = msgspec.convert(
+        {**ENTRY, "path_map": {"/a": "/b"}, "forward": [{"name": "x", "endpoint": "tcp://127.0.0.1:*"}]},
+        config.ReceiverConfig,
+    )
+    assert msgspec.json.decode(msgspec.json.encode(entry), type=config.ReceiverConfig) == entry
