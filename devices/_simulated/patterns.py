@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.devices._simulated.photons import draw
+
 PATTERNS = ("gradient", "flat", "noise", "powder", "spots", "recording")
 
 POOL_PIXELS = 3_000_000
@@ -45,22 +47,27 @@ def frame_number(image: np.ndarray) -> int:
 
 def powder(rows: int, cols: int) -> np.ndarray:
     """Rings of CeO2 around the centre, on scattering that falls off; 1 at the brightest."""
-    y, x = np.ogrid[:rows, :cols]
-    radius = np.hypot(y - rows / 2, x - cols / 2) / (0.5 * max(rows, cols))
-    # The profile on a fine grid, then looked up: ten exponentials of a whole frame would hold Arm up.
-    grid = np.linspace(0.0, float(radius.max()), 20_000)
-    profile = 0.12 * np.exp(-3 * grid)
+    steps = np.linspace(0, 1.5, 1 + 2 * max(rows, cols))
+    profile = 0.12 * np.exp(-3 * steps)
     for planes, strength in RINGS:
-        profile += strength * np.exp(-(((grid - 0.17 * np.sqrt(planes)) / 0.006) ** 2))
-    image = np.interp(radius, grid, profile)
-    return np.asarray(image / image.max())
+        profile += strength * np.exp(-(((steps - 0.17 * np.sqrt(planes)) / 0.006) ** 2))
+    image: np.ndarray = (profile / profile.max()).astype(np.float32)[_radius(rows, cols, steps.size / 1.5)]
+    return image
+
+
+def _radius(rows: int, cols: int, scale: float) -> np.ndarray:
+    """Distance from the centre as an index: `scale` at half the longer side."""
+    y = np.arange(rows, dtype=np.float32)[:, np.newaxis] - rows / 2
+    x = np.arange(cols, dtype=np.float32) - cols / 2
+    index: np.ndarray = (np.hypot(y, x) * (scale / (0.5 * max(rows, cols)))).astype(np.int32)
+    return index
 
 
 def spots(rows: int, cols: int) -> np.ndarray:
     """Some 200 Bragg spots of a crystal on diffuse scattering; 1 at the brightest."""
     rng = np.random.default_rng(1913)
-    y, x = np.ogrid[:rows, :cols]
-    image = 0.01 * np.exp(-3 * np.hypot(y - rows / 2, x - cols / 2) / max(rows, cols)) * np.ones((rows, cols))
+    diffuse = 0.01 * np.exp(-np.linspace(0, 2.2, 1500, dtype=np.float32))
+    image = diffuse[_radius(rows, cols, 1000.0)]
     for cy, cx, height in zip(
         rng.uniform(0, rows, 200), rng.uniform(0, cols, 200), rng.exponential(0.2, 200), strict=True
     ):
@@ -78,17 +85,23 @@ def pool(pattern: str, shape: tuple[int, ...], dtype: str, photons: float) -> np
     if pattern == "flat":
         return _clip(np.full((1, *shape), round(photons)), dtype)
     rng = np.random.default_rng(1895)
-    frames = max(1, min(POOL_FRAMES, POOL_PIXELS // int(np.prod(shape))))
+    frames = max(2, min(POOL_FRAMES, POOL_PIXELS // int(np.prod(shape))))
     if pattern == "noise":
-        expected = np.full(shape, photons)
+        expected = np.full(shape, photons, np.float32)
     else:
         image = powder if pattern == "powder" else spots
-        expected = np.broadcast_to(photons * image(*shape[-2:]), shape)
-    return _clip(rng.poisson(expected, (frames, *shape)), dtype)
+        expected = np.broadcast_to(np.float32(photons) * image(*shape[-2:]), shape)
+    return _clip(draw(expected, frames, rng), dtype)
 
 
 def _clip(counts: np.ndarray, dtype: str) -> np.ndarray:
     """Saturate at what the type holds."""
-    if not dtype.startswith("float"):
-        counts = np.minimum(counts, np.iinfo(dtype).max)
-    return counts.astype(dtype)
+    if dtype.startswith("float"):
+        return counts.astype(dtype, copy=False)
+    top = np.iinfo(dtype).max
+    # A float32 cannot hold every top: compare as float, then place the top itself.
+    saturated = counts >= top
+    counts[saturated] = 0
+    clipped: np.ndarray = counts.astype(dtype)
+    clipped[saturated] = top
+    return clipped

@@ -11,6 +11,7 @@ from PIL import Image as Picture
 
 from penstock.devices._simulated import patterns
 from penstock.devices._simulated.faults import Faults, parse
+from penstock.devices._simulated.photons import draw
 from penstock.devices._simulated.triggers import TriggerSource, main
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
@@ -69,6 +70,11 @@ def line(rig: Rig) -> Iterator[TriggerSource]:
 # Patterns -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_saturation_is_exact_where_float32_is_not(dtype: str) -> None:
+    assert (patterns.pool("noise", (8, 8), dtype, 1e12) == np.iinfo(dtype).max).all()
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int32", "float32"])
 def test_a_gradient_carries_its_frame_number_in_its_pixels(make_rig: Callable[..., Rig], dtype: str) -> None:
     frames = take(make_rig(PixelType=dtype), 3)
@@ -86,6 +92,14 @@ def test_photons_obey_poisson_statistics(rig: Rig) -> None:
     (frame,) = take(rig, 1, exposure_time=0.01, Pattern="noise", PhotonFlux=10_000.0)
     assert abs(frame.mean() - 100) < 5 * 10 / np.sqrt(frame.size)
     assert abs(frame.var() / 100 - 1) < 0.25
+
+
+@pytest.mark.parametrize("photons", [0.0, 0.01, 0.5, 3.0, 20.0, 49.9, 51.0, 1e3, 1e6])
+def test_mean_and_variance_of_a_pixel_are_the_photons_expected(photons: float) -> None:
+    counts = draw(np.full((500, 500), photons, np.float32), 4, np.random.default_rng(0)).astype(float)
+    assert abs(counts.mean() - photons) <= 0.03 * np.sqrt(photons)
+    assert abs(counts.var() - photons) <= 0.03 * np.sqrt(photons) + 0.02 * photons
+    assert (counts == np.rint(counts)).all()
 
 
 @pytest.mark.parametrize("pattern", ["powder", "spots"])
