@@ -112,6 +112,7 @@ class Detector(Device):
             self._values["TriggerMode"] = modes[0]
         self._modes = modes
         self._readout = 0.0
+        self._set_points: dict[str, Value] = {}
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._watch = ReceiverWatch(self._receiver, self._on_receiver)
         self._control = SeriesControl(
@@ -126,6 +127,7 @@ class Detector(Device):
             self, step=self._control.step, values=self._shown_values, failed=self._on_unexpected,
             states=self._entered,
         )  # fmt: skip
+        self._show_set_points()
         for name in ("State", "Status"):
             self.set_change_event(name, True, False)
         if not self.ReceiverUrl:
@@ -264,6 +266,7 @@ class Detector(Device):
                 self._write_period(name, float(value))
             else:
                 self._write_parameter(self.parameters[name], value)
+        self._show_set_points()
         self._wake()
 
     def _write_parameter(self, parameter: Parameter, value: Value) -> None:
@@ -286,6 +289,15 @@ class Detector(Device):
             raise ValueRefused(f"{name} must be above 0, it is {value:g}")
         period = value if name == "FrameTime" else 1.0 / value
         self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
+
+    def _show_set_points(self) -> None:
+        """Tell Tango what is set: without, panels show noise until something has been written."""
+        attributes = self.get_device_attr()
+        values = self._shown_values()
+        for name in (*self._values, "FrameTime", "FrameRate"):
+            if self._set_points.get(name) != values[name]:
+                attributes.get_w_attr_by_name(name).set_write_value(values[name])
+                self._set_points[name] = values[name]
 
     def _write_allowed(self, name: str) -> bool:
         view = self._control.view
@@ -352,6 +364,7 @@ class Detector(Device):
 
     def _take_limits(self, description: Description) -> None:
         self._readout = description.readout_time
+        self._show_set_points()
         for name, limits in description.limits.items():
             parameter = self.parameters.get(name)
             if parameter is not None and parameter.writable and type(parameter.default) in (int, float):
