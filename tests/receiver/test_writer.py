@@ -1,0 +1,338 @@
+"""One series into one file, read back by plain h5py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers the filters)
+import numpy as np
+import pytest
+
+from penstock.receiver.account import FrameStatus
+from penstock.receiver.series import RunningSeries
+from penstock.receiver.writer import ROWS_PER_STEP, SeriesWriter, WriterError, mark_interrupted
+from penstock.stins.messages import EndReason, Frame, SeriesEnd, Start
+from penstock.streamer import bslz4
+from tests import hostile
+from tests.receiver.series import frame, start
+from tests.streams import image, pixels
+
+DETECTOR = "entry/instrument/sim_1"
+
+
+class Written:
+    """A series that is being written: what the collector and the pipeline do, without them."""
+
+    def __init__(self, path: Path, opening: Start) -> None:
+        self.series = RunningSeries(opening)
+        self.writer = SeriesWriter(path, "sim-1", self.series, "stins from tcp://127.0.0.1:1")
+
+    def add(self, *frames: Frame) -> None:
+        for item in frames:
+            index = self.series.index(item.image)
+            self.series.messages += 1
+            self.writer.add(index, item)
+            self.series.account.take(index, FrameStatus.STORED)
+
+    def close(self, cause: str | None = None, pad: bool = False, synced: bool = False, **end: Any) -> None:
+        if cause is None:
+            self.series.end = SeriesEnd(**end)
+        self.writer.close(self.series.close(cause), pad=pad, synced=synced)
+
+
+def write(path: Path, opening: Start, frames: Iterable[Frame], **keys: Any) -> None:
+    written = Written(path, opening)
+    written.add(*frames)
+    written.close(**keys)
+
+
+def record(file: h5py.File) -> dict[str, Any]:
+    group = file[f"{DETECTOR}/series"]
+    return {
+        name: item.asstr()[()] if item.dtype.kind == "O" else int(item[()]) for name, item in group.items()
+    }
+
+
+def packed(number: int) -> Frame:
+    array = pixels(number)
+    return Frame(image(number, array, compression="bslz4", series="a"), [bslz4.compress(array)])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.h5"
+
+
+def test_the_file_has_the_structure_that_every_program_looks_for(path: Path) -> None:
+    write(path, start(frames=3), [frame(0), frame(1), frame(2)])
+    with h5py.File(path) as file:
+        assert file.attrs["default"] == "entry"
+        classes = {"entry": "NXentry", "entry/data": "NXdata", "entry/instrument": "NXinstrument"}
+        classes |= {DETECTOR: "NXdetector", f"{DETECTOR}/series": "NXcollection"}
+        assert {name: file[name].attrs["NX_class"] for name in classes} == classes
+        assert file["entry"].attrs["default"] == "data"
+        assert file["entry/data"].attrs["signal"] == "data"
+        assert file["entry/data/data"] == file[f"{DETECTOR}/data"], "one dataset, two names"
+        assert file["entry/data/data"].attrs["target"] == f"/{DETECTOR}/data"
+        begun, ended = (
+            datetime.fromisoformat(file[f"entry/{name}"].asstr()[()]) for name in ("start_time", "end_time")
+        )
+        assert begun <= ended
+        assert begun.tzinfo is not None
+
+
+def test_every_frame_stands_at_its_index(path: Path) -> None:
+    write(path, start(frames=3), [frame(2), frame(0), frame(1)])
+    with h5py.File(path) as file:
+        found = file["entry/data/data"][()]
+        np.testing.assert_array_equal(found, [pixels(0), pixels(1), pixels(2)])
+        assert file["entry/data/data"].chunks == (1, 4, 6)
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 1, 1]
+
+
+def test_what_a_frame_brings_stands_beside_it(path: Path) -> None:
+    write(
+        path,
+        start(frames=3),
+        [frame(0, trigger=7, timestamp=1.5, timestamp_hw=0.25), frame(2, trigger=9, timestamp=2.5)],
+    )
+    with h5py.File(path) as file:
+        group = file[DETECTOR]
+        assert group["trigger"][()].tolist() == [7, -1, 9]
+        assert group["sequence_number"][()].tolist() == [0, -1, 2]
+        np.testing.assert_array_equal(group["timestamp"], [1.5, np.nan, 2.5])
+        np.testing.assert_array_equal(group["timestamp_hw"], [0.25, np.nan, np.nan])
+        assert group["timestamp"].attrs["units"] == "s"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [("uint8", 255), ("uint16", 65535), ("uint32", 2**32 - 1), ("int32", -1), ("float32", np.nan)],
+)
+def test_pixels_that_nobody_sent_are_no_counts(path: Path, dtype: str, fill: float) -> None:
+    array = pixels(0, dtype=dtype)
+    frames = [Frame(image(number, array, series="a"), [array.tobytes()]) for number in (1, 3)]
+    write(path, start(frames=6), frames)
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert found.shape == (4, 4, 6)
+        np.testing.assert_array_equal(found[0], np.full((4, 6), fill, dtype))
+        np.testing.assert_array_equal(found[3], array)
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [0, 1, 0, 1]
+
+
+def test_the_record_has_every_count_and_the_reason(path: Path) -> None:
+    written = Written(path, start(frames=5))
+    written.add(frame(0), frame(2))
+    written.series.account.take(3, FrameStatus.CORRUPT)
+    written.series.account.stale = 4
+    written.close(reason=EndReason.STOP, triggered=4)
+    with h5py.File(path) as file:
+        found = record(file)
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 1, 4]
+    assert found["state"] == "incomplete"
+    assert found["reason"] == "2 of 5 frames: 1 missing, 1 corrupt, 1 not triggered; ended by stop"
+    numbers = {name: value for name, value in found.items() if isinstance(value, int) and value}
+    assert numbers == {
+        "planned": 5, "received": 3, "stored": 2, "corrupt": 1, "missing": 1, "not_triggered": 1, "stale": 4,
+    }  # fmt: skip
+    assert found["source"] == "stins from tcp://127.0.0.1:1"
+
+
+def test_a_complete_series_is_marked_complete(path: Path) -> None:
+    write(path, start(frames=1), [frame(0)], triggered=1)
+    with h5py.File(path) as file:
+        assert (record(file)["state"], record(file)["reason"]) == ("complete", "all 1 frames are there")
+
+
+def test_while_it_is_written_the_file_says_so(path: Path) -> None:
+    written = Written(path, start(frames=2))
+    written.add(frame(0))
+    written.writer.flush()
+    with h5py.File(path, locking=False) as file:
+        assert record(file)["state"] == "in progress"
+        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))
+        assert file[f"{DETECTOR}/frame_status"][0] == FrameStatus.STORED
+    written.close()
+
+
+def test_packed_and_plain_frames_stand_in_one_dataset(path: Path) -> None:
+    write(path, start(frames=3), [packed(0), frame(1), packed(2)])
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert found.id.get_create_plist().get_filter(0)[0] == 32008
+        np.testing.assert_array_equal(found[()], [pixels(0), pixels(1), pixels(2)])
+        assert found.id.read_direct_chunk((0, 0, 0))[1] == bslz4.compress(pixels(0)), "stored as received"
+
+
+def test_modules_are_stored_blob_by_blob(path: Path) -> None:
+    arrays = [pixels(number, (3, 4, 6)) for number in range(2)]
+    frames = [
+        Frame(image(number, array, series="a"), [module.tobytes() for module in array])
+        for number, array in enumerate(arrays)
+    ]
+    write(path, start(frames=2), frames)
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert (found.shape, found.chunks) == ((2, 3, 4, 6), (1, 1, 4, 6))
+        np.testing.assert_array_equal(found[()], arrays)
+
+
+@pytest.mark.parametrize("frames", [ROWS_PER_STEP - 1, ROWS_PER_STEP, ROWS_PER_STEP + 1, 3 * ROWS_PER_STEP])
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_series_that_grows_beyond_a_step_is_cut_to_what_came(
+    path: Path, frames: int, announced: bool
+) -> None:
+    written = Written(path, start(frames=frames + 100 if announced else None))
+    for number in range(frames):
+        written.add(frame(number))
+        if number % 700 == 0:
+            written.writer.flush()
+    written.close()
+    with h5py.File(path) as file:
+        assert file["entry/data/data"].shape == (frames, 4, 6)
+        np.testing.assert_array_equal(file["entry/data/data"][-1], pixels(frames - 1))
+        assert file[f"{DETECTOR}/sequence_number"][()].tolist() == list(range(frames))
+        assert record(file)["planned"] == (frames + 100 if announced else frames)
+
+
+def test_a_frame_far_ahead_makes_the_datasets_long_enough(path: Path) -> None:
+    write(path, start(frames=50_000), [frame(0), frame(40_000)])
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 40_001
+        np.testing.assert_array_equal(file["entry/data/data"][40_000], pixels(40_000))
+    assert path.stat().st_size < 2_000_000, "what never came takes no space"
+
+
+def test_with_the_policy_pad_the_planned_length_stays(path: Path) -> None:
+    write(path, start(frames=5), [frame(0)], pad=True, triggered=3)
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 5
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 0, 5, 5]
+        assert (file["entry/data/data"][4] == 65535).all()
+
+
+def test_a_length_that_no_memory_holds_is_an_error_and_not_the_end_of_the_process(path: Path) -> None:
+    written = Written(path, start(frames=2**50))
+    written.add(frame(0))
+    written.writer.flush()
+    with pytest.raises(WriterError, match="could not write the end of the file"):
+        written.close(pad=True)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))
+
+
+def test_a_series_without_a_frame_gives_a_file_that_opens(path: Path) -> None:
+    write(path, start(frames=5), [], triggered=0)
+    with h5py.File(path) as file:
+        assert (record(file)["not_triggered"], record(file)["state"]) == (5, "incomplete")
+        assert "data" not in file[DETECTOR]
+
+
+def test_a_series_whose_format_was_announced_has_its_dataset_from_the_start(path: Path) -> None:
+    written = Written(path, start(frames=5, shape=(4, 6), type="uint16", compression="bslz4"))
+    with h5py.File(path, locking=False) as file:
+        assert file["entry/data/data"].shape == (0, 4, 6)
+    written.add(packed(0))
+    written.close()
+
+
+@pytest.mark.parametrize("name", hostile.METADATA)
+def test_any_metadata_leave_a_file_that_opens(name: str, path: Path) -> None:
+    write(path, start(frames=1, metadata=hostile.METADATA[name]), [frame(0)], triggered=1)
+    seen = []
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda place, item: seen.append((place, item.shape if hasattr(item, "shape") else None))
+        )
+        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))
+        assert record(file)["state"] == "complete"
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 256, "ü/../°"])
+def test_any_series_id_and_any_reason_are_recorded(name: str, path: Path) -> None:
+    write(path, start(frames=2, series=name), [frame(0, series=name)], reason="fault", message=f"{name}\0")
+    with h5py.File(path) as file:
+        assert record(file)["id"] == name.replace("\0", "\ufffd")
+        assert record(file)["reason"].endswith(name.replace("\0", "\ufffd") + "\ufffd")
+
+
+def test_an_existing_file_is_never_touched(path: Path) -> None:
+    path.write_bytes(b"precious")
+    with pytest.raises(WriterError, match="exists and is never overwritten"):
+        Written(path, start())
+    assert path.read_bytes() == b"precious"
+
+
+def test_an_existing_file_is_replaced_when_that_was_asked_for(path: Path) -> None:
+    path.write_bytes(b"old")
+    write(path, start(overwrite=True), [frame(0)])
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 1
+
+
+def test_a_file_that_cannot_be_begun_leaves_nothing_behind(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SeriesWriter, "_create", fails)
+    with pytest.raises(WriterError, match="No space left on device"):
+        Written(path, start())
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_said(path: Path) -> None:
+    with pytest.raises(WriterError, match="cannot create"):
+        Written(path.parent / ("x" * 250 + ".hdf5.nexus"), start())
+
+
+def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(path: Path) -> None:
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(1))
+    written.writer._file.close()
+    with pytest.raises(WriterError, match=r"could not write frame 2 .* 2 of 9 frames .* reset the receiver"):
+        written.writer.add(2, frame(2))
+
+
+def test_flushed_counts_what_survives(path: Path) -> None:
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(1))
+    assert written.series.account.flushed == 0
+    written.writer.flush()
+    assert written.series.account.flushed == 2
+    written.add(frame(2))
+    assert written.series.account.flushed == 2
+    written.close(synced=True)
+    assert written.series.account.flushed == 3
+
+
+def test_a_file_whose_writer_was_killed_is_marked_and_cut_to_what_it_holds(path: Path) -> None:
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(2))
+    written.writer.flush()
+    killed = path.parent / "killed.h5"
+    killed.write_bytes(path.read_bytes())
+    written.close()
+    counts = mark_interrupted(str(killed), "the data process was killed")
+    assert (counts.planned, counts.stored, counts.missing) == (9, 2, 7)
+    with h5py.File(killed) as file:
+        found = record(file)
+        assert (found["state"], found["reason"], found["missing"]) == (
+            "incomplete", "the data process was killed", 7,
+        )  # fmt: skip
+        np.testing.assert_array_equal(file["entry/data/data"][()][[0, 2]], [pixels(0), pixels(2)])
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 1]
+
+
+def test_a_file_that_is_no_series_cannot_be_marked(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_group("entry/instrument")
+    with pytest.raises(OSError, match="no NXdetector"):
+        mark_interrupted(str(path), "killed")
