@@ -1,0 +1,188 @@
+"""A streamer and a receiver that do what a test says, under a clock that the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from penstock.receiver.client import ReceiverUnavailable
+from penstock.receiver.models import Counts, Series, SeriesCheck, SeriesCheckResult, Status
+from penstock.stins.messages import IndexSource
+from penstock.streamer.client import Description, Prepared, StreamerRefused, StreamerStatus, StreamerUnavailable
+from penstock.streamer.settings import Settings, TriggerMode
+
+
+class HeldClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class StandInReceiver:
+    """A receiver's HTTP client; `state` and `counts` are the test's."""
+
+    url = "http://stand-in"
+
+    def __init__(self, clock: HeldClock) -> None:
+        self._clock = clock
+        self.state = "idle"
+        self.error = ""
+        self.series: Series | None = None
+        self.counts = Counts()
+        self.connections = 1
+        self.away = False
+        self.deaf = False
+        """Takes no start message."""
+        self.stops: list[str] = []
+        self.checks: list[SeriesCheck] = []
+
+    def check(self, series: SeriesCheck) -> SeriesCheckResult:
+        self._answer()
+        self.checks.append(series)
+        return SeriesCheckResult(filename=series.filename or None, free_bytes=None, connections=self.connections)
+
+    def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
+        self._answer()
+        self._clock.now += wait  # nothing changes while it is waited for
+        return self.snapshot()
+
+    def stop(self, reason: str) -> None:
+        self._answer()
+        self.stops.append(reason)
+
+    def snapshot(self) -> Status:
+        return Status(state=self.state, error=self.error, series=self.series, counts=self.counts)  # type: ignore[arg-type]
+
+    def begin(self, series: str, planned: int) -> None:
+        if self.deaf:
+            return
+        self.state = "running"
+        self.series = Series(id=series, filename="/data/x.h5", active=True)
+        self.counts = Counts(planned=planned, pending=planned)
+
+    def take(self, frames: int) -> None:
+        counts = self.counts
+        self.counts = replace(
+            counts, received=counts.received + frames, stored=counts.stored + frames,
+            pending=counts.pending - frames,
+        )  # fmt: skip
+
+    def end(self, reason: str = "") -> None:
+        assert self.series is not None
+        self.state = "idle"
+        self.series = replace(self.series, active=False, complete=not reason, reason=reason)
+        self.counts = replace(self.counts, not_triggered=self.counts.pending, pending=0)
+
+    def _answer(self) -> None:
+        if self.away:
+            raise ReceiverUnavailable("receiver at http://stand-in does not answer within 0.5 s")
+
+
+class StandInStreamer:
+    """A streamer's client."""
+
+    def __init__(self, receiver: StandInReceiver) -> None:
+        self._receiver = receiver
+        self._callback: Callable[[StreamerStatus | None], None] = lambda status: None
+        self.now = StreamerStatus(state="idle", peers=1)
+        self.calls: list[str] = []
+        self.refuses: dict[str, Exception] = {}
+        self.series = 0
+
+    def describe(self) -> Description:
+        return Description(
+            camera="StandIn", parameters=(), trigger_modes=tuple(TriggerMode), limits={}, values={},
+            readout_time=0.001, index_source=IndexSource.HARDWARE_COUNTER, data_endpoint="tcp://stand-in:9999",
+            streamer_pid=1,
+        )  # fmt: skip
+
+    def status(self) -> StreamerStatus:
+        return self.now
+
+    def subscribe(self, callback: Callable[[StreamerStatus | None], None], stale_after: float = 2.0) -> None:
+        self._callback = callback
+        callback(self.now)
+
+    def say(self, **changes: Any) -> None:
+        """A snapshot goes out."""
+        self.now = StreamerStatus(**{name: getattr(self.now, name) for name in self.now.__struct_fields__} | changes)
+        self._callback(self.now)
+
+    def fall_silent(self) -> None:
+        self._callback(None)
+
+    def prepare(self, settings: Settings) -> Prepared:
+        self._call("prepare")
+        self.series += 1
+        self.say(state="prepared", series=f"series-{self.series}", planned=settings.frames, acquired=0, end_sent=False)
+        return Prepared(
+            series=self.now.series, shape=(2, 2), dtype="uint16", compression="none", frame_bytes=8,
+            frames=settings.frames,
+        )  # fmt: skip
+
+    def announce(self) -> None:
+        self._call("announce")
+        self.say(state="announced")
+        self._receiver.begin(self.now.series, self.now.planned)
+
+    def start(self) -> None:
+        self.say(state="acquiring")
+        self._call("start")
+        self.say(armed=True)
+
+    def trigger(self) -> None:
+        self._call("trigger")
+
+    def stop(self) -> None:
+        self._call("stop")
+
+    def abort(self) -> None:
+        self._call("abort")
+
+    def cancel(self) -> None:
+        self._call("cancel")
+        self.say(state="idle")
+
+    def reset(self) -> None:
+        self._call("reset")
+        self.say(state="idle")
+
+    def _call(self, name: str) -> None:
+        self.calls.append(name)
+        if name in self.refuses:
+            raise self.refuses[name]
+
+
+class StandInLink:
+    """Hands the streamer out; `death` is how the test lets its process die."""
+
+    restartable = True
+
+    def __init__(self, streamer: StandInStreamer) -> None:
+        self._streamer = streamer
+        self.death: str | None = None
+        self.opened = 0
+        self.cannot_open: str | None = None
+
+    def open(self) -> StandInStreamer:
+        if self.cannot_open is not None:
+            raise StreamerUnavailable(self.cannot_open)
+        self.opened += 1
+        self.death = None
+        self._streamer.now = StreamerStatus(state="idle", peers=1)
+        return self._streamer
+
+    def died(self) -> str | None:
+        return self.death
+
+    def close(self) -> None:
+        return None
+
+
+def refused(kind: str = "camera", message: str = "the hardware says no") -> StreamerRefused:
+    return StreamerRefused(kind, message)
