@@ -24,7 +24,11 @@ from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Counts, Status
 from penstock.streamer.client import (
-    Description, StreamerClient, StreamerRefused, StreamerStatus, StreamerUnavailable,
+    Description,
+    StreamerClient,
+    StreamerRefused,
+    StreamerStatus,
+    StreamerUnavailable,
 )  # fmt: skip
 from penstock.streamer.settings import Settings, TriggerMode
 
@@ -133,7 +137,9 @@ class SeriesControl:
         """
         with self._lock:
             if self._streamer is None or self._streamer_lost:
-                raise ArmRefused("no_streamer", self._view.sentence or "the streamer is not running; call Reset")
+                raise ArmRefused(
+                    "no_streamer", self._view.sentence or "the streamer is not running; call Reset"
+                )
             return self._streamer
 
     # Snapshots: noted here, judged in `step`
@@ -185,7 +191,13 @@ class SeriesControl:
             self._in_arm = True
         try:
             self._arm(streamer, settings, Budget(self._clock))
-        except (ArmRefused, StreamerRefused, StreamerUnavailable, ReceiverRefused, ReceiverUnavailable) as error:
+        except (
+            ArmRefused,
+            StreamerRefused,
+            StreamerUnavailable,
+            ReceiverRefused,
+            ReceiverUnavailable,
+        ) as error:
             died = self._link.died()
             self._undo_arm(streamer, str(error))
             if died is not None:
@@ -289,7 +301,9 @@ class SeriesControl:
             left_over = streamer.status()
             if left_over.state != "idle":
                 # A series of a device process that is gone: nobody can account for it any more.
-                log.warning("streamer was found %s with series %s; aborted", left_over.state, left_over.series)
+                log.warning(
+                    "streamer was found %s with series %s; aborted", left_over.state, left_over.series
+                )
                 streamer.reset()
             self._connected(streamer, description)
         except (StreamerUnavailable, StreamerRefused) as error:
@@ -310,7 +324,9 @@ class SeriesControl:
         died = self._link.died()
         if died is None and not self._streamer_lost:
             return True
-        cause = died if died is not None else "the streamer sends no sign of life; it died or cannot be reached"
+        cause = (
+            died if died is not None else "the streamer sends no sign of life; it died or cannot be reached"
+        )
         self._fail(cause, lost=True)
         return False
 
@@ -421,9 +437,7 @@ class SeriesControl:
 
     def _arm(self, streamer: StreamerClient, settings: Settings, budget: Budget) -> None:
         prepared = streamer.prepare(settings)
-        filename = arming.check_receiver(
-            self._receiver, streamer, settings, prepared, self._endpoint, budget
-        )
+        filename = arming.check_receiver(self._receiver, streamer, settings, prepared, self._endpoint, budget)
         with self._lock:
             self._view = replace(self._view, series=prepared.series, filename=filename or "")
         streamer.announce()
@@ -489,7 +503,11 @@ class SeriesControl:
             if self._view.state is _S.STOPPING and (self._aborted or not abort):
                 return
             self._aborted = abort
-            doing = "Aborting: what is queued is dropped." if abort else "Stopping: the frame under way is finished."
+            doing = (
+                "Aborting: what is queued is dropped."
+                if abort
+                else "Stopping: the frame under way is finished."
+            )
             self._move(Event.STOP, doing)
             streamer = self._streamer
         try:
@@ -506,7 +524,11 @@ class SeriesControl:
             self._failure = cause
             self._streamer_lost = self._streamer_lost or lost
             streamer = self._streamer
-            sentence = f"{_sentence(cause)} Ending the series." if state in ACTIVE else f"{_sentence(cause)} Call Reset."
+            sentence = (
+                f"{_sentence(cause)} Ending the series."
+                if state in ACTIVE
+                else f"{_sentence(cause)} Call Reset."
+            )
             self._move(Event.FAIL, sentence)
         if state not in ACTIVE or self._streamer_lost or streamer is None:
             return
@@ -591,7 +613,13 @@ class SeriesControl:
         self._passed = [*self._passed[-MOST_PASSED:], self._view]
         if after is not before or event is Event.STOP:
             self._entered = self._clock()
-        log.log(logging.ERROR if after in (_S.FAILING, _S.FAULT) else logging.INFO, "%s -> %s: %s", before, after, sentence)
+        log.log(
+            logging.ERROR if after in (_S.FAILING, _S.FAULT) else logging.INFO,
+            "%s -> %s: %s",
+            before,
+            after,
+            sentence,
+        )
 
 
 def _sentence(text: str) -> str:

@@ -71,7 +71,11 @@ class ChildStreamer:
     """Seconds until it must be ready; includes opening the hardware."""
 
     def __init__(
-        self, camera: str, properties: Mapping[str, Value], data: str, options: Mapping[str, str] | None = None
+        self,
+        camera: str,
+        properties: Mapping[str, Value],
+        data: str,
+        options: Mapping[str, str] | None = None,
     ) -> None:
         self._name = f"streamer of {camera}"
         self._argv = [

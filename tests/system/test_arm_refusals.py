@@ -63,7 +63,9 @@ def test_receiver_busy_with_a_series_that_the_device_does_not_know(station: Stat
     file = station.new_file()
     source = zmq.Context.instance().socket(zmq.PUSH)
     source.bind("tcp://127.0.0.1:*")
-    other = station.beamline.receiver("busy", int(source.getsockopt_string(zmq.LAST_ENDPOINT).rpartition(":")[2]))
+    other = station.beamline.receiver(
+        "busy", int(source.getsockopt_string(zmq.LAST_ENDPOINT).rpartition(":")[2])
+    )
     try:
         header = {"htype": "header", "msg_number": 0, "filename": str(other.root / "theirs.h5")}
         source.send_json(header)
@@ -171,7 +173,9 @@ def test_receiver_of_another_streamer(station: Station) -> None:
     """Told the wrong address, it never connects: Arm waits for a moment, then names both addresses."""
     other = station.beamline.receiver("wrong", 1)
     try:
-        station.beamline.register("Simulator/wrong", "Simulator", "wrong/det/1", ReceiverUrl=other.url, DataPort=0)
+        station.beamline.register(
+            "Simulator/wrong", "Simulator", "wrong/det/1", ReceiverUrl=other.url, DataPort=0
+        )
         station.beamline.serve("Simulator/wrong")
         detector = station.beamline.device("wrong/det/1")
         wait_state(detector, ON)

@@ -31,7 +31,11 @@ def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path
 
     screenshot = tmp_path / "panel.png"
     device = f"tango://{station.beamline.tango_host}/sim/det/1"
-    environment = {"TANGO_HOST": station.beamline.tango_host, "QT_QPA_PLATFORM": "offscreen", "QT_API": "pyqt5"}
+    environment = {
+        "TANGO_HOST": station.beamline.tango_host,
+        "QT_QPA_PLATFORM": "offscreen",
+        "QT_API": "pyqt5",
+    }
     command = [sys.executable, "-P", str(PANEL), device, str(screenshot)]
     with Child("the panel", command, parse, deadline=40.0, environment=environment, relay=note):
         rows = shown(lambda rows: rows["Energy"]["read"] == "12400.00", "values")

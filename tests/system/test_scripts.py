@@ -12,7 +12,7 @@ import pytest
 from tests.system.accounts import check_account
 from tests.system.beamline import Station
 
-SCRIPT = '''\
+SCRIPT = """\
 det.TriggerMode = "SOFTWARE"
 det.ExposureTime = 0.001
 det.nTriggers = 3
@@ -23,7 +23,7 @@ for point in range(3):
     while det.nFramesAcquired <= point or not (det.ReadyForSwTrigger or point == 2): pass
 while det.State() == RUNNING: pass
 print("written", det.nFramesWritten, "missing", det.nFramesMissing, det.State())
-'''
+"""
 
 PREAMBLE = {
     "pytango": "from tango import DeviceProxy, DevState\nRUNNING = DevState.RUNNING\ndet = DeviceProxy({device!r})\n",
@@ -46,7 +46,11 @@ def test_ten_lines_take_a_series(station: Station, how: str, tmp_path: Path) -> 
     suffix = {"pytango": ".py", "itango": ".ipy"}[how]
     script = tmp_path / f"script{suffix}"
     script.write_text(PREAMBLE[how].format(device="sim/det/1") + f"FILE = {str(file)!r}\n" + SCRIPT)
-    environment = {**os.environ, "TANGO_HOST": station.beamline.tango_host, "IPYTHONDIR": str(tmp_path / "ipython")}
+    environment = {
+        **os.environ,
+        "TANGO_HOST": station.beamline.tango_host,
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+    }
     done = subprocess.run(
         command(how, script), env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path,
         stdin=subprocess.DEVNULL,

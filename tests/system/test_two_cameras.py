@@ -14,7 +14,12 @@ def test_each_device_has_its_own_limits_values_and_events(beamline: Beamline) ->
     server = "Simulator/pair"
     units = {
         "pair/det/small": {"SensorWidth": 64, "SensorHeight": 32, "MinExposure": 0.01, "MaxExposure": 1.0},
-        "pair/det/large": {"SensorWidth": 2048, "SensorHeight": 1024, "MinExposure": 0.0001, "MaxExposure": 60.0},
+        "pair/det/large": {
+            "SensorWidth": 2048,
+            "SensorHeight": 1024,
+            "MinExposure": 0.0001,
+            "MaxExposure": 60.0,
+        },
     }
     receiver = beamline.receiver("pair", 1)
     for name, properties in units.items():
@@ -99,7 +104,11 @@ def test_a_data_port_that_is_taken_is_a_fault_with_the_streamers_sentence(beamli
     server = "Simulator/taken"
     receiver = beamline.receiver("taken", 1)
     beamline.register(
-        server, "Simulator", "taken/det/1", ReceiverUrl=receiver.url, DataPort=beamline.tango_host.rpartition(":")[2]
+        server,
+        "Simulator",
+        "taken/det/1",
+        ReceiverUrl=receiver.url,
+        DataPort=beamline.tango_host.rpartition(":")[2],
     )
     beamline.serve(server)
     try:
@@ -119,7 +128,9 @@ def test_a_streamer_on_another_host_is_driven_alike(beamline: Beamline) -> None:
 
     command = [*PYTHON, "-m", "penstock.streamer.process", "Simulator", "--data", "tcp://127.0.0.1:0",
                "--control", "tcp://127.0.0.1:0"]  # fmt: skip
-    with Child("streamer", command, lambda line: json.loads(line) if line.startswith("{") else None) as streamer:
+    with Child(
+        "streamer", command, lambda line: json.loads(line) if line.startswith("{") else None
+    ) as streamer:
         port = int(streamer.answer["data"].rpartition(":")[2])
         receiver = beamline.receiver("remote", port)
         beamline.register(
