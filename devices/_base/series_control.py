@@ -223,7 +223,8 @@ class SeriesControl:
         if settings is not None and settings.trigger_mode is not TriggerMode.SOFTWARE:
             raise ArmRefused(
                 "wrong_mode",
-                f"SoftwareTrigger needs TriggerMode SOFTWARE; this series was armed with {settings.trigger_mode}",
+                "SoftwareTrigger needs TriggerMode SOFTWARE; this series was armed with "
+                f"{settings.trigger_mode}",
             )
         self._call(self.streamer.trigger)
 

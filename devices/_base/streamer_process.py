@@ -40,7 +40,7 @@ class StreamerLink(Protocol):
         """Sentence that says how the process ended; `None` while it lives, or when nobody knows."""
 
     def close(self) -> None:
-        """Let go of it for good: a child is ended (with the end message of its series), a remote one stays."""
+        """Let go of it for good: a child is ended (its series with an end message), a remote one stays."""
 
 
 class _ReadyLine(msgspec.Struct):

@@ -26,7 +26,9 @@ print("written", det.nFramesWritten, "missing", det.nFramesMissing, det.State())
 """
 
 PREAMBLE = {
-    "pytango": "from tango import DeviceProxy, DevState\nRUNNING = DevState.RUNNING\ndet = DeviceProxy({device!r})\n",
+    "pytango": "from tango import DeviceProxy, DevState\n"
+    "RUNNING = DevState.RUNNING\n"
+    "det = DeviceProxy({device!r})\n",
     # itango has `Device` and the class names at hand, as a user types them.
     "itango": "from tango import DevState\nRUNNING = DevState.RUNNING\ndet = Device({device!r})\n",
 }
