@@ -204,7 +204,8 @@ class Collector:
                     "frame_out_of_range",
                     f"frame {frame.image.frame} is index {index} of series {series.id}, "
                     f"which has {'an unknown number of' if account.planned is None else account.planned} "
-                    "frames; it is not stored. Set source.frame_origin if this detector counts from elsewhere",
+                    "frames; it is not stored. Set source.frame_origin if this detector counts from "
+                    "elsewhere",
                 )
             )
             return

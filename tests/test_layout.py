@@ -17,19 +17,36 @@ from penstock.cli.main import COMMANDS, build_parser, main
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("cli", "devices", "gui", "receiver", "resources", "stins", "streamer")
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-LONGEST_FILE = 600
-"""Lines. A longer file has a second responsibility: split it."""
+LONGEST_FILE = 450
+"""Lines of code, without docstrings, comments and blank lines. A longer file has a second
+responsibility: split it."""
 
 
 def _short(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def _lines_of_code(tree: ast.Module) -> int:
+    """Lines that hold code: docstrings and other bare strings do not count."""
+    bare = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr) and id(node) not in bare:
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        elif isinstance(node, (ast.stmt, ast.arg)) and not isinstance(node, ast.Expr):
+            lines.add(node.lineno)
+    return len(lines)
+
+
 @pytest.mark.parametrize("path", MODULES, ids=_short)
 def test_a_file_has_one_responsibility_and_says_which(path: Path) -> None:
-    text = path.read_text()
-    assert len(text.splitlines()) <= LONGEST_FILE
-    assert text == "" or ast.get_docstring(ast.parse(text)), "the module docstring is missing"
+    tree = ast.parse(path.read_text())
+    assert _lines_of_code(tree) <= LONGEST_FILE
+    assert not tree.body or ast.get_docstring(tree), "the module docstring is missing"
 
 
 def test_tests_mirror_the_folders() -> None:
