@@ -17,7 +17,7 @@ from penstock.cli.main import COMMANDS, build_parser, main
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("cli", "devices", "gui", "receiver", "resources", "stins", "streamer")
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-LONGEST_FILE = 450
+LONGEST_FILE = 500
 """Lines of code, without docstrings, comments and blank lines. A longer file has a second
 responsibility: split it."""
 
