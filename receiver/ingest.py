@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
 from collections.abc import Iterator
 
 import zmq
@@ -10,6 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import SourceConfig
 from penstock.receiver.models import Connection
+from penstock.stins.errors import RemoteError
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +24,10 @@ KEEPALIVE = (
 )
 """A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
 the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
+EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
+REFUSED_AFTER = 0.5
+"""libzmq tries again at once after a lost connection, but never after one that it closed itself, because a
+message was too large or the peer does not speak ZeroMQ. So silence for this long says which it was."""
 BURST = 256
 """Messages taken from one socket before the others, and everything else, have their turn."""
 
@@ -39,6 +46,7 @@ class Ingest:
         self._sockets: list[zmq.Socket[bytes]] = []
         self._monitors: dict[zmq.Socket[bytes], str] = {}
         self._connected: dict[zmq.Socket[bytes], bool] = {}
+        self._given_up: dict[zmq.Socket[bytes], float] = {}
         for endpoint in config.endpoints:
             for _ in range(config.sockets):
                 self._open(endpoint)
@@ -74,6 +82,27 @@ class Ingest:
             counts[self._monitors[monitor]] += connected
         return [Connection(endpoint=endpoint, connections=n) for endpoint, n in counts.items()]
 
+    def reopen(self) -> list[RemoteError]:
+        """Connect again where libzmq has closed a connection for good; says why, one error for each."""
+        now = time.monotonic()
+        errors = []
+        for monitor in [monitor for monitor, since in self._given_up.items() if now - since > REFUSED_AFTER]:
+            del self._given_up[monitor]
+            endpoint = self._monitors[monitor]
+            socket = self._sockets[list(self._monitors).index(monitor)]
+            with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
+                socket.disconnect(endpoint)
+            socket.connect(endpoint)
+            errors.append(
+                RemoteError(
+                    "message_refused",
+                    f"the connection to {endpoint} was closed: a message was larger than "
+                    f"source.max_message_mb ({self._config.max_message_mb:g} MB), or no streamer is there; "
+                    "raise the limit if its frames are that large. It is being made again",
+                )
+            )
+        return errors
+
     def close(self) -> None:
         """Close everything; what was not received is dropped."""
         for socket in self._sockets:
@@ -92,7 +121,7 @@ class Ingest:
         socket.set(zmq.RECONNECT_IVL_MAX, 1000)
         for option, value in KEEPALIVE:
             socket.set(option, value)
-        monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        monitor = socket.get_monitor_socket(EVENTS)
         socket.connect(endpoint)
         self._sockets.append(socket)
         self._monitors[monitor] = endpoint
@@ -104,6 +133,10 @@ class Ingest:
         while monitor.poll(0):
             event = recv_monitor_message(monitor)["event"]
             connected = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            if event == zmq.EVENT_DISCONNECTED:
+                self._given_up[monitor] = time.monotonic()
+            else:
+                self._given_up.pop(monitor, None)
             if connected != self._connected[monitor]:
                 log.info("%s %s", "connected to" if connected else "lost", self._monitors[monitor])
             self._connected[monitor] = connected

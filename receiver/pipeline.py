@@ -121,6 +121,8 @@ class Pipeline:
         now = self._clock()
         for parts in self.ingest.messages():
             self._receive(parts, now)
+        for error in self.ingest.reopen():
+            self.bad_message(error)
         connections = sum(item.connections for item in self.ingest.connections())
         self._guarded(lambda: self._collector.tick(now, connections))
         if self._writer is not None and now >= self._flush_due:
