@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a TCP port is 0 to 65535")
     told = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: told.set())
     try:
         child = start_database(args.dir.resolve(), port=args.port)

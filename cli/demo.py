@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.frames < 1:
         raise UserError(f"--frames {args.frames}: at least 1")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # through every `with`
     # Words for people go to standard error when a machine reads standard output.
     console = Console(stderr=args.json, highlight=False, soft_wrap=True)
     try:

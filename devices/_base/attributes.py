@@ -42,6 +42,11 @@ def declare(parameter: Parameter, **hooks: str) -> attribute:
         parameter: its declaration.
         hooks: names of methods, as `tango.server.attribute` takes them (fget, fset, fisallowed).
     """
+    return attribute(**attribute_options(parameter), **hooks)
+
+
+def attribute_options(parameter: Parameter) -> dict[str, Any]:
+    """Everything that Tango is told of a parameter, as options of `tango.server.attribute`."""
     options: dict[str, Any] = {
         "name": parameter.name,
         "dtype": TANGO_TYPE[type(parameter.default)],
@@ -54,15 +59,12 @@ def declare(parameter: Parameter, **hooks: str) -> attribute:
         options["unit"] = parameter.unit
     if parameter.format:
         options["format"] = parameter.format
-    if parameter.writable:
-        options["access"] = tango.AttrWriteType.READ_WRITE
-        options.update(limit_options(parameter.limits, type(parameter.default)))
-        if parameter.memorized:
-            options["memorized"] = True
-            options["hw_memorized"] = True
-    else:
-        options["access"] = tango.AttrWriteType.READ
-    return attribute(**options, **hooks)
+    if not parameter.writable:
+        return options | {"access": tango.AttrWriteType.READ}
+    options["access"] = tango.AttrWriteType.READ_WRITE
+    if parameter.memorized:
+        options |= {"memorized": True, "hw_memorized": True}
+    return options | limit_options(parameter.limits, type(parameter.default))
 
 
 def limit_options(limits: Limits, kind: type) -> dict[str, float]:

@@ -1,0 +1,70 @@
+"""Child processes are ready, or their failure is told; and they end."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from penstock.devices._base.processes import PYTHON, Child, ProcessFailed
+
+
+def ready(line: str) -> str | None:
+    return line if line.startswith("ready") else None
+
+
+def python(code: str) -> list[str]:
+    return [*PYTHON, "-c", code]
+
+
+def test_the_ready_line_is_the_answer() -> None:
+    code = "import sys; print('log', file=sys.stderr); print('ready 7', flush=True); sys.stdin.read()"
+    with Child("a child", python(code), ready, lifeline=True) as child:
+        assert child.answer == "ready 7"
+        assert child.ended() is None
+    assert child.exit_status() is not None
+
+
+def test_a_child_that_ends_before_it_is_ready_is_told_with_its_last_words() -> None:
+    with pytest.raises(ProcessFailed, match=r"a child ended with status 3 \(it said: no such port\), before"):
+        Child("a child", python("import sys; sys.exit(print('no such port', file=sys.stderr) or 3)"), ready)
+
+
+def test_a_child_that_is_never_ready_is_ended() -> None:
+    pids: list[int] = []
+    with pytest.raises(ProcessFailed, match=r"not ready within 0.5 s"):
+        Child(
+            "a child", python("import os, time; print(os.getpid(), flush=True); time.sleep(60)"), ready,
+            deadline=0.5, relay=lambda line: pids.append(int(line)),
+        )  # fmt: skip
+    assert not Path(f"/proc/{pids[0]}").exists()
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(ProcessFailed, match="/no/such/program"):
+        Child("a child", ["/no/such/program"], ready)
+
+
+def test_a_child_that_ignores_sigterm_is_killed() -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    child = Child("a child", python(code), ready)
+    begun = time.monotonic()
+    child.stop(patience=0.3)
+    assert time.monotonic() - begun < 3.0
+    assert child.exit_status() == -9
+    child.stop()
+
+
+def test_a_talkative_child_never_blocks() -> None:
+    code = "print('ready', flush=True)\nfor _ in range(20000): print('x' * 100)\n"
+    with Child("a child", python(code), ready) as child:
+        assert child.wait(20.0) == 0
+
+
+def test_a_death_by_signal_is_told() -> None:
+    with Child("a child", python("import time; print('ready', flush=True); time.sleep(60)"), ready) as child:
+        os.kill(child.pid, 9)
+        child.wait(5.0)
+        assert child.ended() == "a child was killed by signal 9"

@@ -1,0 +1,62 @@
+"""From attribute values to the settings of a series."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.devices._base.attributes import ValueRefused
+from penstock.devices._base.series_settings import (
+    ENDLESS, frame_time, latency_for, live_settings, parse_metadata, settings_of,
+)  # fmt: skip
+from penstock.streamer.settings import STANDARD, TriggerMode
+
+DEFAULTS = {parameter.name: parameter.default for parameter in STANDARD}
+
+
+def test_every_standard_parameter_reaches_the_settings() -> None:
+    settings = settings_of(
+        DEFAULTS | {
+            "ExposureTime": 0.5, "LatencyTime": 0.25, "nTriggers": 3, "nFramesPerTrigger": 2,
+            "TriggerMode": "EXTERNAL_MULTI", "DestinationFilename": "/data/x.h5",
+            "DestinationFileOverwritable": True, "SaveRaw": False, "Rotation": 90, "Fliplr": True, "Flipud": True,
+            "Metadata": '{"sample": "CeO2"}', "BeamCenterX": 1.0, "BeamCenterY": 2.0, "Distance": 0.2, "Energy": 9000.0,
+        },
+        ["Energy"],
+    )  # fmt: skip
+    assert (settings.exposure_time, settings.latency_time) == (0.5, 0.25)
+    assert (settings.n_triggers, settings.n_frames_per_trigger, settings.frames) == (3, 2, 6)
+    assert settings.trigger_mode is TriggerMode.EXTERNAL_MULTI
+    assert (settings.filename, settings.overwrite, settings.save_raw) == ("/data/x.h5", True, False)
+    assert (settings.rotation, settings.fliplr, settings.flipud) == (90, True, True)
+    assert settings.metadata == {"sample": "CeO2"}
+    assert (settings.beam_center, settings.distance) == ((1.0, 2.0), 0.2)
+    assert settings.camera == {"Energy": 9000.0}
+
+
+def test_live_series_write_nothing_and_do_not_end() -> None:
+    armed = settings_of(DEFAULTS | {"TriggerMode": "SOFTWARE", "DestinationFilename": "/data/x.h5"}, [])
+    assert live_settings(armed).filename == ""
+    assert live_settings(armed).frames == ENDLESS
+    assert live_settings(armed).trigger_mode is TriggerMode.SOFTWARE
+    assert live_settings(armed, TriggerMode.INTERNAL).trigger_mode is TriggerMode.INTERNAL
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "null", '"x"', "{", "{'a': 1}", "[" * 100_000])
+def test_metadata_that_is_no_json_object_is_refused(text: str) -> None:
+    with pytest.raises(ValueRefused, match="Metadata must be a JSON object"):
+        parse_metadata(text)
+
+
+def test_the_frame_time_is_exposure_plus_the_dead_time_that_counts() -> None:
+    assert frame_time(0.1, 0.0, 0.01) == pytest.approx(0.11)
+    assert frame_time(0.1, 0.05, 0.01) == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("period", [0.11, 0.2, 3600.0])
+def test_a_latency_gives_the_period_that_was_asked_for(period: float) -> None:
+    assert frame_time(0.1, latency_for(period, 0.1, 0.01), 0.01) == pytest.approx(period)
+
+
+def test_a_period_below_exposure_and_read_out_is_refused() -> None:
+    with pytest.raises(ValueRefused, match="0.11 s; shorten ExposureTime"):
+        latency_for(0.1, 0.1, 0.01)
