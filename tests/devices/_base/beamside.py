@@ -9,7 +9,13 @@ from typing import Any
 from penstock.receiver.client import ReceiverUnavailable
 from penstock.receiver.models import Counts, Series, SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
-from penstock.streamer.client import Description, Prepared, StreamerRefused, StreamerStatus, StreamerUnavailable
+from penstock.streamer.client import (
+    Description,
+    Prepared,
+    StreamerRefused,
+    StreamerStatus,
+    StreamerUnavailable,
+)
 from penstock.streamer.settings import Settings, TriggerMode
 
 
@@ -44,7 +50,9 @@ class StandInReceiver:
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         self._answer()
         self.checks.append(series)
-        return SeriesCheckResult(filename=series.filename or None, free_bytes=None, connections=self.connections)
+        return SeriesCheckResult(
+            filename=series.filename or None, free_bytes=None, connections=self.connections
+        )
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         self._answer()
@@ -110,7 +118,9 @@ class StandInStreamer:
 
     def say(self, **changes: Any) -> None:
         """A snapshot goes out."""
-        self.now = StreamerStatus(**{name: getattr(self.now, name) for name in self.now.__struct_fields__} | changes)
+        self.now = StreamerStatus(
+            **{name: getattr(self.now, name) for name in self.now.__struct_fields__} | changes
+        )
         self._callback(self.now)
 
     def fall_silent(self) -> None:
@@ -119,7 +129,13 @@ class StandInStreamer:
     def prepare(self, settings: Settings) -> Prepared:
         self._call("prepare")
         self.series += 1
-        self.say(state="prepared", series=f"series-{self.series}", planned=settings.frames, acquired=0, end_sent=False)
+        self.say(
+            state="prepared",
+            series=f"series-{self.series}",
+            planned=settings.frames,
+            acquired=0,
+            end_sent=False,
+        )
         return Prepared(
             series=self.now.series, shape=(2, 2), dtype="uint16", compression="none", frame_bytes=8,
             frames=settings.frames,

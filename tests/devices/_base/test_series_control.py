@@ -21,7 +21,8 @@ def settings(frames: int = 3, mode: TriggerMode = TriggerMode.SOFTWARE, **change
     values: dict[str, Any] = {
         "exposure_time": 0.01, "latency_time": 0.0, "n_triggers": frames, "n_frames_per_trigger": 1,
         "trigger_mode": mode, "filename": "/data/x.h5", "overwrite": False, "save_raw": True, "rotation": 0,
-        "fliplr": False, "flipud": False, "metadata": {}, "beam_center": (0.0, 0.0), "distance": 0.0, "camera": {},
+        "fliplr": False, "flipud": False, "metadata": {}, "beam_center": (0.0, 0.0),
+        "distance": 0.0, "camera": {},
     }  # fmt: skip
     return Settings(**values | changes)
 
@@ -92,7 +93,9 @@ def test_a_series_goes_from_arm_to_the_closed_file(loop: Loop) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", [TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE])
+@pytest.mark.parametrize(
+    "mode", [TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE]
+)
 def test_a_paused_triggered_series_completes_after_weeks(loop: Loop, mode: TriggerMode) -> None:
     loop.control.arm(settings(3, mode))
     loop.frame()
@@ -203,7 +206,11 @@ def test_a_dead_streamer_ends_the_series_within_five_seconds(loop: Loop) -> None
     loop.receiver.end("streamer died")
     loop.wait(0.2)
     assert loop.state is SeriesState.FAULT
-    assert "signal 9" in loop.sentence and "1 of 10 frames stored" in loop.sentence and "9 not triggered" in loop.sentence
+    assert (
+        "signal 9" in loop.sentence
+        and "1 of 10 frames stored" in loop.sentence
+        and "9 not triggered" in loop.sentence
+    )
 
 
 def test_a_silent_streamer_is_a_fault_even_when_the_receiver_cannot_be_told(loop: Loop) -> None:
