@@ -19,7 +19,9 @@ from tests.system.accounts import file_counts
 from tests.system.beamline import ON, Beamline, until, wait_state
 
 
-def penstock(*arguments: str, tango_host: str | None = None, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+def penstock(
+    *arguments: str, tango_host: str | None = None, timeout: float = 60.0
+) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "TANGO_HOST"}
     if tango_host is not None:
         environment["TANGO_HOST"] = tango_host
@@ -51,7 +53,11 @@ def processes_with(text: str) -> list[str]:
 def test_device_names_the_known_cameras() -> None:
     done = penstock("device", "Zebra", "sim")
     assert done.returncode == 2
-    assert 'no camera "Zebra"' in done.stderr and "Simulator" in done.stderr and "PenstockReceiver" in done.stderr
+    assert (
+        'no camera "Zebra"' in done.stderr
+        and "Simulator" in done.stderr
+        and "PenstockReceiver" in done.stderr
+    )
 
 
 def test_device_without_a_database_names_tango_host_and_the_remedy() -> None:
@@ -95,7 +101,9 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         (("--property", "ReceiverUrl=x"), "--register"),
     ],
 )
-def test_device_refuses_a_wrong_registration(beamline: Beamline, arguments: tuple[str, ...], words: str) -> None:
+def test_device_refuses_a_wrong_registration(
+    beamline: Beamline, arguments: tuple[str, ...], words: str
+) -> None:
     done = penstock("device", "Simulator", "wrong", *arguments, tango_host=beamline.tango_host)
     assert done.returncode == 2
     assert words in done.stderr
@@ -103,7 +111,9 @@ def test_device_refuses_a_wrong_registration(beamline: Beamline, arguments: tupl
 
 def test_the_servers_own_commands_know_their_name(beamline: Beamline) -> None:
     """As Tango's Starter calls them: the program's name is the server's."""
-    beamline.register("PenstockReceiver/own", "PenstockReceiver", "own/receiver/1", ReceiverUrl="http://127.0.0.1:1")
+    beamline.register(
+        "PenstockReceiver/own", "PenstockReceiver", "own/receiver/1", ReceiverUrl="http://127.0.0.1:1"
+    )
     with Child(
         "the server", ["PenstockReceiver", "own"], lambda line: True if "Ready to accept" in line else None,
         environment={"TANGO_HOST": beamline.tango_host},
@@ -159,7 +169,9 @@ def test_demo_writes_a_file_each_time_and_leaves_nothing_running(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_demo_ends_everything_when_it_is_interrupted(tmp_path: Path, number: signal.Signals, status: int) -> None:
+def test_demo_ends_everything_when_it_is_interrupted(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
     command = [*PENSTOCK, "demo", "--frames", "100000", "--out", str(tmp_path)]
     with Child("demo", command, lambda line: True if "series of" in line else None, deadline=40.0) as child:
         os.kill(child.pid, number)

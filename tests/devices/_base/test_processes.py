@@ -48,7 +48,10 @@ def test_a_program_that_is_not_there_is_named() -> None:
 
 
 def test_a_child_that_ignores_sigterm_is_killed() -> None:
-    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    code = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "print('ready', flush=True); time.sleep(60)"
+    )
     child = Child("a child", python(code), ready)
     begun = time.monotonic()
     child.stop(patience=0.3)

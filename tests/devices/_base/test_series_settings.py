@@ -6,7 +6,12 @@ import pytest
 
 from penstock.devices._base.attributes import ValueRefused
 from penstock.devices._base.series_settings import (
-    ENDLESS, frame_time, latency_for, live_settings, parse_metadata, settings_of,
+    ENDLESS,
+    frame_time,
+    latency_for,
+    live_settings,
+    parse_metadata,
+    settings_of,
 )  # fmt: skip
 from penstock.streamer.settings import STANDARD, TriggerMode
 
@@ -18,8 +23,11 @@ def test_every_standard_parameter_reaches_the_settings() -> None:
         DEFAULTS | {
             "ExposureTime": 0.5, "LatencyTime": 0.25, "nTriggers": 3, "nFramesPerTrigger": 2,
             "TriggerMode": "EXTERNAL_MULTI", "DestinationFilename": "/data/x.h5",
-            "DestinationFileOverwritable": True, "SaveRaw": False, "Rotation": 90, "Fliplr": True, "Flipud": True,
-            "Metadata": '{"sample": "CeO2"}', "BeamCenterX": 1.0, "BeamCenterY": 2.0, "Distance": 0.2, "Energy": 9000.0,
+            "DestinationFileOverwritable": True, "SaveRaw": False, "Rotation": 90,
+            "Fliplr": True, "Flipud": True,
+            "Metadata": '{"sample": "CeO2"}',
+            "BeamCenterX": 1.0, "BeamCenterY": 2.0, "Distance": 0.2,
+            "Energy": 9000.0,
         },
         ["Energy"],
     )  # fmt: skip

@@ -8,7 +8,14 @@ import pytest
 import tango
 
 from penstock.devices._base.states import (
-    ACTIVE, RECEIVER_TANGO_STATE, TABLE, TANGO_STATE, Event, IllegalEvent, SeriesState, next_state,
+    ACTIVE,
+    RECEIVER_TANGO_STATE,
+    TABLE,
+    TANGO_STATE,
+    Event,
+    IllegalEvent,
+    SeriesState,
+    next_state,
 )  # fmt: skip
 from penstock.receiver.states import State as ReceiverState
 
@@ -27,7 +34,9 @@ def test_no_series_looks_finished_before_it_is() -> None:
     assert all(TANGO_STATE[state] != "ON" for state in ACTIVE)
 
 
-@pytest.mark.parametrize("pair", [p for p in itertools.product(SeriesState, Event) if p not in TABLE], ids=str)
+@pytest.mark.parametrize(
+    "pair", [p for p in itertools.product(SeriesState, Event) if p not in TABLE], ids=str
+)
 def test_what_the_table_does_not_have_is_refused(pair: tuple[SeriesState, Event]) -> None:
     with pytest.raises(IllegalEvent):
         next_state(*pair)
