@@ -9,6 +9,7 @@ second and without SWMR opens plainly after `kill -9`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -78,6 +79,7 @@ class SeriesWriter:
         self._dimensions = 0
         self._compressed = False
         self._rows = 0
+        self._chunk_failed = False
         self._waiting: list[tuple[int, int, int, float, float]] = []
         storage.create_parents(path)
         self._reserve: storage.Reserve | None = storage.Reserve(path.parent)
@@ -123,6 +125,7 @@ class SeriesWriter:
                 for part, blob in enumerate(frame.blobs):
                     self._write_chunk((index, part, 0, 0), blob, mask)
         except (OSError, RuntimeError, ValueError) as error:
+            self._chunk_failed = True
             raise self._failed(f"frame {index}", error) from error
         self._waiting.append(
             (
@@ -283,6 +286,11 @@ class SeriesWriter:
 
     def _finish(self, length: int, outcome: Outcome) -> None:
         account, record = self._account, self._record
+        if self._chunk_failed and self._frames is not None:
+            # HDF5 2.0 still has the failed chunk in mind and would cut one too many off: reading
+            # another makes it forget.
+            with contextlib.suppress(OSError):
+                self._frames[(0,) * self._dimensions]
         self._resize(length)
         self._detector["frame_status"][:] = account.statuses(length)
         counts = account.counts()

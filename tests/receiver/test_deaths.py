@@ -1,0 +1,224 @@
+"""What is left when a process dies or the disk is full, and how the receiver goes on."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from penstock.receiver.models import Status
+from tests.receiver.processes import DEADLINE, ReceiverProcess
+from tests.streams import Streamer, pixels
+
+Start = Callable[..., ReceiverProcess]
+LARGE = (255, 257)
+"""131 kB a frame: a file grows fast."""
+
+
+def state_of(path: Path) -> tuple[str, str]:
+    """State and reason in the file's record."""
+    with h5py.File(path) as file:
+        record = file["entry/instrument/sim_1/series"]
+        return record["state"].asstr()[()], record["reason"].asstr()[()]
+
+
+def holds(path: Path, frames: int, shape: tuple[int, int] = (4, 6)) -> None:
+    """The file opens plainly and has these frames, marked as stored."""
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert file["entry/instrument/sim_1/frame_status"][:frames].tolist() == [1] * frames
+        wrong = [index for index in range(frames) if not np.array_equal(found[index], pixels(index, shape))]
+    assert wrong == []
+
+
+def stream(streamer: Streamer, path: Path, frames: int, planned: int = 100) -> str:
+    """The first frames of a series."""
+    series = streamer.start(str(path), frames=planned, trigger_mode="SOFTWARE")
+    for number in range(frames):
+        streamer.frame(number)
+    return series
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, be it a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Look often, for no longer than the deadline."""
+    due = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < due
+        time.sleep(0.01)
+
+
+def test_kill_9_of_the_data_process_loses_nothing_that_was_flushed(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    stream(streamer, path, 20)
+    receiver.flushed(20)
+    os.kill(receiver.data_process(), signal.SIGKILL)
+    status = receiver.wait(lambda status: status.state == "error" and status.counts.pending == 0)
+    assert "ended by signal SIGKILL; reset starts it again" in status.error
+    assert (status.series.active, status.series.complete) == (False, False)
+    assert (status.counts.planned, status.counts.stored, status.counts.missing) == (100, 20, 80)
+    assert [item.connections for item in status.connections] == []
+    holds(path, 20)
+    state, reason = state_of(path)
+    assert (state, "SIGKILL" in reason) == ("incomplete", True)
+
+
+def test_after_kill_9_reset_starts_the_data_process_again_and_the_next_series_is_taken(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    first = receiver.data_process()
+    for number in range(2):  # twice: a new process must not be taken for the old one
+        os.kill(receiver.data_process(), signal.SIGKILL)
+        receiver.wait(lambda status: status.state == "error")
+        assert receiver.client.check.__self__ is receiver.client
+        receiver.client.reset()
+        status = receiver.connected()
+        assert (status.state, status.error) == ("idle", "")
+        streamer.encoder = type(streamer.encoder)()
+        path = receiver.root / f"{number}.h5"
+        status = receiver.ended(streamer.series_of(str(path), 3))
+        assert (status.state, status.series.complete) == ("idle", True)
+        holds(path, 3)
+    assert receiver.data_process() != first
+
+
+def test_kill_9_of_both_processes_leaves_a_file_that_opens_and_says_in_progress(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    stream(streamer, path, 20)
+    receiver.flushed(20)
+    child = receiver.data_process()
+    receiver.process.send_signal(signal.SIGSTOP)  # so that it cannot mark the file
+    os.kill(child, signal.SIGKILL)
+    receiver.process.kill()
+    receiver.process.wait(DEADLINE)
+    wait_until(lambda: gone(child))
+    holds(path, 20)
+    assert state_of(path)[0] == "in progress"
+
+
+def test_when_the_http_process_is_killed_the_data_process_closes_its_file_and_ends(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    stream(streamer, path, 20)
+    receiver.flushed(20)
+    child = receiver.data_process()
+    receiver.process.kill()
+    receiver.process.wait(DEADLINE)
+    wait_until(lambda: gone(child))
+    holds(path, 20)
+    assert state_of(path)[0] == "incomplete"
+
+
+def test_a_receiver_that_is_asked_to_end_closes_its_file(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    stream(streamer, path, 5)
+    receiver.received(5)
+    assert receiver.stop() == 0
+    holds(path, 5)
+    assert state_of(path) == ("incomplete", "5 of 100 frames: 95 missing; the receiver was shut down")
+
+
+def test_a_streamer_that_dies_ends_its_series_within_five_seconds(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    series = stream(streamer, path, 5)
+    receiver.received(5)
+    died = time.monotonic()
+    streamer.close()
+    status = receiver.ended(series)
+    assert time.monotonic() - died < 5.0
+    assert (status.state, status.counts.stored, status.counts.missing) == ("idle", 5, 95)
+    assert "is gone" in status.series.reason
+    holds(path, 5)
+
+
+def is_disk_error(status: Status) -> bool:
+    return status.state == "error"
+
+
+def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flushed(
+    start_receiver: Start, streamer: Streamer
+) -> None:
+    receiver = start_receiver(min_free_mb=1)
+    receiver.connected()
+    path = receiver.root / "x.h5"
+    streamer.start(str(path), frames=100, trigger_mode="SOFTWARE")
+    for number in range(60):  # 7.9 MB, more than what is kept back
+        streamer.frame(number, pixels(number, LARGE))
+    receiver.flushed(60)
+    limit = path.stat().st_size + 200_000
+    resource.prlimit(receiver.data_process(), resource.RLIMIT_FSIZE, (limit, limit))
+    for number in range(60, 70):
+        streamer.frame(number, pixels(number, LARGE))
+    status = receiver.wait(is_disk_error)
+    assert "File too large" in status.error
+    assert "of 100 frames are in the file" in status.error
+    assert "reset the receiver" in status.error
+    assert status.errors["not_written"] == 1
+    assert receiver.alive()
+    holds(path, 60, LARGE)
+    receiver.client.reset()
+    streamer.end()
+    status = receiver.ended(streamer.series_of(str(receiver.root / "next.h5"), 2))
+    assert (status.state, status.series.complete) == ("idle", True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 MB."""
+    place = tmp_path / "receiver-0" / "data"
+    place.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this account may not mount a tmpfs, so there is no small disk")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_ends_in_error_and_the_file_is_closed_with_all_that_was_stored(
+    small_disk: Path, tmp_path: Path, streamer: Streamer
+) -> None:
+    receiver = ReceiverProcess(tmp_path / "receiver-0", streamer.endpoint, min_free_mb=1)
+    try:
+        receiver.connected()
+        path = small_disk / "x.h5"
+        streamer.start(str(path), frames=200, trigger_mode="SOFTWARE")
+        for number in range(150):
+            streamer.frame(number, pixels(number, LARGE))
+        status = receiver.wait(is_disk_error)
+        assert "No space left on device" in status.error
+        stored = status.counts.stored
+        assert 50 < stored < 128
+        holds(path, stored, LARGE)
+        state, reason = state_of(path)
+        assert (state, "No space left on device" in reason) == ("incomplete", True)
+        path.unlink()
+        receiver.client.reset()
+        streamer.end()
+        status = receiver.ended(streamer.series_of(str(small_disk / "next.h5"), 2))
+        assert (status.state, status.series.complete) == ("idle", True)
+    finally:
+        receiver.close()
