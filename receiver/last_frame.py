@@ -71,7 +71,7 @@ class LastFrame:
     def begin(self, metadata: Mapping[str, Any]) -> None:
         """A new series: take up what a viewer should know of it."""
         value = metadata.get("saturation_value")
-        self._saturation = float(value) if isinstance(value, (int, float)) and value > 0 else None
+        self._saturation = float(value) if isinstance(value, (int, float)) and 0 < value < 1e300 else None
 
     def offer(self, series: str, index: int, frame: Frame, now: float) -> None:
         """Show this frame if somebody asked, and not sooner after the last one than is useful."""

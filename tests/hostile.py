@@ -278,6 +278,7 @@ METADATA: dict[str, dict[str, Any]] = {
     "text with NUL": {"label": "a\0b", "list": ["a\0", "b"]},
     "deep nesting": json.loads('{"a":' * 300 + "1" + "}" * 300),
     "empty things": {"list": [], "object": {}, "text": "", "nested": [[], []]},
+    "a saturation that no number holds": {"saturation_value": 10**400},
     "save_raw of another type": {"save_raw": "no"},
 }
 """Legal metadata, by what is odd about it: the series is taken, the file opens."""
