@@ -159,7 +159,7 @@ class Detector(Device):
         return self._broken or self._control.view.sentence
 
     def _entered(self) -> list[tuple[tango.DevState, str]]:
-        states = [(_tango_state(view.state), view.sentence) for view in self._control.passed()]
+        states = [(_tango_state(view.state), view.sentence) for view in self._control.record.entered()]
         return [(tango.DevState.FAULT, self._broken)] if self._broken else states
 
     def _link(self) -> StreamerLink:
@@ -344,7 +344,7 @@ class Detector(Device):
         self._publisher.wake()
 
     def _on_receiver(self, status: Any) -> None:
-        self._control.on_receiver(status)
+        self._control.record.on_receiver(status)
 
     def _on_unexpected(self, error: Exception) -> None:
         self._broken = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from penstock.devices._base.arming import ArmRefused
-from penstock.devices._base.series_control import ControlLimits, SeriesControl
+from penstock.devices._base.series_control import SeriesControl
+from penstock.devices._base.series_judge import JudgeLimits
 from penstock.devices._base.states import SeriesState
 from penstock.streamer.client import StreamerUnavailable
 from penstock.streamer.settings import Settings, TriggerMode
 from tests.devices._base.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer, refused
 
 DAY = 86400.0
-LIMITS = ControlLimits()
+LIMITS = JudgeLimits()
 
 
 def settings(frames: int = 3, mode: TriggerMode = TriggerMode.SOFTWARE, **changes: Any) -> Settings:
@@ -49,7 +50,7 @@ class Loop:
 
     def hear(self) -> None:
         """The receiver's snapshot arrives."""
-        self.control.on_receiver("receiver away" if self.receiver.away else self.receiver.snapshot())
+        self.control.record.on_receiver("receiver away" if self.receiver.away else self.receiver.snapshot())
 
     def wait(self, seconds: float, *, hear: bool = True) -> None:
         """Time passes, with snapshots as they come in life."""
@@ -88,7 +89,7 @@ def test_a_series_goes_from_arm_to_the_closed_file(loop: Loop) -> None:
     loop.control.step()
     assert loop.state is SeriesState.IDLE
     assert "3 of 3 frames stored in /data/x.h5" in loop.sentence
-    assert [view.state for view in loop.control.passed()][-4:] == [
+    assert [view.state for view in loop.control.record.entered()][-4:] == [
         SeriesState.ARMING, SeriesState.TAKING, SeriesState.CLOSING, SeriesState.IDLE,
     ]  # fmt: skip
 

@@ -1,0 +1,238 @@
+"""Judges a series by what is known of it and by the clock; what is to be done, others do.
+
+A triggered series that merely waits is ended by no clock here: every limit runs only after
+something else has happened (a side fell silent, the end was asked for, the end was sent).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.devices._base.series_record import SeriesRecord
+from penstock.devices._base.series_view import account_sentence
+from penstock.devices._base.states import Event, SeriesState
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeLimits:
+    """Seconds after which silence is judged."""
+
+    receiver_silent: float = 2.0
+    """No answer from the receiver during a series: it counts as dead."""
+    disagreement: float = 1.5
+    """One side says that the series is over while the other has not said so."""
+    arming: float = 60.0
+    """Slow hardware becomes ready within this time."""
+    stop: float = 2.0
+    """After Stop, beyond the exposure under way, until it becomes an Abort."""
+    sending: float = 35.0
+    """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
+    abort: float = 3.0
+    """After Abort, until the streamer counts as stuck."""
+    end_lost: float = 3.0
+    """End message sent, and the receiver neither ends nor takes anything more."""
+    closing: float = 10.0
+    """The receiver was told to stop and still has not closed the file."""
+    drained: float = 0.5
+    """Without a new frame at the receiver, after a failure, until it is told to stop."""
+    settle: float = 2.5
+    """For the other side to end after a failure, so that the counts are final."""
+
+
+class Actions(Protocol):
+    """What a judgement leads to."""
+
+    def ready(self) -> None:
+        """The hardware takes triggers."""
+
+    def abort(self) -> None:
+        """Abort the series."""
+
+    def fail(self, cause: str, *, lost: bool = False) -> None:
+        """The series cannot go on; `lost`: the streamer is gone."""
+
+    def tell_receiver(self, reason: str) -> None:
+        """Have the receiver end the series, with this reason in the file."""
+
+
+class SeriesJudge:
+    """See the module.
+
+    Args:
+        record: what is known.
+        died: says how the streamer's process ended, `None` while it lives.
+        actions: what can be done.
+        limits: seconds.
+    """
+
+    def __init__(
+        self, record: SeriesRecord, died: Callable[[], str | None], actions: Actions, limits: JudgeLimits
+    ) -> None:
+        self._record = record
+        self._died = died
+        self._do = actions
+        self._limits = limits
+        self._judgements: dict[SeriesState, Callable[[], None]] = {
+            SeriesState.IDLE: self._idle,
+            SeriesState.ARMING: self._arming,
+            SeriesState.TAKING: self._taking,
+            SeriesState.STOPPING: self._taking,
+            SeriesState.CLOSING: self._closing,
+            SeriesState.FAILING: self._failing,
+        }
+
+    def judge(self) -> None:
+        """Judge the series as it stands."""
+        judgement = self._judgements.get(self._record.view.state)
+        if judgement is not None:
+            judgement()
+
+    # By state ---------------------------------------------------------------------------------
+
+    def _idle(self) -> None:
+        self._streamer_lives()
+
+    def _arming(self) -> None:
+        """Hardware that needs longer than Arm may take."""
+        if not (self._streamer_lives() and self._receiver_lives()):
+            return
+        status = self._record.own_streamer_status
+        if status is not None and status.state == "fault":
+            self._do.fail(f"the detector could not be armed: {status.message}")
+        elif status is not None and status.armed:
+            self._do.ready()
+        elif self._record.in_state() > self._limits.arming:
+            self._do.fail(f"the detector was not ready within {self._limits.arming:g} s")
+
+    def _taking(self) -> None:
+        if not self._streamer_lives():
+            return
+        status = self._record.own_streamer_status
+        if status is not None and status.state == "fault":
+            self._do.fail(f"the detector failed: {status.message}")
+        elif status is not None and status.state == "idle":
+            # Also when nobody took the end message: the receiver is told by the other way then.
+            self._record.move(Event.END_SENT, "The last frame is sent; the receiver closes the file.")
+        elif (
+            self._receiver_lives() and self._both_agree() and self._record.view.state is SeriesState.STOPPING
+        ):
+            self._stopping()
+
+    def _stopping(self) -> None:
+        record, limits = self._record, self._limits
+        status = record.own_streamer_status
+        if record.aborted:
+            patience = limits.abort
+        elif status is not None and status.state == "ending":
+            # Frames that a slow receiver has yet to take; the streamer gives up by itself.
+            patience = limits.sending
+        else:
+            patience = limits.stop + (record.settings.exposure_time if record.settings else 0.0)
+        if record.without_progress() <= patience:
+            return
+        if record.aborted:
+            self._do.fail(f"the streamer has not ended the series within {patience:g} s of Abort")
+        else:
+            log.warning("nothing happened for %g s after Stop; aborting", patience)
+            self._do.abort()
+
+    def _closing(self) -> None:
+        # A streamer that dies now has nothing left to say: the end message is out.
+        if not self._receiver_lives():
+            return
+        record = self._record
+        if not record.receiver_runs:
+            self._closed()
+            return
+        quiet = record.without_progress()
+        if not record.told_to_stop and quiet > self._limits.end_lost:
+            log.warning("the receiver has not seen the end message; telling it to stop")
+            record.told_to_stop = True
+            self._do.tell_receiver("end message lost: the streamer sent it, it never arrived")
+        elif record.told_to_stop and quiet > self._limits.closing:
+            self._do.fail(f"the receiver has not closed the file within {quiet:.0f} s of being told to")
+
+    def _closed(self) -> None:
+        record, series = self._record, self._record.own_receiver_series
+        if series is not None:
+            view = record.view
+            where = f" in {view.filename}" if view.filename else ""
+            why = f" ({series.reason})" if series.reason and not series.complete else ""
+            record.move(Event.CLOSED, f"Ready. Last series: {account_sentence(view)}{where}{why}.")
+        elif record.lasts("receiver over", True) > self._limits.disagreement:
+            self._do.fail("the receiver was restarted before it had closed the file")
+
+    def _failing(self) -> None:
+        """Bring the other side to its end, for final counts, but not for ever."""
+        record, limits = self._record, self._limits
+        receiver_done = record.receiver_silence is not None or not record.receiver_runs
+        if not receiver_done and not record.told_to_stop and record.without_progress() > limits.drained:
+            # What had arrived before the failure has been taken; more will not come.
+            record.told_to_stop = True
+            self._do.tell_receiver(record.failure)
+        status = record.own_streamer_status
+        streamer_done = (
+            record.streamer_lost
+            or self._died() is not None
+            or status is None
+            or status.state in ("idle", "fault")
+        )
+        if (receiver_done and streamer_done) or record.in_state() > limits.settle:
+            view = record.view
+            where = f" File: {view.filename}." if view.filename else ""
+            counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
+            record.move(Event.SETTLED, f"{sentence(record.failure)} {counts}{where} Call Reset.")
+
+    # Parts ------------------------------------------------------------------------------------
+
+    def _streamer_lives(self) -> bool:
+        """Whether it does; if not, the failure is under way."""
+        died = self._died()
+        if died is None and self._record.streamer_lost:
+            died = "the streamer sends no sign of life; it died or cannot be reached"
+        if died is None:
+            return True
+        self._do.fail(died, lost=True)
+        return False
+
+    def _receiver_lives(self) -> bool:
+        """Whether it does and is well; if not, the failure is under way."""
+        record = self._record
+        silence, status = record.receiver_silence, record.receiver_status
+        if silence is not None:
+            if record.receiver_silent() <= self._limits.receiver_silent:
+                return True
+            self._do.fail(silence)
+            return False
+        if status is not None and status.state == "error":
+            self._do.fail(f"the receiver is in error: {status.error}; mend that and call RestartReceiver")
+            return False
+        return True
+
+    def _both_agree(self) -> bool:
+        """Whether both sides are at this series, or may not have said so yet; if not, it fails."""
+        record, limit = self._record, self._limits.disagreement
+        other = record.streamer_status is not None and record.own_streamer_status is None
+        if record.lasts("other series", other) > limit:
+            self._do.fail("the streamer was restarted and knows nothing of the series")
+            return False
+        over = record.receiver_status is not None and not record.receiver_runs
+        if record.lasts("receiver over", over) > limit:
+            series = record.own_receiver_series
+            if series is None:
+                self._do.fail("the receiver was restarted and knows nothing of the series")
+            else:
+                self._do.fail(f"the receiver ended the series: {series.reason}")
+            return False
+        return True
+
+
+def sentence(text: str) -> str:
+    """With a full stop."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else text + "."

@@ -1,0 +1,183 @@
+"""What a device knows of its series: the state, both sides' latest words, and since when.
+
+One lock guards it, held only for moments and never during a call to the other side. Commands and
+the judging thread move the state; snapshots come from other threads and only leave notes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+from penstock.devices._base.series_view import SeriesView
+from penstock.devices._base.states import Event, SeriesState, next_state
+from penstock.receiver.models import Counts, Series, Status
+from penstock.streamer.client import StreamerStatus
+from penstock.streamer.settings import Settings
+
+log = logging.getLogger(__name__)
+
+MOST_ENTERED = 100
+"""States kept for those who want to see each; who does not ask for so long misses the oldest."""
+
+
+class SeriesRecord:
+    """See the module.
+
+    Args:
+        clock: monotonic seconds.
+        changed: called after every note, from any thread; must only take note itself.
+    """
+
+    def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
+        self.lock = threading.RLock()
+        self.clock = clock
+        self._changed = changed
+        self._view = SeriesView(sentence="The streamer is being started.")
+        self._entered: list[SeriesView] = [self._view]
+        self._since_state = clock()
+        self._since: dict[str, float] = {}
+        self._progress: tuple[object, float] = (None, clock())
+        self._receiver_heard = clock()
+        self.streamer_status: StreamerStatus | None = None
+        self.streamer_lost = False
+        self.receiver_status: Status | None = None
+        self.receiver_silence: str | None = None
+        """Why the receiver does not answer; `None` while it does."""
+        self.settings: Settings | None = None
+        self.failure = ""
+        self.aborted = False
+        self.told_to_stop = False
+        """The receiver was told to stop because the end message will not reach it."""
+
+    @property
+    def view(self) -> SeriesView:
+        """The series as it stands."""
+        with self.lock:
+            return self._view
+
+    def entered(self) -> list[SeriesView]:
+        """The view at each change of state since the last call, in order."""
+        with self.lock:
+            entered, self._entered = self._entered, []
+            return entered
+
+    # Notes ------------------------------------------------------------------------------------
+
+    def on_streamer(self, status: StreamerStatus | None) -> None:
+        """A snapshot of the streamer; `None` when none has come for too long."""
+        with self.lock:
+            self.streamer_lost = status is None
+            if status is not None:
+                self.streamer_status = status
+                self._view = self._view.with_streamer(status)
+        self._changed()
+
+    def on_receiver(self, status: Status | str) -> None:
+        """A snapshot of the receiver, or the sentence of why there is none."""
+        with self.lock:
+            if isinstance(status, str):
+                self.receiver_silence = status
+                self._view = replace(self._view, receiver_answers=False)
+            else:
+                self.receiver_silence = None
+                self._receiver_heard = self.clock()
+                self.receiver_status = status
+                self._view = self._view.with_receiver(status)
+        self._changed()
+
+    # The state --------------------------------------------------------------------------------
+
+    def move(self, event: Event, sentence: str) -> None:
+        """Move by `event`: the only place where the state changes; logged once, with its cause.
+
+        Raises:
+            IllegalEvent: the table has no such transition; nothing was changed.
+        """
+        with self.lock:
+            before = self._view.state
+            after = next_state(before, event)
+            ready = self._view.ready_for_trigger and after is SeriesState.TAKING
+            self._view = replace(self._view, state=after, sentence=sentence, ready_for_trigger=ready)
+            self._entered = [*self._entered[-MOST_ENTERED:], self._view]
+            self._since.clear()
+            if after is not before or event is Event.STOP:
+                self._since_state = self.clock()
+        bad = after in (SeriesState.FAILING, SeriesState.FAULT)
+        log.log(logging.ERROR if bad else logging.INFO, "%s -> %s: %s", before, after, sentence)
+        self._changed()
+
+    def begin(self, settings: Settings) -> None:
+        """Forget the last series: all counts begin anew."""
+        with self.lock:
+            self.settings = settings
+            self.failure, self.aborted, self.told_to_stop = "", False, False
+            counts = Counts(planned=settings.frames, pending=settings.frames)
+            self._view = replace(
+                self._view, series="", filename="", planned=settings.frames, acquired=0,
+                ready_for_trigger=False, counts=counts, latest_frame=None,
+            )  # fmt: skip
+
+    def name(self, series: str, filename: str) -> None:
+        """The series has its id; snapshots that bear it are taken from now on."""
+        with self.lock:
+            self._view = replace(self._view, series=series, filename=filename)
+
+    def catch_up(self) -> None:
+        """Look at the streamer's latest snapshot again: it may have come before the id was known."""
+        status = self.streamer_status
+        if status is not None:
+            self.on_streamer(status)
+
+    # Both sides, as far as this series goes -----------------------------------------------------
+
+    @property
+    def own_streamer_status(self) -> StreamerStatus | None:
+        """The streamer's snapshot if it is about this series."""
+        with self.lock:
+            status = self.streamer_status
+            return status if status is not None and status.series == self._view.series else None
+
+    @property
+    def own_receiver_series(self) -> Series | None:
+        """The receiver's series if it is this one."""
+        with self.lock:
+            series = self.receiver_status.series if self.receiver_status is not None else None
+            return series if series is not None and series.id == self._view.series else None
+
+    @property
+    def receiver_runs(self) -> bool:
+        """Whether the receiver is taking this series."""
+        with self.lock:
+            status = self.receiver_status
+            return status is not None and status.state == "running" and self.own_receiver_series is not None
+
+    # Since when -------------------------------------------------------------------------------
+
+    def in_state(self) -> float:
+        """Seconds in the present state."""
+        return self.clock() - self._since_state
+
+    def receiver_silent(self) -> float:
+        """Seconds without an answer of the receiver; 0 while it answers."""
+        return 0.0 if self.receiver_silence is None else self.clock() - self._receiver_heard
+
+    def lasts(self, what: str, holds: bool) -> float:
+        """Seconds for which `what` has held in this state without a break."""
+        if not holds:
+            self._since.pop(what, None)
+            return 0.0
+        now = self.clock()
+        return now - self._since.setdefault(what, now)
+
+    def without_progress(self) -> float:
+        """Seconds since a frame was last sent or taken, or since the state was entered."""
+        counts = self.view.counts
+        status = self.own_streamer_status
+        sent = status.sent if status is not None else 0
+        mark = (self._since_state, self.told_to_stop, counts.received, counts.stored, counts.flushed, sent)
+        if mark != self._progress[0]:
+            self._progress = (mark, self.clock())
+        return self.clock() - self._progress[1]
