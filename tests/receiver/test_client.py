@@ -1,0 +1,134 @@
+"""The client: every call answers or raises a sentence within its time."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import SeriesCheck
+
+CALLS: dict[str, Callable[[ReceiverClient], object]] = {
+    "status": lambda client: client.status(),
+    "long poll": lambda client: client.status(seen=1, wait=0.1),
+    "check": lambda client: client.check(SeriesCheck(filename="")),
+    "stop": lambda client: client.stop("why"),
+    "reset": lambda client: client.reset(),
+    "last_frame": lambda client: client.last_frame(),
+    "downsample": lambda client: client.downsample(),
+    "set_downsample": lambda client: client.set_downsample(2),
+}
+
+
+class Answers:
+    """A server that gives the same answer to everything."""
+
+    def __init__(self, status: int, body: bytes, delay: threading.Event | None = None) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                if delay is not None:
+                    delay.wait(10.0)
+                with contextlib.suppress(BrokenPipeError):  # the client has given up
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            do_GET = do_POST = _answer
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(10.0)
+
+
+@pytest.fixture
+def answers() -> Iterator[Callable[..., ReceiverClient]]:
+    """A client of a server that gives this answer."""
+    servers: list[Answers] = []
+
+    def serve(status: int, body: bytes, delay: threading.Event | None = None) -> ReceiverClient:
+        servers.append(Answers(status, body, delay))
+        return ReceiverClient(servers[-1].url, timeout=1.0)
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_where_nobody_listens_the_receiver_is_unavailable(call: Callable[[ReceiverClient], object]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(ReceiverUnavailable, match=f"127.0.0.1:{port} does not answer .* `penstock receiver`"):
+        call(ReceiverClient(f"http://127.0.0.1:{port}", timeout=0.5))
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_where_somebody_listens_and_never_answers_the_time_is_bounded(
+    call: Callable[[ReceiverClient], object],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = ReceiverClient(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.2)
+        began = time.monotonic()
+        with pytest.raises(ReceiverUnavailable, match=r"within 0\.2 s"):
+            call(client)
+        assert time.monotonic() - began < 2.0
+
+
+def test_a_host_that_is_no_name_is_unavailable() -> None:
+    with pytest.raises(ReceiverUnavailable):
+        ReceiverClient("http://no-such-host.invalid:5000", timeout=1.0).status()
+
+
+@pytest.mark.parametrize("call", [CALLS["status"], CALLS["check"], CALLS["downsample"], CALLS["last_frame"]])
+@pytest.mark.parametrize("body", [b"<html>It works!</html>", b"[]", b'{"value": "x"}', b"\xff\xfe", b""])
+def test_a_foreign_server_is_not_taken_for_a_receiver(
+    call: Callable[[ReceiverClient], object], body: bytes, answers: Callable[..., ReceiverClient]
+) -> None:
+    with pytest.raises(ReceiverUnavailable, match="not as a Penstock receiver .* is the address right"):
+        call(answers(200, body))
+
+
+def test_a_refusal_keeps_its_kind_and_its_sentence(answers: Callable[..., ReceiverClient]) -> None:
+    client = answers(409, b'{"kind": "busy", "message": "it is busy"}')
+    with pytest.raises(ReceiverRefused, match="^it is busy$") as caught:
+        client.check(SeriesCheck(filename=""))
+    assert caught.value.kind == "busy"
+
+
+@pytest.mark.parametrize("status", [400, 404, 500, 503])
+def test_an_error_without_a_refusal_says_what_was_asked_and_answered(
+    status: int, answers: Callable[..., ReceiverClient]
+) -> None:
+    with pytest.raises(ReceiverRefused, match=f"answered GET /status with HTTP {status}") as caught:
+        answers(status, b"<html>").status()
+    assert caught.value.kind == "http_error"
+
+
+def test_a_server_that_hangs_in_its_answer_does_not_hang_the_client(
+    answers: Callable[..., ReceiverClient],
+) -> None:
+    release = threading.Event()
+    client = answers(200, b"{}", release)
+    began = time.monotonic()
+    try:
+        with pytest.raises(ReceiverUnavailable):
+            client.status()
+        assert time.monotonic() - began < 5.0
+    finally:
+        release.set()
