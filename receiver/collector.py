@@ -81,6 +81,7 @@ class Collector:
         self._next_due = 0.0
         self._last_message = 0.0
         self._disconnected_since: float | None = None
+        self._back_since: float | None = None
         self._gap_at = -1
         self._gap_due = 0.0
         self._gap_below = 0
@@ -115,7 +116,8 @@ class Collector:
         """
         self._expire_held(now)
         if connections > 0:
-            self._disconnected_since = None
+            if self._disconnected_since is not None:
+                self._back_since, self._disconnected_since = now, None
         elif self._disconnected_since is None:
             self._disconnected_since = now
         series = self.series
@@ -176,7 +178,7 @@ class Collector:
         self._worker.begin(start.header)
         self._gap_at = -1
         self._end_due = None
-        self._disconnected_since = None
+        self._disconnected_since = self._back_since = None
         self._last_message = now
         self._sink.begin(series)
         self.series = series
@@ -324,7 +326,9 @@ class Collector:
         mode, frame_time = series.header.trigger_mode, series.header.frame_time
         if mode == "INTERNAL" and frame_time is not None:
             limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
-        elif mode is None:
+        elif mode is None or (self._back_since is not None and self._last_message <= self._back_since):
+            # Nobody can say why it is silent. After a lost connection a streamer that was started
+            # anew, and knows nothing of this series, may have taken the place of the one that died.
             limit = self._config.idle_limit
         else:
             return None  # waits for triggers; that may take hours

@@ -505,15 +505,42 @@ def test_a_series_whose_peer_is_gone_is_ended_soon(mode: str | None) -> None:
 
 
 def test_a_peer_that_comes_back_in_time_goes_on_with_its_series() -> None:
-    bench = Bench(peer_gone=3.0)
+    bench = Bench(peer_gone=3.0, idle_limit=600.0)
+    bench.say(start(frames=3, trigger_mode="SOFTWARE"), frame(0))
+    bench.connections = 0
+    bench.wait(2.0)
+    bench.connections = 1
+    bench.wait(500.0)
+    bench.say(frame(1))
+    bench.wait(7 * DAY)
+    assert bench.running, "it has spoken since, so it is the same one"
+    bench.say(frame(2), end())
+    assert bench.sink.outcome.complete
+
+
+def test_a_peer_that_comes_back_and_says_nothing_may_be_a_new_one_and_has_the_idle_limit() -> None:
+    bench = Bench(peer_gone=3.0, idle_limit=600.0)
     bench.say(start(frames=2, trigger_mode="SOFTWARE"), frame(0))
     bench.connections = 0
     bench.wait(2.0)
     bench.connections = 1
-    bench.wait(DAY)
+    bench.wait(590.0)
     assert bench.running
-    bench.say(frame(1), end())
-    assert bench.sink.outcome.complete
+    bench.wait(60.0)
+    assert not bench.running
+    assert "silent for" in bench.sink.outcome.reason
+
+
+def test_a_connection_lost_in_one_series_does_not_limit_the_next() -> None:
+    bench = Bench(peer_gone=3.0)
+    bench.say(start(0, "a", frames=1, trigger_mode="SOFTWARE"), frame(0))
+    bench.connections = 0
+    bench.wait(1.0)
+    bench.connections = 1
+    bench.wait(0.1)
+    bench.say(end(), start(2, "b", frames=1, trigger_mode="SOFTWARE"))
+    bench.wait(7 * DAY)
+    assert bench.running
 
 
 def test_frames_that_a_dead_peer_left_in_the_queues_are_still_taken() -> None:
