@@ -13,9 +13,12 @@ this machine only, on free ports, and ends all of it again. A second run writes 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,17 +56,18 @@ def run(args: argparse.Namespace) -> int:
     # Words for people go to standard error when a machine reads standard output.
     console = Console(stderr=args.json, highlight=False, soft_wrap=True)
     try:
-        with Demonstration(args.out, note=lambda text: console.print(f"[dim]{text}[/dim]")) as demonstration:
-            viewer = _open_viewer(demonstration) if args.view else None
+        with contextlib.ExitStack() as stack:
+            demonstration = stack.enter_context(Demonstration(args.out, note=_note(console)))
+            viewer = _open_viewer(demonstration, stack) if args.view else None
             outcome = _take(demonstration, args.frames, console)
             _report(outcome, console)
-            if args.json:
-                print(json.dumps(_summary(outcome)), flush=True)
             if viewer is not None:
                 console.print("\nClose the viewer to end.")
                 viewer.wait()
     except DemonstrationFailed as error:
         raise UserError(str(error)) from error
+    if args.json:
+        print(json.dumps(_summary(outcome)), flush=True)
     return 0 if outcome.complete else 1
 
 
@@ -100,11 +104,14 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _open_viewer(demonstration: Demonstration) -> Any:
-    """The live viewer in a process of its own."""
-    import subprocess
+def _note(console: Console) -> Callable[[str], None]:
+    return lambda text: console.print(f"[dim]{text}[/dim]")
 
+
+def _open_viewer(demonstration: Demonstration, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+    """The live viewer in a process of its own, which the user closes; ended when the demo fails."""
     from penstock.devices._base.processes import PENSTOCK
 
-    # Not a child that ends with the demo: the user closes it.
-    return subprocess.Popen([*PENSTOCK, "view", demonstration.receiver_url])
+    viewer = subprocess.Popen([*PENSTOCK, "view", demonstration.receiver_url])
+    stack.callback(viewer.terminate)
+    return viewer

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.devices._base.detector import PERIOD_ATTRIBUTES, Detector
+from penstock.devices._base.detector import Detector
+from penstock.devices._base.detector_class import PERIOD_ATTRIBUTES
 from penstock.devices._base.receiver_device import SHOWN
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES

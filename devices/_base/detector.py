@@ -1,4 +1,4 @@
-"""The one Tango implementation of a detector, and the Tango class of each camera made from it.
+"""The one Tango implementation of a detector; `detector_class` makes each camera's class from it.
 
 The device is thin: attributes hold what the next series is asked for, commands go to
 `SeriesControl`, and one `Publisher` thread pushes what has changed.
@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 import tango
 from tango.server import Device, attribute, command, device_property
 
 from penstock.devices._base.arming import ArmRefused
-from penstock.devices._base.attributes import ValueRefused, apply_limits, check_value, declare
+from penstock.devices._base.attributes import ValueRefused, apply_limits, check_value
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
 from penstock.devices._base.publisher import Publisher
@@ -36,26 +35,9 @@ from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.camera import Camera
 from penstock.streamer.client import Description, StreamerClient, StreamerRefused
-from penstock.streamer.settings import STANDARD, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value
 
 log = logging.getLogger(__name__)
-
-PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
-    Parameter(
-        name="FrameTime", default=0.0, unit="s", format="%8.6f",
-        doc="Period of the frames: ExposureTime plus the larger of LatencyTime and ReadoutTime; writing it "
-        "sets LatencyTime.",
-    ),
-    Parameter(
-        name="FrameRate", default=0.0, unit="Hz", format="%8.3f",
-        doc="Frames a second, 1 / FrameTime; writing it sets LatencyTime.",
-    ),
-    Parameter(
-        name="ReadoutTime", default=0.0, unit="s", format="%8.6f", writable=False,
-        doc="Least dead time between two frames.",
-    ),
-)  # fmt: skip
-
 
 IDENTITY = frozenset({"CameraModel", "SerialNumber", "SensorWidth", "SensorHeight"})
 """Properties of a camera that its device also shows as attributes."""
@@ -114,11 +96,11 @@ class Detector(Device):
         self._readout = 0.0
         self._set_points: dict[str, Value] = {}
         self._receiver = ReceiverClient(self.ReceiverUrl)
-        self._watch = ReceiverWatch(self._receiver, self._on_receiver)
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
             changed=self._wake,
         )  # fmt: skip
+        self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
         self._live = LiveImage(
             self, self._receiver, rate=self.LiveImageRate, edge=self.LiveImageSize,
             version=lambda: (self._control.view.series, self._control.view.latest_frame),
@@ -256,11 +238,13 @@ class Detector(Device):
 
     # Behind the generated attributes
 
-    def _read(self, name: str) -> Value:
+    def read_value(self, name: str) -> Value:
+        """Value of a scalar attribute."""
         value: Value = self._shown_values()[name]
         return value
 
-    def _write(self, name: str, value: Value) -> None:
+    def write_value(self, name: str, value: Value) -> None:
+        """Take over what a client has written."""
         with as_tango_error(name):
             if name in ("FrameTime", "FrameRate"):
                 self._write_period(name, float(value))
@@ -299,7 +283,8 @@ class Detector(Device):
                 attributes.get_w_attr_by_name(name).set_write_value(values[name])
                 self._set_points[name] = values[name]
 
-    def _write_allowed(self, name: str) -> bool:
+    def write_allowed(self, name: str) -> bool:
+        """Refuse, with a sentence, while a series runs."""
         view = self._control.view
         if view.state in ACTIVE:
             with as_tango_error(name):
@@ -343,9 +328,6 @@ class Detector(Device):
     def _wake(self) -> None:
         self._publisher.wake()
 
-    def _on_receiver(self, status: Any) -> None:
-        self._control.record.on_receiver(status)
-
     def _on_unexpected(self, error: Exception) -> None:
         self._broken = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
 
@@ -371,73 +353,5 @@ class Detector(Device):
                 apply_limits(self, name, limits, type(parameter.default))
 
 
-def detector_class(camera: type[Camera]) -> type[Detector]:
-    """The Tango class of a camera, named as the camera.
-
-    Its attributes are the standard parameters, the camera's own, and what every series shows; its
-    device properties are the camera's and those of `Detector`.
-    """
-    own = {parameter.name: parameter for parameter in (*STANDARD, *camera.parameters)}
-    body: dict[str, Any] = {
-        "__doc__": camera.__doc__,
-        "__module__": camera.__module__,
-        "camera": camera,
-        "parameters": own,
-    }
-    for parameter in camera.properties:
-        body[parameter.name] = device_property(
-            dtype=type(parameter.default), default_value=parameter.default, doc=parameter.doc
-        )
-    identity = [
-        msgspec.structs.replace(parameter, writable=False)
-        for parameter in camera.properties
-        if parameter.name in IDENTITY
-    ]
-    shown = [
-        *own.values(),
-        *PERIOD_ATTRIBUTES,
-        *identity,
-        *(reading.parameter for reading in VIEW_ATTRIBUTES),
-    ]
-    for parameter in shown:
-        body.update(_attribute_body(parameter))
-    return type(camera.__name__, (Detector,), body)
-
-
-def _attribute_body(parameter: Parameter) -> dict[str, Any]:
-    """The attribute and its hooks, as members of the class."""
-    name = parameter.name
-    hooks = {"fget": f"_read_{name}"}
-    body: dict[str, Any] = {hooks["fget"]: _reader(name)}
-    if parameter.writable:
-        hooks |= {"fset": f"_write_{name}", "fisallowed": f"_allow_{name}"}
-        body[hooks["fset"]] = _writer(name)
-        body[hooks["fisallowed"]] = _gate(name)
-    # Not under its own name: a device property of that name (ReadoutTime) may stand there.
-    body[f"attribute_{name}"] = declare(parameter, **hooks)
-    return body
-
-
 def _tango_state(state: SeriesState) -> tango.DevState:
     return getattr(tango.DevState, TANGO_STATE[state])
-
-
-def _reader(name: str) -> Callable[[Detector], Value]:
-    def read(self: Detector) -> Value:
-        return self._read(name)
-
-    return read
-
-
-def _writer(name: str) -> Callable[[Detector, Value], None]:
-    def write(self: Detector, value: Value) -> None:
-        self._write(name, value)
-
-    return write
-
-
-def _gate(name: str) -> Callable[[Detector, tango.AttReqType], bool]:
-    def allowed(self: Detector, request: tango.AttReqType) -> bool:
-        return request != tango.AttReqType.WRITE_REQ or self._write_allowed(name)
-
-    return allowed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import tango.server
 
-from penstock.devices._base.detector import detector_class
+from penstock.devices._base.detector_class import detector_class
 from penstock.devices._base.receiver_device import receiver_class
 from penstock.devices._base.registry import UnknownCamera, camera_class, camera_names
 

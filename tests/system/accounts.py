@@ -52,6 +52,13 @@ def check_account(station: Station, file: Path | None, planned: int, **expected:
     return http
 
 
+def check_tango_sum(station: Station, planned: int) -> None:
+    """What the device knows sums to planned, also when the receiver can no longer be asked."""
+    counts = {name: station.detector.read_attribute(tango).value for name, tango in TANGO_NAMES.items()}
+    assert station.detector.nFramesPlanned == planned
+    assert sum(counts.values()) == planned, counts
+
+
 def file_counts(path: Path, planned: int) -> dict[str, int]:
     """Counts as the file has them, checked against its own frame statuses."""
     with h5py.File(path) as file:

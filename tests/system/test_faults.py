@@ -10,7 +10,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from tests.system.accounts import check_account, file_counts
+from tests.system.accounts import check_account, check_tango_sum, file_counts
 from tests.system.beamline import FAULT, INIT, ON, RUNNING, Station, until, wait_state
 
 
@@ -86,6 +86,7 @@ def test_a_killed_receiver_aborts_the_acquisition(station: Station) -> None:
     wait_state(station.detector, FAULT, deadline=6.0)
     assert station.receiver.url in station.detector.Status()
     assert "2 acquired" in station.detector.Status()
+    check_tango_sum(station, 10)
     with h5py.File(file) as opened:
         assert opened["entry/data/data"].shape[0] >= 2
     station.receiver.start()
@@ -99,6 +100,7 @@ def test_a_receiver_that_was_restarted_in_a_series_is_noticed(station: Station) 
     station.receiver.start()
     wait_state(station.detector, FAULT, deadline=6.0)
     assert "receiver" in station.detector.Status()
+    check_tango_sum(station, 10)
     check_works_again(station)
 
 

@@ -7,7 +7,7 @@ import tango
 
 from penstock.devices._base import attributes
 from penstock.devices._base.attributes import ValueRefused, attribute_options, check_value, limit_options
-from penstock.devices._base.detector import detector_class
+from penstock.devices._base.detector_class import detector_class
 from penstock.devices.simulator import Simulator
 from penstock.streamer.settings import STANDARD, Limits, Parameter
 

@@ -1,0 +1,100 @@
+"""The Tango class of each camera, made from what the camera declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import tango
+from tango.server import device_property
+
+from penstock.devices._base.attributes import declare
+from penstock.devices._base.detector import IDENTITY, Detector
+from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
+from penstock.streamer.camera import Camera
+from penstock.streamer.settings import STANDARD, Parameter, Value
+
+PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
+    Parameter(
+        name="FrameTime", default=0.0, unit="s", format="%8.6f",
+        doc="Period of the frames: ExposureTime plus the larger of LatencyTime and ReadoutTime; writing it "
+        "sets LatencyTime.",
+    ),
+    Parameter(
+        name="FrameRate", default=0.0, unit="Hz", format="%8.3f",
+        doc="Frames a second, 1 / FrameTime; writing it sets LatencyTime.",
+    ),
+    Parameter(
+        name="ReadoutTime", default=0.0, unit="s", format="%8.6f", writable=False,
+        doc="Least dead time between two frames.",
+    ),
+)  # fmt: skip
+
+
+def detector_class(camera: type[Camera]) -> type[Detector]:
+    """The Tango class of a camera, named as the camera.
+
+    Its attributes are the standard parameters, the camera's own, and what every series shows; its
+    device properties are the camera's and those of `Detector`.
+    """
+    own = {parameter.name: parameter for parameter in (*STANDARD, *camera.parameters)}
+    body: dict[str, Any] = {
+        "__doc__": camera.__doc__,
+        "__module__": camera.__module__,
+        "camera": camera,
+        "parameters": own,
+    }
+    for parameter in camera.properties:
+        body[parameter.name] = device_property(
+            dtype=type(parameter.default), default_value=parameter.default, doc=parameter.doc
+        )
+    identity = [
+        msgspec.structs.replace(parameter, writable=False)
+        for parameter in camera.properties
+        if parameter.name in IDENTITY
+    ]
+    shown = [
+        *own.values(),
+        *PERIOD_ATTRIBUTES,
+        *identity,
+        *(reading.parameter for reading in VIEW_ATTRIBUTES),
+    ]
+    for parameter in shown:
+        body.update(_attribute_body(parameter))
+    return type(camera.__name__, (Detector,), body)
+
+
+def _attribute_body(parameter: Parameter) -> dict[str, Any]:
+    """The attribute and its hooks, as members of the class."""
+    name = parameter.name
+    hooks = {"fget": f"_read_{name}"}
+    body: dict[str, Any] = {hooks["fget"]: _reader(name)}
+    if parameter.writable:
+        hooks |= {"fset": f"_write_{name}", "fisallowed": f"_allow_{name}"}
+        body[hooks["fset"]] = _writer(name)
+        body[hooks["fisallowed"]] = _gate(name)
+    # Not under its own name: a device property of that name (ReadoutTime) may stand there.
+    body[f"attribute_{name}"] = declare(parameter, **hooks)
+    return body
+
+
+def _reader(name: str) -> Callable[[Detector], Value]:
+    def read(self: Detector) -> Value:
+        return self.read_value(name)
+
+    return read
+
+
+def _writer(name: str) -> Callable[[Detector, Value], None]:
+    def write(self: Detector, value: Value) -> None:
+        self.write_value(name, value)
+
+    return write
+
+
+def _gate(name: str) -> Callable[[Detector, tango.AttReqType], bool]:
+    def allowed(self: Detector, request: tango.AttReqType) -> bool:
+        return request != tango.AttReqType.WRITE_REQ or self.write_allowed(name)
+
+    return allowed
