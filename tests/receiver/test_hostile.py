@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from penstock.receiver.models import Status
 from penstock.stins.messages import Header, SeriesEnd
 from tests import hostile
-from tests.receiver.processes import ReceiverProcess
+from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels, text
 
 NUMBERS = itertools.count()
@@ -280,6 +281,30 @@ def test_a_message_over_the_size_limit_is_counted_and_the_connection_comes_back(
     finally:
         receiver.close()
         streamer.close()
+
+
+def test_a_peer_that_does_not_speak_zeromq_is_told_and_a_streamer_in_its_place_is_found(
+    tmp_path: Path,
+) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(DEADLINE)
+    endpoint = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    receiver = ReceiverProcess(tmp_path, endpoint)
+    try:
+        with listener.accept()[0] as peer:
+            peer.sendall(b"\xff" * 100)
+            status = receiver.wait(lambda status: bool(status.errors.get("message_refused")))
+        assert f"the connection to {endpoint} was closed" in status.last_error
+        listener.close()
+        streamer = Streamer(endpoint)
+        try:
+            receiver.connected()
+            assert receiver.ended(streamer.series_of(str(receiver.root / "x.h5"), 2)).series.complete
+        finally:
+            streamer.close()
+    finally:
+        receiver.close()
+        listener.close()
 
 
 def test_several_sockets_refuse_a_stream_without_order_with_the_remedy(tmp_path: Path) -> None:

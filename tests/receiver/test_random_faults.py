@@ -182,6 +182,8 @@ def test_the_account_equals_the_generators_own_fault_log(block: int) -> None:
         for series, outcome in ended:
             counts, log = series.account.counts(), generator.logs[series.id]
             assert counts == log.counts(), f"seed {seed}, series {series.id}, {outcome.reason}"
+            passed = [index for name, index, _ in generator.bench.sink.frames if name == series.id]
+            assert len(passed) == len(set(passed)) == counts.stored + counts.discarded, f"seed {seed}"
             settled = counts.stored + counts.delivered + counts.discarded + counts.corrupt
             assert settled + counts.missing + counts.not_triggered == counts.planned == log.planned
             assert outcome.complete == (counts.stored + counts.discarded == counts.planned)
