@@ -8,6 +8,7 @@ two devices of one class would else show the first one's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,8 +104,10 @@ def check_value(parameter: Parameter, value: Value) -> Value:
     """The value as the parameter's type, for what Tango does not check itself.
 
     Raises:
-        ValueRefused: not one of the choices.
+        ValueRefused: not one of the choices, or not a number (Tango's limits let NaN pass).
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueRefused(f"{parameter.name} must be a finite number, it is {value}")
     if parameter.choices and value not in parameter.choices:
         raise ValueRefused(f'{parameter.name} "{value}" is not known; choose {", ".join(parameter.choices)}')
     return type(parameter.default)(value)

@@ -269,8 +269,8 @@ class Detector(Device):
         self._values[name] = value
 
     def _write_period(self, name: str, value: float) -> None:
-        if not value > 0.0:
-            raise ValueRefused(f"{name} must be above 0, it is {value:g}")
+        if not 0.0 < value < float("inf"):
+            raise ValueRefused(f"{name} must be above 0 and finite, it is {value:g}")
         period = value if name == "FrameTime" else 1.0 / value
         self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import tango
 import zmq
 
@@ -13,11 +12,6 @@ from tests.system.beamline import ON, Station, refusal, until, wait_state
 
 RECEIVER_CONFIG = {"gap": {"policy": "fail", "seconds": 0.2}}
 """A missing frame is an Error: how a receiver gets there without a broken disk."""
-
-
-@pytest.fixture(autouse=True)
-def _ready_again(station: Station) -> None:
-    """Every test begins with a receiver that is well."""
 
 
 def check_refused_and_intact(station: Station, *words: str) -> str:

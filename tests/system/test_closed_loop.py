@@ -104,6 +104,24 @@ def test_live_series_run_until_stop_without_a_file(station: Station, command: st
     check_account(station, None, station.detector.nFramesPlanned, missing=0, stored=0)
 
 
+def test_the_live_image_comes_by_events_at_a_bounded_rate(station: Station) -> None:
+    events: queue.SimpleQueue[tuple[float, tango.EventData]] = queue.SimpleQueue()
+    ident = station.detector.subscribe_event(
+        "LiveImage", tango.EventType.CHANGE_EVENT, lambda event: events.put((time.monotonic(), event))
+    )
+    try:
+        station.detector.Live()
+        arrived = [events.get(timeout=5.0) for _ in range(6)]
+    finally:
+        station.detector.unsubscribe_event(ident)
+        station.detector.Stop()
+    wait_state(station.detector, ON)
+    assert not any(event.err for _, event in arrived)
+    assert arrived[-1][1].attr_value.value.shape == (32, 64)
+    # 5 Hz by default, though a thousand frames a second are taken.
+    assert arrived[-1][0] - arrived[1][0] > 0.6
+
+
 def test_stop_finishes_the_file(station: Station) -> None:
     file = station.software_series(10)
     station.trigger()
@@ -314,7 +332,9 @@ def test_init_ends_a_series_and_begins_anew(station: Station) -> None:
     file = station.software_series(4)
     station.trigger()
     until(lambda: station.detector.nFramesReceived == 1, "frame received")
+    begun = time.monotonic()
     station.detector.Init()
+    assert time.monotonic() - begun < 2.5, "Init must return before a client's time-out"
     wait_state(station.detector, ON)
     until(lambda: station.receiver.client.status().state == "idle", "receiver idle")
     counts = station.receiver.client.status().counts
