@@ -120,7 +120,7 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
             raise ArmRefused(
                 "not_started",
                 f"the receiver at {receiver.url} is {status.state} and has not begun the series "
-                f"although the start message was sent {ARM_LIMIT:g} s ago at most; look at its log",
+                f"although the start message was sent; {_hint(status)}",
             )
         status = receiver.status(seen=status.version, wait=min(left, 0.5))
 
@@ -133,3 +133,7 @@ def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> None:
         if left <= 0.0:
             return
         status = receiver.status(seen=status.version, wait=left)
+
+
+def _hint(status: Status) -> str:
+    return f"its last error: {status.last_error}" if status.last_error else "look at its log"

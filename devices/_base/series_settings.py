@@ -10,6 +10,8 @@ import msgspec
 from penstock.devices._base.attributes import ValueRefused
 from penstock.streamer.settings import Settings, TriggerMode, Value
 
+MOST_FRAMES = 2**31 - 1
+"""Frames of a series: what the account holds, one byte each."""
 ENDLESS = 1_000_000
 """Triggers of a live series: days at the rates of live viewing, one byte each in the account."""
 
@@ -22,9 +24,15 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
         camera_parameters: names of the camera's writable parameters.
 
     Raises:
-        ValueRefused: Metadata is not a JSON object.
+        ValueRefused: Metadata is not a JSON object, or there are more frames than can be counted.
     """
     value: Mapping[str, Any] = values
+    frames = value["nTriggers"] * value["nFramesPerTrigger"]
+    if frames > MOST_FRAMES:
+        raise ValueRefused(
+            f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} = {frames} frames; "
+            f"a series has {MOST_FRAMES} at most"
+        )
     return Settings(
         exposure_time=value["ExposureTime"],
         latency_time=value["LatencyTime"],

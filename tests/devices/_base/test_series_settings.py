@@ -68,3 +68,8 @@ def test_a_latency_gives_the_period_that_was_asked_for(period: float) -> None:
 def test_a_period_below_exposure_and_read_out_is_refused() -> None:
     with pytest.raises(ValueRefused, match="0.11 s; shorten ExposureTime"):
         latency_for(0.1, 0.1, 0.01)
+
+
+def test_more_frames_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(ValueRefused, match="= 4611686014132420609 frames"):
+        settings_of(DEFAULTS | {"nTriggers": 2**31 - 1, "nFramesPerTrigger": 2**31 - 1}, [])
