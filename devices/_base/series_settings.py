@@ -30,8 +30,8 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
     frames = value["nTriggers"] * value["nFramesPerTrigger"]
     if frames > MOST_FRAMES:
         raise ValueRefused(
-            f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} = {frames} frames; "
-            f"a series has {MOST_FRAMES} at most"
+            f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} "
+            f"= {frames} frames; a series has {MOST_FRAMES} at most"
         )
     return Settings(
         exposure_time=value["ExposureTime"],
