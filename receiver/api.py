@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,12 +14,17 @@ import numpy as np
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
 
 from penstock.receiver import metrics
+from penstock.receiver.body_limit import BodyLimit
 from penstock.receiver.models import Refusal, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.service import ReceiverService, Refused
 
 MAX_WAIT = 30.0
+MAX_BODY_BYTES = 2**20
+KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
+"""What the web framework itself refuses; anything else of it is a bad request."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         await service.close()
 
     app = FastAPI(title="Penstock receiver", lifespan=life, responses={409: {"model": Refusal}})
+    app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
 
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> JSONResponse:
@@ -55,6 +62,11 @@ def create_app(service: ReceiverService) -> FastAPI:
         first = error.errors()[0]
         place = ".".join(str(item) for item in first["loc"])
         return _refusal(422, "bad_request", f"{place}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def refused_unseen(request: Request, error: HTTPException) -> JSONResponse:
+        sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
+        return _refusal(error.status_code, KINDS.get(error.status_code, "bad_request"), sentence)
 
     @app.get("/status")
     async def status(
@@ -111,14 +123,15 @@ def create_app(service: ReceiverService) -> FastAPI:
                 return Response(status_code=304)
             return _refusal(404, "no_frame", f"receiver {service.name} has had no frame yet")
         held, array = found
-        header = msgspec.json.encode(
+        # A header is Latin-1, the name of a series may be anything: so every other character is escaped.
+        header = json.dumps(
             {
                 "shape": array.shape, "dtype": array.dtype.name, "frame": held.info.index,
                 "trigger": held.info.trigger, "series": held.info.series, "version": held.version,
                 "downsample": service.step, "saturation": held.info.saturation,
             }
         )  # fmt: skip
-        headers = {"X-Penstock-Frame": header.decode()}
+        headers = {"X-Penstock-Frame": header}
         if format == "npy":
             file = io.BytesIO()
             np.save(file, array, allow_pickle=False)

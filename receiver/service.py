@@ -33,6 +33,8 @@ SILENT_AFTER = 3.0
 """A data process that has sent no snapshot for so long is taken for hanging."""
 COMMAND_SECONDS = 5.0
 """Time for a command to be carried out: closing a file may take a while."""
+MAX_REASON = 2000
+"""Characters of a reason that are kept: it goes through a datagram, into logs and into the file."""
 QUIT_SECONDS = 10.0
 START_SECONDS = 30.0
 
@@ -185,7 +187,7 @@ class ReceiverService:
 
     async def stop(self, reason: str) -> None:
         """End the running series; returns when its file is closed."""
-        await self._command("stop", reason)
+        await self._command("stop", reason[:MAX_REASON])
 
     async def reset(self) -> None:
         """Leave Error; starts the data process again if it has died.

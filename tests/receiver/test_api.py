@@ -169,6 +169,45 @@ def test_a_bad_request_is_answered_with_a_kind_and_a_sentence(
 # -- check -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "kind"),
+    [
+        ("GET", "/nothing", 404, "no_such_path"),
+        ("DELETE", "/status", 405, "no_such_method"),
+        ("POST", "/series/check", 413, "too_large"),
+    ],
+)
+def test_what_the_web_framework_refuses_has_a_kind_and_a_sentence_too(
+    method: str, path: str, status: int, kind: str, pair: Pair
+) -> None:
+    answer = pair.ask(method, path, b" " * 2_000_000 if status == 413 else None)
+    assert answer.status == status
+    refusal = msgspec.json.decode(answer.data)
+    assert refusal["kind"] == kind
+    assert path in refusal["message"]
+
+
+def test_a_reason_of_any_length_ends_the_series_and_nothing_else(pair: Pair) -> None:
+    series = pair.running()
+    answer = pair.ask("POST", "/stop", json.dumps({"reason": "\0é" * 50_000}).encode())
+    assert answer.status == 200
+    ended = pair.receiver.ended(series)
+    assert ended.state == "idle"
+    assert ended.series is not None
+    assert "é" in ended.series.reason
+    pair.streamer.end()
+
+
+def test_a_series_of_any_name_is_shown(pair: Pair) -> None:
+    pair.streamer.start("", frames=1, series="走査 →")
+    pair.streamer.frame(0)
+    pair.streamer.end()
+    pair.receiver.ended("走査 →")
+    shown = pair.client.last_frame()
+    assert shown is not None
+    assert shown.series == "走査 →"
+
+
 def test_a_series_that_could_be_taken_is_told_its_file_and_the_space(pair: Pair) -> None:
     answer = pair.client.check(
         SeriesCheck(filename=f"{pair.receiver.root}/new/x.h5", frames=3, frame_bytes=48)
