@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,11 +25,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from penstock.devices._base.demonstration import Demonstration, Outcome
+    from penstock.devices._base.processes import Child
+
+
+FRAMES = 100
+FRAMES_IN_VIEW = 1000
+"""Long enough to look at: twenty seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock demo`."""
-    parser.add_argument("--frames", type=int, default=100, metavar="N", help="frames to take (%(default)s)")
+    parser.add_argument(
+        "--frames", type=int, metavar="N", help=f"frames to take ({FRAMES}, with --view {FRAMES_IN_VIEW})"
+    )
     parser.add_argument(
         "--out",
         type=Path,
@@ -48,9 +55,11 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.devices._base.demonstration import Demonstration, DemonstrationFailed
+    from penstock.devices._base.processes import ProcessFailed
 
-    if args.frames < 1:
-        raise UserError(f"--frames {args.frames}: at least 1")
+    frames = args.frames if args.frames is not None else FRAMES_IN_VIEW if args.view else FRAMES
+    if frames < 1:
+        raise UserError(f"--frames {frames}: at least 1")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))  # through every `with`
     # Words for people go to standard error when a machine reads standard output.
@@ -59,12 +68,12 @@ def run(args: argparse.Namespace) -> int:
         with contextlib.ExitStack() as stack:
             demonstration = stack.enter_context(Demonstration(args.out, note=_note(console)))
             viewer = _open_viewer(demonstration, stack) if args.view else None
-            outcome = _take(demonstration, args.frames, console)
+            outcome = _take(demonstration, frames, console)
             _report(outcome, console)
             if viewer is not None:
                 console.print("\nClose the viewer to end.")
                 viewer.wait()
-    except DemonstrationFailed as error:
+    except (DemonstrationFailed, ProcessFailed) as error:
         raise UserError(str(error)) from error
     if args.json:
         print(json.dumps(_summary(outcome)), flush=True)
@@ -108,10 +117,10 @@ def _note(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(f"[dim]{text}[/dim]")
 
 
-def _open_viewer(demonstration: Demonstration, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
-    """The live viewer in a process of its own, which the user closes; ended when the demo fails."""
-    from penstock.devices._base.processes import PENSTOCK
+def _open_viewer(demonstration: Demonstration, stack: contextlib.ExitStack) -> Child[bool]:
+    """The live viewer in a process of its own, which the user closes; it is there before the series."""
+    from penstock.devices._base.processes import PENSTOCK, Child
 
-    viewer = subprocess.Popen([*PENSTOCK, "view", demonstration.receiver_url])
-    stack.callback(viewer.terminate)
-    return viewer
+    argv = (*PENSTOCK, "view", demonstration.receiver_url, "--log")
+    viewer = Child("the viewer", argv, lambda line: line.startswith("watching ") or None, deadline=60.0)
+    return stack.enter_context(viewer)

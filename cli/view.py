@@ -66,12 +66,14 @@ def run(args: argparse.Namespace) -> int:
     from penstock.gui.app import Options
     from penstock.gui.app import run as show
 
+    url = _url(args.receiver, args.config)
     trouble = show(
         Options(
-            url=_url(args.receiver, args.config), rate=args.rate, logarithmic=args.log,
+            url=url, rate=args.rate, logarithmic=args.log,
             downsample=args.downsample, colours=args.colours, backend=args.backend,
             screenshot=args.screenshot, after_frames=args.after_frames, deadline=args.deadline,
-        )
+        ),
+        ready=lambda: print(f"watching {url}", flush=True),
     )  # fmt: skip
     if trouble is not None:
         raise UserError(trouble)

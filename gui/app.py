@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +35,12 @@ class Options:
     """Seconds to wait for that many frames."""
 
 
-def run(options: Options) -> str | None:
-    """Open the window; returns once it is closed: `None`, or why there is no window or no picture."""
+def run(options: Options, ready: Callable[[], None] = lambda: None) -> str | None:
+    """Open the window; returns once it is closed: `None`, or why there is no window or no picture.
+
+    Args:
+        ready: called once the window is on the screen.
+    """
     application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
     theme.apply(application)
     if options.backend == "gl" and not (check := isOpenGLAvailable()):
@@ -47,6 +52,7 @@ def run(options: Options) -> str | None:
     if options.screenshot is not None:
         _arrange_screenshot(viewer, options, options.screenshot, failure)
     viewer.start()
+    qt.QTimer.singleShot(0, ready)
     try:
         application.exec_()  # the window's clock lets Python see the signal
     finally:
