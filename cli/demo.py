@@ -121,6 +121,10 @@ def _open_viewer(demonstration: Demonstration, stack: contextlib.ExitStack) -> C
     """The live viewer in a process of its own, which the user closes; it is there before the series."""
     from penstock.devices._base.processes import PENSTOCK, Child
 
+    def is_open(line: str) -> bool | None:
+        return line.startswith("watching ") or None
+
     argv = (*PENSTOCK, "view", demonstration.receiver_url, "--log")
-    viewer = Child("the viewer", argv, lambda line: line.startswith("watching ") or None, deadline=60.0)
-    return stack.enter_context(viewer)
+    viewer: Child[bool] = Child("the viewer", argv, is_open, deadline=60.0)
+    stack.enter_context(viewer)
+    return viewer

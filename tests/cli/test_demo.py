@@ -1,0 +1,64 @@
+"""`penstock demo` as a user meets it; the tutorial's test runs it without a viewer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+
+from penstock.devices._base.processes import PENSTOCK
+
+
+def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: Path) -> None:
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    }
+
+    ended = subprocess.run(
+        [*PENSTOCK, "demo", "--view", "--out", str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=90,
+    )  # fmt: skip
+
+    assert ended.returncode == 2
+    assert "there is no screen here" in ended.stderr
+    assert not list(tmp_path.glob("*.h5"))
+
+
+def test_the_viewer_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(tmp_path: Path) -> None:
+    argv = [*PENSTOCK, "demo", "--view", "--frames", "20", "--out", str(tmp_path), "--json"]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    with subprocess.Popen(
+        argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as demo:
+        try:
+            assert demo.stderr is not None and demo.stdout is not None
+            until_it_says(demo.stderr, "Close the viewer to end", deadline=90)
+            family = psutil.Process(demo.pid).children(recursive=True)
+            viewers = [process for process in family if "view" in process.cmdline()]
+            assert len(viewers) == 1
+
+            viewers[0].send_signal(signal.SIGINT)
+
+            assert demo.wait(30) == 0
+            summary = json.loads(demo.stdout.read().splitlines()[-1])
+            assert summary["counts"]["stored"] == 20
+            _, alive = psutil.wait_procs(family, timeout=5)
+            assert not alive
+        finally:
+            demo.terminate()
+
+
+def until_it_says(stream: object, text: str, deadline: float) -> None:
+    limit = time.monotonic() + deadline
+    for line in stream:  # type: ignore[attr-defined]
+        if text in line:
+            return
+        assert time.monotonic() < limit, f"{text!r} was not said within {deadline} s"
+    raise AssertionError(f"the process ended without saying {text!r}")
