@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 MAX_SUBSCRIBERS = 64
 LEAST_PUBLISH_INTERVAL = 0.02
 """Seconds between two snapshots, however much changes."""
+REQUESTS_AT_ONCE = 100
+"""Requests that are answered before snapshots, the parent and the end have their turn."""
 MAX_UNANSWERED = 256
 """Slow requests under way; beyond this they are refused."""
 
@@ -110,8 +112,9 @@ class RemoteServer:
             if lifeline is not None and lifeline in ready and not os.read(lifeline, 4096):
                 log.warning("the parent process is gone; ending")
                 break
-            while self._socket in ready and self._receive(engine):
-                pass
+            for _ in range(REQUESTS_AT_ONCE):
+                if not self._receive(engine):
+                    break
             self._answer_finished()
             self._publish(engine)
 

@@ -12,7 +12,7 @@ import zmq
 from penstock.streamer.client import StreamerClient, StreamerRefused, StreamerStatus, StreamerUnavailable
 from penstock.streamer.engine import Engine
 from penstock.streamer.protocol import MAX_REQUEST_BYTES, Answer
-from penstock.streamer.remote import RemoteServer
+from penstock.streamer.remote import REQUESTS_AT_ONCE, RemoteServer
 from penstock.streamer.sender import PushSocket
 from penstock.streamer.settings import TriggerMode
 from tests.streamer.rig import DEADLINE, FakeCamera, settings
@@ -214,6 +214,27 @@ def test_a_request_beyond_the_size_limit_costs_its_sender_the_connection(
 ) -> None:
     stranger.send(b" " * (MAX_REQUEST_BYTES + 1))
     assert served.client.status().state == "idle"
+
+
+def test_a_flood_of_requests_does_not_keep_the_rest_from_its_turn(
+    served: Served, stranger: zmq.Socket[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flooded = Event()
+    served_requests = 0
+
+    def describe() -> None:
+        nonlocal served_requests
+        served_requests += 1
+        assert flooded.wait(DEADLINE)
+        served.remote.stop()
+
+    monkeypatch.setattr(served.engine, "describe", describe)
+    for _ in range(5 * REQUESTS_AT_ONCE):
+        stranger.send(b'{"id":1,"op":"describe"}')
+    flooded.set()
+    served.thread.join(DEADLINE)
+    assert not served.thread.is_alive()
+    assert served_requests <= REQUESTS_AT_ONCE
 
 
 def test_bytes_that_are_not_zeromq_are_survived(served: Served) -> None:
