@@ -35,6 +35,9 @@ BSHUF_FILTER = 32008
 ROWS_PER_STEP = 1024
 """Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
 PER_FRAME_CHUNK = 4096
+NEIGHBOURS = 1024
+"""Values of frames no further apart are written together with what stands between them: a call of HDF5
+costs as much as so many values."""
 COUNTERS = (
     "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "duplicate",
     "late", "out_of_range", "stale",
@@ -53,6 +56,12 @@ class WriterError(Exception):
     """A file could not be written; the sentence has the file, the counts and the remedy."""
 
     kind = "not_written"
+
+
+class FileGoneError(WriterError):
+    """The file is no longer where it was created."""
+
+    kind = "file_gone"
 
 
 class SeriesWriter:
@@ -142,9 +151,11 @@ class SeriesWriter:
 
         Raises:
             WriterError: it could not be written.
+            FileGoneError: somebody removed, moved or replaced the file.
         """
         if not self._waiting:
             return
+        self._check_place()
         try:
             self._write_waiting()
             self._file.flush()
@@ -162,6 +173,7 @@ class SeriesWriter:
 
         Raises:
             WriterError: it could not be written; what was flushed before stays readable.
+            FileGoneError: it was closed, but somebody removed, moved or replaced it before.
         """
         self._release_reserve()
         try:
@@ -170,6 +182,7 @@ class SeriesWriter:
             if pad and self._account.planned is not None:
                 length = self._account.planned
             self._finish(length, outcome)
+            self._check_place()
             self._file.close()
             if synced:
                 storage.sync(self.path)
@@ -275,14 +288,23 @@ class SeriesWriter:
             np.array(column) for column in zip(*self._waiting, strict=True)
         )
         self._waiting.clear()
-        # One write for each run of neighbouring indices; frames in order make one run.
-        for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) != 1) + 1):
-            place = slice(int(index[run[0]]), int(index[run[-1]]) + 1)
-            self._detector["frame_status"][place] = FrameStatus.STORED
-            self._detector["trigger"][place] = trigger[run]
-            self._detector["sequence_number"][place] = number[run]
-            self._detector["timestamp"][place] = stamp[run]
-            self._detector["timestamp_hw"][place] = stamp_hw[run]
+        columns = {
+            "frame_status": np.full(len(index), FrameStatus.STORED, np.uint8),
+            "trigger": trigger,
+            "sequence_number": number,
+            "timestamp": stamp,
+            "timestamp_hw": stamp_hw,
+        }
+        for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) > NEIGHBOURS) + 1):
+            first, last = int(index[run[0]]), int(index[run[-1]])
+            gapless = last - first + 1 == len(run)
+            for name, values in columns.items():
+                dataset = self._detector[name]
+                # Between them stands what came earlier, or nothing yet: it is written back as it was.
+                block = values[run] if gapless else dataset[first : last + 1]
+                if not gapless:
+                    block[index[run] - first] = values[run]
+                dataset[first : last + 1] = block
 
     def _finish(self, length: int, outcome: Outcome) -> None:
         account, record = self._account, self._record
@@ -303,6 +325,18 @@ class SeriesWriter:
         self._entry["end_time"] = _iso(time.time())
 
     # -- failure -------------------------------------------------------------------------------
+
+    def _check_place(self) -> None:
+        try:
+            here = os.path.samestat(os.stat(self.path), os.fstat(self._file.id.get_vfd_handle()))
+        except FileNotFoundError:
+            here = False
+        if not here:
+            raise FileGoneError(
+                f"{self.path} was removed, moved or replaced while series {self._series.id} was written "
+                f"into it: {self._account.counts().stored} frames are no longer there. Look who did that "
+                "(a clean-up job, a sync program?), then reset the receiver"
+            )
 
     def _failed(self, what: str, error: Exception) -> WriterError:
         self._release_reserve()

@@ -14,7 +14,14 @@ import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.series import RunningSeries
-from penstock.receiver.writer import ROWS_PER_STEP, SeriesWriter, WriterError, mark_interrupted
+from penstock.receiver.writer import (
+    NEIGHBOURS,
+    ROWS_PER_STEP,
+    FileGoneError,
+    SeriesWriter,
+    WriterError,
+    mark_interrupted,
+)
 from penstock.stins.messages import EndReason, Frame, SeriesEnd, Start
 from penstock.streamer import bslz4
 from tests import hostile
@@ -92,6 +99,47 @@ def test_every_frame_stands_at_its_index(path: Path) -> None:
         np.testing.assert_array_equal(found, [pixels(0), pixels(1), pixels(2)])
         assert file["entry/data/data"].chunks == (1, 4, 6)
         assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 1, 1]
+
+
+def test_values_of_scattered_frames_leave_what_stands_between_them(path: Path) -> None:
+    far = 2 * NEIGHBOURS
+    written = Written(path, start(frames=far + 1))
+    written.add(frame(2, trigger=12), frame(5, trigger=15))
+    written.writer.flush()
+    written.add(frame(7, trigger=17), frame(0, trigger=10), frame(far, trigger=99), frame(3, trigger=13))
+    written.close(reason="stop")
+    with h5py.File(path) as file:
+        group = file[DETECTOR]
+        assert group["trigger"][:9].tolist() == [10, -1, 12, 13, -1, 15, -1, 17, -1]
+        assert group["trigger"][far] == 99
+        assert np.flatnonzero(group["frame_status"][()] == FrameStatus.STORED).tolist() == [
+            0, 2, 3, 5, 7, far,
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_a_file_that_is_no_longer_there_is_an_error_at_the_next_flush_and_at_the_end(
+    how: str, path: Path
+) -> None:
+    written = Written(path, start(frames=3))
+    written.add(frame(0))
+    written.writer.flush()
+    if how == "removed":
+        path.unlink()
+    else:
+        path.rename(path.with_suffix(".away"))
+    if how == "replaced":
+        path.write_text("somebody else's")
+    written.add(frame(1))
+    with pytest.raises(FileGoneError, match=r"x\.h5 was removed, moved or replaced .* 2 frames"):
+        written.writer.flush()
+    with pytest.raises(FileGoneError):
+        written.close()
+    if how == "replaced":
+        assert path.read_text() == "somebody else's"
+    if how == "moved":
+        with h5py.File(path.with_suffix(".away")) as file:
+            np.testing.assert_array_equal(file["entry/data/data"][()], [pixels(0), pixels(1)])
 
 
 def test_what_a_frame_brings_stands_beside_it(path: Path) -> None:
