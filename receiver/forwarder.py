@@ -7,7 +7,7 @@ absent consumer loses is counted before the send; it never stalls the writer.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import numpy as np
 import zmq
 
 from penstock.receiver.config import ForwardConfig
-from penstock.stins.messages import Frame, Header, SeriesEnd
+from penstock.stins.messages import Buffer, Frame, Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 
 log = logging.getLogger(__name__)
@@ -52,8 +52,9 @@ class Consumer:
             return
         # A stream without a name travels as live only: STINS needs the key.
         named = msgspec.structs.replace(header, filename=header.filename or "")
-        self._socket.send_multipart(self._encoder.start(named, _plain(metadata)), zmq.NOBLOCK)
-        self.sent += 1
+        number = self._encoder.msg_number
+        if not self._sent(self._encoder.start(named, _plain(metadata))):
+            self._encoder.state, self._encoder.msg_number = SeriesState.IDLE, number
 
     def frame(self, index: int, frame: Frame) -> None:
         """Pass a frame on, or count it as dropped; one without a number gets its index."""
@@ -63,9 +64,10 @@ class Consumer:
         image = frame.image
         if image.frame is None:
             image = msgspec.structs.replace(image, frame=index)
-        parts = [self._encoder.image(image), *frame.blobs]
-        self._socket.send_multipart(parts, zmq.NOBLOCK, copy=False)
-        self.sent += 1
+        number = self._encoder.msg_number
+        if not self._sent([self._encoder.image(image), *frame.blobs], copy=False):
+            self._encoder.msg_number = number
+            self.dropped += 1
 
     def end(self, end: SeriesEnd) -> None:
         """End the series; the message waits if the queue is full, since it must not be lost."""
@@ -75,10 +77,17 @@ class Consumer:
 
     def step(self) -> None:
         """Send what waits, if it can be sent now."""
-        if self._late_end is not None and self._socket.poll(0, zmq.POLLOUT):
-            self._socket.send_multipart(self._late_end, zmq.NOBLOCK)
+        if self._late_end is not None and self._sent(self._late_end):
             self._late_end = None
-            self.sent += 1
+
+    def _sent(self, parts: Sequence[Buffer], copy: bool = True) -> bool:
+        """Send now or not at all: a consumer may go between a look at its socket and the send."""
+        try:
+            self._socket.send_multipart(parts, zmq.NOBLOCK, copy=copy)
+        except zmq.Again:
+            return False
+        self.sent += 1
+        return True
 
     def close(self) -> None:
         """Close the socket; what is queued has a second to leave."""

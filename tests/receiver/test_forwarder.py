@@ -180,6 +180,33 @@ def test_a_slow_consumer_loses_frames_that_are_counted_and_never_the_end_nor_a_n
     assert numbers(consumer.series()) == list(range(len(messages), len(messages) + 5))
 
 
+class GoneSinceTheLook:
+    """A socket whose consumer goes each time between the look at it and the send."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+
+    def poll(self, *_: object) -> int:
+        return 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+
+def test_a_consumer_that_goes_at_the_moment_of_the_send_loses_frames_that_are_counted(
+    forwarder: Forwarder, reader: Callable[..., Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = only(forwarder)
+    with monkeypatch.context() as patch:
+        patch.setattr(consumer, "_socket", GoneSinceTheLook(consumer._socket))
+        whole(forwarder, 3)
+    assert (consumer.sent, consumer.dropped) == (0, 3)
+    late = reader(consumer.endpoint)
+    wait_for_peer(consumer)
+    whole(forwarder, 2, "b")
+    assert numbers(late.series()) == [0, 1, 2, 3]
+
+
 def test_every_message_of_the_forwarded_stream_is_accepted_by_dranspose(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, reader: Callable[..., Reader]
 ) -> None:
