@@ -37,8 +37,8 @@ _UNKNOWN = (FrameStatus.PENDING, _MISSING_FOR_NOW)
 
 UNANNOUNCED_REACH = 10_000
 """How far past the highest index a frame may be when no total was announced."""
-ANNOUNCED_REACH = 2**27
-"""The same when one was."""
+ANNOUNCED_REACH = 2**24
+"""The same when one was: a day of lost frames at 200 Hz."""
 
 
 class Account:
@@ -75,7 +75,7 @@ class Account:
     def in_range(self, index: int) -> bool:
         """Whether a frame may have this index."""
         limit = self.planned if self.planned is not None else self.highest + 1 + self._reach
-        # An honest stream has no hole of a hundred million frames; the account would take that memory.
+        # An honest stream has no such hole, and a wrong number must not cost memory and time for it.
         return 0 <= index < limit and index - self.highest <= ANNOUNCED_REACH
 
     def status(self, index: int) -> FrameStatus:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Iterator
 
 import zmq
@@ -50,6 +51,7 @@ class Ingest:
         for endpoint in config.endpoints:
             for _ in range(config.sockets):
                 self._open(endpoint)
+        self._order = deque(self._sockets)
 
     def watch(self, descriptor: int) -> None:
         """Wake `wait` up when this file descriptor can be read."""
@@ -66,7 +68,9 @@ class Ingest:
 
         Each socket gives at most `BURST` messages before the next one has its turn.
         """
-        for socket in self._sockets:
+        # The first socket of one call is the last of the next: whoever stops early starves none.
+        self._order.rotate(-1)
+        for socket in tuple(self._order):
             receive = socket.recv_multipart
             for _ in range(BURST):
                 try:

@@ -44,6 +44,9 @@ log = logging.getLogger(__name__)
 
 TICK = 0.05
 """Seconds between two looks at clocks, connections and commands."""
+BURST_SECONDS = 0.5
+"""The same while frames keep coming: those of 100 MB, or a slow disk, take their time, and a process
+that says nothing for seconds is taken for hanging."""
 HEARTBEAT = 0.5
 """A snapshot goes out at least so often, so that the parent sees a hanging process."""
 LOGGED_PER_KIND = 5
@@ -121,6 +124,8 @@ class Pipeline:
         now = self._clock()
         for parts in self.ingest.messages():
             self._receive(parts, now)
+            if self._clock() - now > BURST_SECONDS:
+                break
         for error in self.ingest.reopen():
             self.bad_message(error)
         connections = sum(item.connections for item in self.ingest.connections())
