@@ -153,8 +153,7 @@ def create_app(service: ReceiverService) -> FastAPI:
     @app.get("/health")
     async def health() -> Response:
         """200 while the data process answers, 503 otherwise: for a supervisor."""
-        alive = service.alive and not service.status.error.startswith("the data process")
-        return JSONResponse({"alive": alive}, status_code=200 if alive else 503)
+        return JSONResponse({"alive": service.healthy}, status_code=200 if service.healthy else 503)
 
     return app
 

@@ -32,6 +32,7 @@ def render(name: str, status: Status) -> str:
             gauge("series_frames", "frames of the running or last series, by status", value, status=count)
     gauge("frame_rate", "frames a second", status.frame_rate)
     gauge("byte_rate", "bytes a second", status.byte_rate)
+    gauge("stalled_seconds", "time for which the data process has not answered", status.stalled)
     for connection in status.connections:
         gauge("connections", "sockets connected", connection.connections, endpoint=connection.endpoint)
     for consumer in status.consumers:

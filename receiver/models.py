@@ -108,6 +108,9 @@ class Status:
     """Bytes a second over the last second."""
     latest_frame: int | None = None
     """Index of the newest frame of this series."""
+    stalled: float = 0.0
+    """Seconds for which the data process has not said anything; 0 while it does. A series goes on after a
+    short stall (a file system that hangs for a moment): frames wait at the streamer meanwhile."""
     cpu_seconds: float = 0.0
     """Processor time of the data process since it started: user and system."""
 

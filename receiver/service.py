@@ -29,8 +29,11 @@ from penstock.receiver.writer import mark_interrupted
 
 log = logging.getLogger(__name__)
 
-SILENT_AFTER = 3.0
-"""A data process that has sent no snapshot for so long is taken for hanging."""
+SILENT_AFTER = 2.0
+"""A data process that has sent no snapshot for so long stalls: between two series that is an error."""
+STALL_SECONDS = 60.0
+"""In a series only after so long: network file systems hang for seconds, closing a long file takes its
+time, and a camera whose frames wait in its streamer loses nothing by that."""
 COMMAND_SECONDS = 5.0
 """Time for a command to be carried out: closing a file may take a while."""
 MAX_REASON = 2000
@@ -123,18 +126,30 @@ class ReceiverService:
 
     @property
     def status(self) -> Status:
-        """The newest snapshot."""
-        status = self._snapshot.status
+        """The newest snapshot, with what its age means."""
+        status = replace(self._snapshot.status, version=self._version)
+        stalled = self._stalled
+        if not stalled:
+            return status
+        sentence = (
+            f"the data process of receiver {self.name} has not answered for {stalled:.0f} s; "
+            "is its file system hanging?"
+        )
+        if status.state == "running" and stalled <= STALL_SECONDS and status.series is not None:
+            return replace(status, stalled=stalled, series=replace(status.series, reason=sentence))
+        remedy = " If it stays so, restart the receiver"
+        return replace(status, stalled=stalled, state="error", error=sentence + remedy)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the data process runs and answers."""
+        return self.alive and not self._stalled
+
+    @property
+    def _stalled(self) -> float:
+        """Seconds without a snapshot where there should have been one, else 0."""
         silent = time.monotonic() - self._heard
-        if self.alive and silent > SILENT_AFTER:
-            return replace(
-                status,
-                version=self._version,
-                state="error",
-                error=f"the data process of receiver {self.name} has not answered for {silent:.0f} s; "
-                "is its file system hanging? If it stays so, restart the receiver",
-            )
-        return replace(status, version=self._version)
+        return silent if self.alive and silent > SILENT_AFTER else 0.0
 
     @property
     def alive(self) -> bool:

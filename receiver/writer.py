@@ -334,8 +334,8 @@ class SeriesWriter:
         if not here:
             raise FileGoneError(
                 f"{self.path} was removed, moved or replaced while series {self._series.id} was written "
-                f"into it: {self._account.counts().stored} frames are no longer there. Look who did that "
-                "(a clean-up job, a sync program?), then reset the receiver"
+                f"into it; the frames stored so far ({self._account.counts().stored}) went with it. "
+                "Look who did that (a clean-up job, a sync program?), then reset the receiver"
             )
 
     def _failed(self, what: str, error: Exception) -> WriterError:

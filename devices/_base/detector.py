@@ -29,6 +29,7 @@ from penstock.devices._base.series_settings import (
     parse_metadata,
     settings_of,
 )  # fmt: skip
+from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
@@ -138,10 +139,10 @@ class Detector(Device):
 
     def dev_status(self) -> str:
         """The sentence that goes with the state."""
-        return self._broken or self._control.view.sentence
+        return self._broken or _words(self._control.view)
 
     def _entered(self) -> list[tuple[tango.DevState, str]]:
-        states = [(_tango_state(view.state), view.sentence) for view in self._control.record.entered()]
+        states = [(_tango_state(view.state), _words(view)) for view in self._control.record.entered()]
         return [(tango.DevState.FAULT, self._broken)] if self._broken else states
 
     def _link(self) -> StreamerLink:
@@ -355,3 +356,7 @@ class Detector(Device):
 
 def _tango_state(state: SeriesState) -> tango.DevState:
     return getattr(tango.DevState, TANGO_STATE[state])
+
+
+def _words(view: SeriesView) -> str:
+    return f"{view.sentence} {view.warning}" if view.warning else view.sentence

@@ -113,7 +113,8 @@ class PenstockReceiver(Device):
             return "Idle; no series yet."
         where = f" into {status.series.filename}" if status.series.filename else " for live view"
         if status.state == "running":
-            return f"Taking series {status.series.id}{where}."
+            waits = f" It waits: {status.series.reason}" if status.series.reason else ""
+            return f"Taking series {status.series.id}{where}.{waits}"
         why = f": {status.series.reason}" if status.series.reason else ""
         end = "complete" if status.series.complete else f"incomplete{why}"
         return f"Idle; the last series{where} is {end}."

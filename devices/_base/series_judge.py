@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeLimits:
-    """Seconds after which silence is judged."""
+    """Seconds after which silence is judged, and what else calls for a word."""
 
     receiver_silent: float = 2.0
     """No answer from the receiver during a series: it counts as dead."""
@@ -38,6 +38,8 @@ class JudgeLimits:
     """End message sent, and the receiver neither ends nor takes anything more."""
     closing: float = 10.0
     """The receiver was told to stop and still has not closed the file."""
+    buffers: float = 0.5
+    """Share of the streamer's buffers that wait for the receiver, from which one should know."""
     drained: float = 0.5
     """Without a new frame at the receiver, after a failure, until it is told to stop."""
     settle: float = 2.5
@@ -118,10 +120,11 @@ class SeriesJudge:
         elif status is not None and status.state == "idle":
             # Also when nobody took the end message: the receiver is told by the other way then.
             self._record.move(Event.END_SENT, "The last frame is sent; the receiver closes the file.")
-        elif (
-            self._receiver_lives() and self._both_agree() and self._record.view.state is SeriesState.STOPPING
-        ):
-            self._stopping()
+        elif self._receiver_lives() and self._both_agree():
+            self._look_for_strangers()
+            self._record.warn(self._stalled() or self._record.stranger or self._slow())
+            if self._record.view.state is SeriesState.STOPPING:
+                self._stopping()
 
     def _stopping(self) -> None:
         record, limits = self._record, self._limits
@@ -149,6 +152,10 @@ class SeriesJudge:
         if not record.receiver_runs:
             self._closed()
             return
+        stalled = self._stalled()
+        record.warn(stalled)
+        if stalled:
+            return  # it may well be closing the file; the receiver itself says when this is an error
         quiet = record.without_progress()
         if not record.told_to_stop and quiet > self._limits.end_lost:
             log.warning("the receiver has not seen the end message; telling it to stop")
@@ -163,15 +170,19 @@ class SeriesJudge:
             view = record.view
             where = f" in {view.filename}" if view.filename else ""
             why = f" ({series.reason})" if series.reason and not series.complete else ""
-            record.move(Event.CLOSED, f"Ready. Last series: {account_sentence(view)}{where}{why}.")
+            stranger = f" {record.stranger}" if record.stranger else ""
+            record.move(Event.CLOSED, f"Ready. Last series: {account_sentence(view)}{where}{why}.{stranger}")
         elif record.lasts("receiver over", True) > self._limits.disagreement:
             self._do.fail("the receiver was restarted before it had closed the file")
 
     def _failing(self) -> None:
         """Bring the other side to its end, for final counts, but not for ever."""
         record, limits = self._record, self._limits
-        receiver_done = record.receiver_silence is not None or not record.receiver_runs
-        if not receiver_done and not record.told_to_stop and record.without_progress() > limits.drained:
+        # One whose data process was killed has yet to read from the file what is safe.
+        receiver_done = record.receiver_silence is not None or (
+            not record.receiver_runs and not (record.own_receiver_series and record.view.counts.pending)
+        )
+        if record.receiver_runs and not record.told_to_stop and record.without_progress() > limits.drained:
             # What had arrived before the failure has been taken; more will not come.
             record.told_to_stop = True
             self._do.tell_receiver(record.failure)
@@ -213,6 +224,45 @@ class SeriesJudge:
             self._do.fail(f"the receiver is in error: {status.error}; mend that and call RestartReceiver")
             return False
         return True
+
+    def _stalled(self) -> str:
+        """That the receiver takes no frames for the moment, in words; "" while it does."""
+        status = self._record.receiver_status
+        if status is None or not status.stalled or self._record.receiver_silence is not None:
+            return ""
+        return (
+            f"The receiver's data process has not answered for {status.stalled:.0f} s (is its file system "
+            f"hanging?); frames wait at the streamer, {self._buffers():.0%} of whose buffers are used."
+        )
+
+    def _slow(self) -> str:
+        """That the receiver is slower than the camera, in words; "" while it is not."""
+        used = self._buffers()
+        if used < self._limits.buffers:
+            return ""
+        return (
+            f"The receiver is slower than the detector: {used:.0%} of the streamer's buffers are used; "
+            "when all are, the series ends with an overrun."
+        )
+
+    def _buffers(self) -> float:
+        """Share of the streamer's buffers that is used."""
+        status = self._record.own_streamer_status
+        return status.ring_used / status.ring_total if status is not None and status.ring_total else 0.0
+
+    def _look_for_strangers(self) -> None:
+        record = self._record
+        streamer, receiver = record.own_streamer_status, record.receiver_status
+        if streamer is None or receiver is None:
+            return
+        accounted = sum(item.connections for item in receiver.connections)
+        if record.lasts("stranger", streamer.peers > accounted) > self._limits.disagreement:
+            addresses = ", ".join(streamer.peer_addresses)
+            record.stranger = (
+                f"{streamer.peers} consumers were connected to the streamer ({addresses}), the receiver "
+                f"accounts for {accounted}: frames that are missing went to somebody else; "
+                "end the other consumer."
+            )
 
     def _both_agree(self) -> bool:
         """Whether both sides are at this series, or may not have said so yet; if not, it fails."""

@@ -49,6 +49,8 @@ class SeriesRecord:
         self.settings: Settings | None = None
         self.failure = ""
         self.aborted = False
+        self.stranger = ""
+        """Who else was dealt frames of this series, in words; "" when nobody was seen."""
         self.told_to_stop = False
         """The receiver was told to stop because the end message will not reach it."""
 
@@ -100,7 +102,9 @@ class SeriesRecord:
             before = self._view.state
             after = next_state(before, event)
             ready = self._view.ready_for_trigger and after is SeriesState.TAKING
-            self._view = replace(self._view, state=after, sentence=sentence, ready_for_trigger=ready)
+            self._view = replace(
+                self._view, state=after, sentence=sentence, warning="", ready_for_trigger=ready
+            )
             self._entered = [*self._entered[-MOST_ENTERED:], self._view]
             self._since.clear()
             if after is not before or event is Event.STOP:
@@ -109,11 +113,23 @@ class SeriesRecord:
         log.log(logging.ERROR if bad else logging.INFO, "%s -> %s: %s", before, after, sentence)
         self._changed()
 
+    def warn(self, warning: str) -> None:
+        """Say what is wrong although the state stays; "" takes it back."""
+        with self.lock:
+            before = self._view.warning
+            if warning == before:
+                return
+            self._view = replace(self._view, warning=warning)
+            self._entered = [*self._entered[-MOST_ENTERED:], self._view]
+        if warning and not before:
+            log.warning("%s", warning)
+        self._changed()
+
     def begin(self, settings: Settings) -> None:
         """Forget the last series: all counts begin anew."""
         with self.lock:
             self.settings = settings
-            self.failure, self.aborted, self.told_to_stop = "", False, False
+            self.failure, self.aborted, self.told_to_stop, self.stranger = "", False, False, ""
             counts = Counts(planned=settings.frames, pending=settings.frames)
             self._view = replace(
                 self._view, series="", filename="", planned=settings.frames, acquired=0,

@@ -17,6 +17,8 @@ class SeriesView:
     state: SeriesState = SeriesState.OFFLINE
     sentence: str = ""
     """What a beamline scientist needs to know about the state."""
+    warning: str = ""
+    """What is wrong although the series goes on; "" when nothing is."""
     series: str = ""
     filename: str = ""
     """File as the receiver sees it; "" when nothing is written."""

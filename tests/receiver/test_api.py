@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -418,18 +419,45 @@ def test_a_data_process_that_hangs_is_told_as_error_and_recovers_by_itself(tmp_p
     receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
     try:
         child = receiver.data_process()
-        os.kill(child, 19)
+        os.kill(child, signal.SIGSTOP)
         due = time.monotonic() + DEADLINE
         status = receiver.client.status()
         while status.state != "error":
             assert time.monotonic() < due
             status = receiver.client.status(seen=status.version, wait=0.5)
         assert "has not answered for" in status.error
-        os.kill(child, 18)
+        os.kill(child, signal.SIGCONT)
         while receiver.client.status(seen=status.version, wait=0.5).state != "idle":
             assert time.monotonic() < due
     finally:
         receiver.close()
+
+
+def test_a_data_process_that_hangs_in_a_series_stalls_it_visibly_and_nothing_is_lost(tmp_path: Path) -> None:
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint)
+    try:
+        receiver.connected()
+        file = receiver.root / "a.h5"
+        series = streamer.start(str(file), frames=40, trigger_mode="SOFTWARE")
+        streamer.frame(0)
+        receiver.received(1)
+        child = receiver.data_process()
+        os.kill(child, signal.SIGSTOP)
+        for number in range(1, 40):
+            streamer.frame(number)
+        streamer.end(reason="complete", triggered=40, sent=40)
+        status = receiver.wait(lambda status: status.stalled > 0)
+        assert status.state == "running"
+        assert status.series is not None
+        assert "has not answered for" in status.series.reason
+        assert urllib3.request("GET", receiver.client.url + "/health", timeout=DEADLINE).status == 503
+        os.kill(child, signal.SIGCONT)
+        ended = receiver.ended(series)
+        assert (ended.counts.stored, ended.stalled) == (40, 0.0)
+    finally:
+        receiver.close()
+        streamer.close()
 
 
 def test_an_address_that_is_taken_is_a_sentence(

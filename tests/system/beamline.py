@@ -84,7 +84,7 @@ class ReceiverProcess:
     def kill(self) -> None:
         """SIGKILL to it and to its data process, as a power cut would."""
         assert self.child is not None
-        pids = [self.child.pid, *_children(self.child.pid)]
+        pids = [self.child.pid, *children(self.child.pid)]
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -183,7 +183,7 @@ class Station:
 
     def streamer_pid(self) -> int:
         """The detector's child streamer."""
-        (pid,) = _children(self.process.pid)
+        (pid,) = children(self.process.pid)
         return pid
 
     def new_file(self) -> Path:
@@ -240,7 +240,7 @@ def refusal(call: Callable[[], object]) -> str:
     raise AssertionError("nothing was refused")
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     """Child processes of a process (of all its threads)."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():

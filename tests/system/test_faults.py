@@ -11,7 +11,7 @@ import h5py
 import pytest
 
 from tests.system.accounts import check_account, check_tango_sum, file_counts
-from tests.system.beamline import FAULT, INIT, ON, RUNNING, Station, until, wait_state
+from tests.system.beamline import FAULT, INIT, ON, RUNNING, Station, children, until, wait_state
 
 
 def check_works_again(station: Station) -> None:
@@ -168,6 +168,33 @@ def test_a_killed_device_server_ends_its_series(station: Station) -> None:
     assert "fault" in reason_of(file)
     until(lambda: not Path(f"/proc/{streamer}").exists(), "the streamer ends with its parent")
     station.restart_server()
+    check_works_again(station)
+
+
+def test_a_receiver_that_hangs_for_a_while_is_said_and_nothing_is_lost(station: Station) -> None:
+    file = station.new_file()
+    station.set(nTriggers=400, ExposureTime=0.01, DestinationFilename=str(file))
+    station.detector.Arm()
+    until(lambda: station.detector.nFramesReceived > 10, "first frames")
+    assert station.receiver.child is not None
+    (data_process,) = children(station.receiver.child.pid)
+    os.kill(data_process, signal.SIGSTOP)
+    until(lambda: "has not answered for" in station.detector.Status(), "the stall is said")
+    assert station.detector.State() == RUNNING
+    os.kill(data_process, signal.SIGCONT)
+    wait_state(station.detector, ON)
+    check_account(station, file, 400, stored=400)
+
+
+def test_a_file_that_is_removed_while_it_is_written_is_a_fault_that_says_so(station: Station) -> None:
+    file = station.software_series(10)
+    station.trigger()
+    until(lambda: station.receiver.client.status().counts.flushed == 1, "flushed")
+    file.unlink()
+    station.trigger()
+    wait_state(station.detector, FAULT)
+    assert "was removed, moved or replaced" in station.detector.Status()
+    station.receiver.client.reset()
     check_works_again(station)
 
 

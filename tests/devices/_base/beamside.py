@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.receiver.client import ReceiverUnavailable
-from penstock.receiver.models import Counts, Series, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.models import Connection, Counts, Series, SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
 from penstock.streamer.client import (
     Description,
@@ -41,6 +41,7 @@ class StandInReceiver:
         self.series: Series | None = None
         self.counts = Counts()
         self.connections = 1
+        self.stalled = 0.0
         self.away = False
         self.deaf = False
         """Takes no start message."""
@@ -64,7 +65,11 @@ class StandInReceiver:
         self.stops.append(reason)
 
     def snapshot(self) -> Status:
-        return Status(state=self.state, error=self.error, series=self.series, counts=self.counts)  # type: ignore[arg-type]
+        return Status(
+            state=self.state, error=self.error, series=self.series, counts=self.counts,  # type: ignore[arg-type]
+            connections=[Connection(endpoint="tcp://stand-in:9999", connections=self.connections)],
+            stalled=self.stalled,
+        )  # fmt: skip
 
     def begin(self, series: str, planned: int) -> None:
         if self.deaf:

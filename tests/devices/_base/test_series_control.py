@@ -10,6 +10,7 @@ from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_judge import JudgeLimits
 from penstock.devices._base.states import SeriesState
+from penstock.receiver.models import Counts
 from penstock.streamer.client import StreamerUnavailable
 from penstock.streamer.settings import Settings, TriggerMode
 from tests.devices._base.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer, refused
@@ -112,6 +113,74 @@ def test_a_paused_triggered_series_completes_after_weeks(loop: Loop, mode: Trigg
     assert loop.state is SeriesState.IDLE
     counts = loop.control.view.counts
     assert (counts.stored, counts.missing, counts.not_triggered, counts.pending) == (3, 0, 0, 0)
+
+
+def test_a_receiver_that_stalls_for_a_while_is_said_and_ends_nothing(loop: Loop) -> None:
+    loop.control.arm(settings(3, TriggerMode.INTERNAL))
+    loop.receiver.stalled = 20.0
+    loop.streamer.say(acquired=2, sent=2, ring_used=30, ring_total=100)
+    loop.wait(20)
+    assert loop.state is SeriesState.TAKING
+    warning = loop.control.view.warning
+    assert "has not answered for 20 s" in warning
+    assert "30% of whose buffers" in warning
+    assert loop.control.record.entered()[-1].warning == warning
+    loop.receiver.stalled = 0.0
+    loop.wait(0.1)
+    assert loop.control.view.warning == ""
+
+
+def test_a_file_that_takes_its_time_to_close_is_waited_for(loop: Loop) -> None:
+    loop.control.arm(settings(1))
+    loop.frame()
+    loop.streamer.say(state="idle", end_sent=True)
+    loop.receiver.stalled = 40.0
+    loop.wait(40)
+    assert loop.state is SeriesState.CLOSING
+    assert "has not answered for 40 s" in loop.control.view.warning
+    assert loop.receiver.stops == []
+    loop.receiver.stalled = 0.0
+    loop.receiver.end()
+    loop.wait(0.1)
+    assert loop.state is SeriesState.IDLE
+
+
+def test_a_receiver_that_is_slower_than_the_detector_is_said(loop: Loop) -> None:
+    loop.control.arm(settings(3, TriggerMode.INTERNAL))
+    loop.streamer.say(ring_used=80, ring_total=100)
+    loop.wait(0.1)
+    assert "80% of the streamer's buffers" in loop.control.view.warning
+
+
+def test_a_consumer_that_comes_in_the_middle_of_a_series_is_said_then_and_at_the_end(loop: Loop) -> None:
+    loop.control.arm(settings(2))
+    loop.streamer.say(peers=2, peer_addresses=("10.0.0.1:1", "10.0.0.2:2"))
+    loop.wait(LIMITS.disagreement + 0.2)
+    assert loop.state is SeriesState.TAKING
+    assert "10.0.0.2:2" in loop.control.view.warning
+    loop.streamer.say(state="idle", end_sent=True, peers=1)
+    loop.wait(0.1)
+    loop.receiver.end("0 of 2 frames: 2 missing")
+    loop.wait(0.1)
+    assert loop.state is SeriesState.IDLE
+    assert "went to somebody else" in loop.sentence
+    loop.control.arm(settings(2))
+    loop.wait(LIMITS.disagreement + 0.2)
+    assert loop.control.view.warning == ""
+
+
+def test_the_counts_of_a_fault_are_those_that_are_safe_in_the_file(loop: Loop) -> None:
+    loop.control.arm(settings(5))
+    loop.frame()
+    loop.frame()
+    loop.receiver.state, loop.receiver.error = "error", "the data process ended"
+    loop.wait(0.3)
+    assert loop.state is SeriesState.FAILING, "one frame of two had been flushed, nobody knows that yet"
+    loop.streamer.say(state="fault")
+    loop.receiver.counts = Counts(planned=5, received=1, stored=1, missing=4)
+    loop.wait(0.1)
+    assert loop.state is SeriesState.FAULT
+    assert "1 of 5 frames stored, 4 missing" in loop.sentence
 
 
 def test_the_answer_of_the_receiver_decides_arm_before_anything_is_sent(loop: Loop) -> None:
@@ -249,6 +318,7 @@ def test_a_dead_receiver_aborts_the_acquisition(loop: Loop) -> None:
 def test_a_receiver_in_error_aborts_the_acquisition_with_its_sentence(loop: Loop) -> None:
     loop.control.arm(settings(10))
     loop.receiver.state, loop.receiver.error = "error", "disk /data is full"
+    loop.receiver.counts = Counts(planned=10, missing=10)
     loop.wait(0.1)
     assert "abort" in loop.streamer.calls
     loop.streamer.say(state="idle")
