@@ -32,8 +32,9 @@ class FrameStatus(IntEnum):
 GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED))
 """Statuses of a frame that went where it was meant to go."""
 
-_MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open
-_UNKNOWN = (FrameStatus.PENDING, _MISSING_FOR_NOW)
+_MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; this and above: not final
+BLOCK = 2**20
+"""Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
 
 UNANNOUNCED_REACH = 10_000
 """How far past the highest index a frame may be when no total was announced."""
@@ -148,10 +149,14 @@ class Account:
         self._triggered = self.planned if triggered is None else min(triggered, self.planned)
         self.closed = True
         size = min(self.planned, len(self._status))
-        final = self._final(size)
-        unknown = np.isin(self._status[:size], _UNKNOWN)
-        self._status[:size][unknown] = final[unknown]
-        known = np.bincount(self._status[:size], minlength=256)
+        known = np.zeros(256, np.int64)
+        for start in range(0, size, BLOCK):
+            block = self._status[start : min(start + BLOCK, size)]
+            unknown = block >= _MISSING_FOR_NOW
+            triggered_here = max(0, self._triggered - start)
+            block[:triggered_here][unknown[:triggered_here]] = FrameStatus.MISSING
+            block[triggered_here:][unknown[triggered_here:]] = FrameStatus.NOT_TRIGGERED
+            known += np.bincount(block, minlength=256)
         # Beyond the array nothing ever came.
         known[FrameStatus.MISSING] += max(0, self._triggered - size)
         known[FrameStatus.NOT_TRIGGERED] += self.planned - max(size, self._triggered)

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from penstock.receiver.account import GOOD, UNANNOUNCED_REACH, Account, FrameStatus
+from penstock.receiver.account import BLOCK, GOOD, UNANNOUNCED_REACH, Account, FrameStatus
 from penstock.receiver.models import Counts
 
 TAKEN = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED, FrameStatus.CORRUPT)
@@ -208,3 +208,20 @@ def test_a_series_without_a_frame_sums_up_too() -> None:
         account.close(triggered)
         counts = account.counts()
         assert total(counts) == counts.planned == max(planned or 0, triggered or 0)
+
+
+@pytest.mark.parametrize("triggered", [None, 0, 5, BLOCK, BLOCK + 3, 2 * BLOCK + 7])
+def test_an_account_of_several_blocks_settles_to_what_was_planned(triggered: int | None) -> None:
+    planned = 2 * BLOCK + 7
+    account = Account(planned)
+    for index in (0, BLOCK - 1, BLOCK, BLOCK + 2, 2 * BLOCK + 1):
+        account.take(index, FrameStatus.STORED)
+    account.give_up_gaps(BLOCK + 1)
+    account.close(triggered)
+    counts = account.counts()
+    expected = planned if triggered is None else triggered
+    statuses = account.statuses(planned)
+    assert counts.stored == 5
+    assert counts.missing == np.count_nonzero(statuses[:expected] == FrameStatus.MISSING)
+    assert counts.not_triggered == np.count_nonzero(statuses[expected:] == FrameStatus.NOT_TRIGGERED)
+    assert counts.stored + counts.missing + counts.not_triggered == planned
