@@ -114,3 +114,13 @@ def ended(client: ReceiverClient) -> Status:
         assert time.monotonic() < due, f"the series did not end: {status}"
         status = client.status(seen=status.version, wait=1.0)
     return status
+
+
+def demo(folder: Path, frames: int) -> Path:
+    """The file of one `penstock demo`."""
+    done = subprocess.run(
+        ["penstock", "demo", "--frames", str(frames), "--out", str(folder), "--json"],
+        capture_output=True, text=True, timeout=DEADLINE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return Path(json.loads(done.stdout.splitlines()[-1])["file"])

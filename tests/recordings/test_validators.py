@@ -7,14 +7,19 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import fabio
 import h5py
+import hdf5plugin  # noqa: F401 (registers the filters)
 import numpy as np
 import pytest
+import silx.io
+import silx.io.nxdata
 import yaml
+from nexusformat.nexus import nxload
 
 from penstock.receiver.recording import write
 from tests.recordings import validators
-from tests.recordings.programs import replay
+from tests.recordings.programs import demo, replay
 from tests.recordings.series import Series
 from tests.recordings.validators import Report
 
@@ -48,12 +53,18 @@ def stins_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def expect_known_warnings(report: Report, validator: str, kind: str) -> None:
+@pytest.fixture(scope="module")
+def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `penstock demo` leaves: simulator, Tango, receiver, file."""
+    return demo(tmp_path_factory.mktemp("demo"), frames=5)
+
+
+def expect_known_warnings(report: Report, validator: str, kind: str, detector: str = DETECTOR) -> None:
     """The warnings are those of the committed list: none more, none fewer."""
     assert report.errors == []
     known = [entry for entry in KNOWN[validator] if kind in entry.get("of", [kind])]
     assert all(entry["reason"] for entry in known)
-    patterns = {(entry["address"].replace("DETECTOR", DETECTOR), entry["says"]) for entry in known}
+    patterns = {(entry["address"].replace("DETECTOR", detector), entry["says"]) for entry in known}
     came = {
         pattern
         for pattern in patterns
@@ -82,6 +93,29 @@ def test_validator_finds_no_error_in_the_file_of_a_stins_series(
     stins_file: Path, validate: Callable[[Path], Report]
 ) -> None:
     expect_known_warnings(validate(stins_file), validate.__name__, "stins")
+
+
+@pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
+def test_validator_finds_no_error_in_the_file_of_the_demo(
+    demo_file: Path, validate: Callable[[Path], Report]
+) -> None:
+    expect_known_warnings(validate(demo_file), validate.__name__, "demo", "/entry/instrument/simulator")
+
+
+def test_every_reader_finds_the_frames_of_the_demo(demo_file: Path) -> None:
+    with h5py.File(demo_file) as file:
+        frames = file["entry/instrument/simulator/data"][:]
+        assert np.array_equal(file["entry/data/data"][:], frames)
+    assert frames.shape == (5, 512, 1024) and frames.any(axis=(1, 2)).all()
+    with silx.io.open(str(demo_file)) as root:
+        default = silx.io.nxdata.get_default(root)
+        assert default is not None
+        assert np.array_equal(default.signal[0], frames[0])
+    with fabio.open(str(demo_file)) as image:
+        assert image.nframes == 5
+        assert np.array_equal(image.data, frames[0])
+        assert np.array_equal(image.get_frame(4).data, frames[4])
+    assert np.array_equal(nxload(str(demo_file)).entry.data.nxsignal.nxvalue, frames)
 
 
 @pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
