@@ -6,16 +6,21 @@ world may have changed meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
 import shutil
 import tempfile
+import unicodedata
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
 
 log = logging.getLogger(__name__)
+
+FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a folder is opened to reach what is in it: no right to list it is needed, no link is followed."""
 
 RESERVE_BYTES = 4 * 2**20
 """Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
@@ -38,8 +43,10 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
         StorageError: relative, outside the data root, not a file name.
     """
     name = _mapped(config, filename)
-    if "\0" in name:
-        raise StorageError("bad_filename", f"file name {filename!r} has a NUL in it")
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise StorageError(
+            "bad_filename", f"file name {filename!r:.200} has control characters in it; choose another"
+        )
     try:
         os.fsencode(name)
     except UnicodeEncodeError as error:
@@ -111,30 +118,42 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
     return free
 
 
-def create_parents(path: Path) -> None:
-    """Create the folders of a resolved file.
+def open_folder(path: Path) -> int:
+    """A descriptor of the folder of a resolved file; it and its parents are created where needed.
+
+    A resolved path has no link in it, so none is followed here: a folder that somebody has swapped for
+    a link since then cannot lead out of the data root.
 
     Raises:
-        StorageError: they cannot be created.
+        StorageError: a folder cannot be created, or is a link by now.
     """
+    folder = os.open("/", FOLDER)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for name in path.parent.parts[1:]:
+            above, folder = folder, _open_or_create(name, folder)
+            os.close(above)
     except OSError as error:
+        os.close(folder)
         raise StorageError(
             "not_writable", f"cannot create the folder {path.parent}: {error.strerror}"
         ) from error
+    return folder
 
 
 class Reserve:
-    """Some space that is kept back, so that a file can still be closed when the disk is full."""
+    """Some space that is kept back, so that a file can still be closed when the disk is full.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: as `open_folder` returned it.
+    """
+
+    def __init__(self, folder: int) -> None:
         self._file = None
         try:
-            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (held until release)
+            self._file = tempfile.TemporaryFile(dir=by_descriptor(folder))  # noqa: SIM115 (held until release)
             os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
         except OSError as error:
-            log.warning("no space kept back in %s: %s", folder, error)
+            log.warning("no space kept back in %s: %s", os.readlink(by_descriptor(folder)), error)
             self.release()
 
     def release(self) -> None:
@@ -166,6 +185,20 @@ def _mapped(config: ReceiverConfig, filename: str) -> str:
 def _unusable(path: Path, error: OSError) -> StorageError:
     kind = "bad_filename" if error.errno in (errno.ENAMETOOLONG, errno.EINVAL) else "not_reachable"
     return StorageError(kind, f"{str(path)[:200]} cannot be used: {error.strerror}; choose another file name")
+
+
+def by_descriptor(folder: int) -> str:
+    """A path to an open folder that stays right whatever becomes of its name."""
+    return f"/proc/self/fd/{folder}"
+
+
+def _open_or_create(name: str, above: int) -> int:
+    try:
+        return os.open(name, FOLDER, dir_fd=above)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # somebody was faster
+            os.mkdir(name, dir_fd=above)
+        return os.open(name, FOLDER, dir_fd=above)
 
 
 def _existing(folder: Path) -> Path:

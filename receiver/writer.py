@@ -90,28 +90,36 @@ class SeriesWriter:
         self._rows = 0
         self._chunk_failed = False
         self._waiting: list[tuple[int, int, int, float, float]] = []
-        storage.create_parents(path)
-        self._reserve: storage.Reserve | None = storage.Reserve(path.parent)
+        folder = storage.open_folder(path)
         try:
-            if series.header.overwrite:
-                path.unlink(missing_ok=True)
-            self._file = h5py.File(path, "x", locking=False)
-        except FileExistsError as error:
+            self._reserve: storage.Reserve | None = storage.Reserve(folder)
+            self._open(folder, source)
+        except BaseException:
             self._release_reserve()
+            raise
+        finally:
+            os.close(folder)
+
+    def _open(self, folder: int, source: str) -> None:
+        path, header = self.path, self._series.header
+        try:
+            if header.overwrite:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path.name, dir_fd=folder)
+            # By the folder that was found, not by its name: see `storage.open_folder`.
+            self._file = h5py.File(f"{storage.by_descriptor(folder)}/{path.name}", "x", locking=False)
+        except FileExistsError as error:
             raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
         except OSError as error:
-            self._release_reserve()
-            raise WriterError(f"cannot create {path}: {error}") from error
+            raise WriterError(f"cannot create {path}: {_cause(error)}") from error
         try:
             self._create(source)
-            header = series.header
             if header.shape is not None and header.type is not None and header.compression is not None:
                 self._create_frames(header.shape, header.type, header.compression)
             self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
-            self._release_reserve()
             _close_quietly(self._file)
-            path.unlink(missing_ok=True)  # nothing is in it, and its name shall be free again
+            os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
 
     def add(self, index: int, frame: Frame) -> None:
@@ -155,8 +163,8 @@ class SeriesWriter:
         """
         if not self._waiting:
             return
-        self._check_place()
         try:
+            self._check_place()
             self._write_waiting()
             self._file.flush()
         except (OSError, RuntimeError, ValueError) as error:
@@ -329,7 +337,7 @@ class SeriesWriter:
     def _check_place(self) -> None:
         try:
             here = os.path.samestat(os.stat(self.path), os.fstat(self._file.id.get_vfd_handle()))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             here = False
         if not here:
             raise FileGoneError(
@@ -342,9 +350,8 @@ class SeriesWriter:
         self._release_reserve()
         counts = self._account.counts()
         planned = "an unknown number" if counts.planned is None else str(counts.planned)
-        cause = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         return WriterError(
-            f"writer of {self._series.id} could not write {what} to {self.path}: {cause}; "
+            f"writer of {self._series.id} could not write {what} to {self.path}: {_cause(error)}; "
             f"{counts.stored} of {planned} frames are in the file. "
             f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
         )
@@ -367,6 +374,10 @@ def _fill(dtype: str) -> Any:
     if kind.kind == "u":
         return np.iinfo(kind).max
     return -1 if kind.kind == "i" else np.nan
+
+
+def _cause(error: Exception) -> str:
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
 def _text(value: str) -> str:

@@ -256,6 +256,7 @@ NAMES = [
     BadName("a folder", "is_a_folder", _folder),
     BadName("a name that ends as a folder's", "is_a_folder", lambda root: f"{root}/x/"),
     BadName("a folder below a file", "not_a_folder", _below_a_file),
+    BadName("control characters", "bad_filename", lambda root: f"{root}/x\n\x1b[31m.h5"),
     BadName("a NUL in it", "bad_filename", lambda root: f"{root}/x.h5\0.txt"),
     BadName("a name of 300 letters", "bad_filename", lambda root: f"{root}/{'x' * 300}.h5"),
 ]

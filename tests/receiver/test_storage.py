@@ -45,7 +45,7 @@ def test_a_new_file_in_the_root_is_allowed(root: Path) -> None:
 
 def test_folders_that_are_not_there_yet_are_created(root: Path) -> None:
     path = allowed(config(root), f"{root}/a/b/x.h5")
-    storage.create_parents(path)
+    os.close(storage.open_folder(path))
     assert path.parent.is_dir()
 
 
@@ -125,13 +125,27 @@ def test_a_file_system_that_is_away_is_refused(root: Path, monkeypatch: pytest.M
 def test_folders_that_cannot_be_created_are_named(root: Path) -> None:
     (root / "file").touch()
     with pytest.raises(StorageError, match="cannot create the folder") as caught:
-        storage.create_parents(root / "file" / "below" / "x.h5")
+        storage.open_folder(root / "file" / "below" / "x.h5")
     assert caught.value.kind == "not_writable"
+
+
+def test_a_folder_that_is_swapped_for_a_link_after_the_check_leads_nowhere(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (root / "a").mkdir()
+    path = allowed(config(root), f"{root}/a/b/x.h5")
+    (root / "a").rmdir()
+    (root / "a").symlink_to(outside)
+    with pytest.raises(StorageError, match="cannot create the folder"):
+        storage.open_folder(path)
+    assert list(outside.iterdir()) == []
 
 
 def test_what_is_kept_back_comes_back(root: Path) -> None:
     before = shutil.disk_usage(root).free
-    reserve = storage.Reserve(root)
+    folder = storage.open_folder(root / "x.h5")
+    reserve = storage.Reserve(folder)
+    os.close(folder)
     assert list(root.iterdir()) == [], "it has no name"
     reserve.release()
     reserve.release()

@@ -142,6 +142,18 @@ def test_a_file_that_is_no_longer_there_is_an_error_at_the_next_flush_and_at_the
             np.testing.assert_array_equal(file["entry/data/data"][()], [pixels(0), pixels(1)])
 
 
+def test_a_folder_that_is_a_file_by_now_is_an_error_of_the_file(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    written = Written(folder / "x.h5", start(frames=3))
+    written.add(frame(0))
+    folder.rename(tmp_path / "b")
+    folder.touch()
+    with pytest.raises(FileGoneError):
+        written.writer.flush()
+    with pytest.raises(FileGoneError):
+        written.close()
+
+
 def test_what_a_frame_brings_stands_beside_it(path: Path) -> None:
     write(
         path,
