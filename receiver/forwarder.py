@@ -129,8 +129,16 @@ class Forwarder:
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata that JSON can carry: masks and flat fields of vendor headers are left out."""
-    return {str(key): value for key, value in metadata.items() if not _has_array(value)}
+    """Metadata that JSON can carry: masks, flat fields and oddities of vendor headers are left out."""
+    return {str(key): value for key, value in metadata.items() if not _has_array(value) and _is_json(value)}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _has_array(value: Any) -> bool:

@@ -154,7 +154,8 @@ def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
         yield _problem(
             "in_progress",
             "the file is still written, or its receiver was killed; "
-            "check it again once the series has ended, or restart the receiver, which then closes it",
+            "check it again once the series has ended; if no receiver writes it any more, what was flushed "
+            "is in it and nothing more will come",
         )
     elif series.state == "incomplete":
         where = f" (missing {missing})" if missing else ""
@@ -211,7 +212,8 @@ def _account(
         )
     for name in ("duplicate", "late", "out_of_range", "stale"):
         if counts.get(name):
-            yield _note(name, f"{counts[name]} messages were {name.replace('_', ' ')}")
+            messages = "1 message was" if counts[name] == 1 else f"{counts[name]} messages were"
+            yield _note(name, f"{messages} {name.replace('_', ' ')}")
 
 
 def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[Finding]:

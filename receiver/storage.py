@@ -56,8 +56,10 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
         raise StorageError(
             "not_absolute", f'file name "{filename}" is not absolute; give a path below {config.data_root}'
         )
-    root = Path(os.path.realpath(config.data_root))
-    real = Path(os.path.realpath(path))
+    try:
+        root, real = Path(os.path.realpath(config.data_root)), Path(os.path.realpath(path))
+    except OSError as error:  # a link that was changed just now
+        raise _unusable(path, error) from error
     if root not in real.parents:
         raise StorageError(
             "outside_data_root",

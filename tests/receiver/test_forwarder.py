@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import cbor2
 import numpy as np
 import pytest
 import zmq
@@ -130,9 +131,11 @@ def test_what_json_cannot_hold_is_left_out_of_the_metadata(
     consumer = reader(only(forwarder).endpoint)
     wait_for_peer(only(forwarder))
     mask = np.zeros((2, 2), np.uint32)
+    odd = {"tag": cbor2.CBORTag(4711, 1), "simple": [cbor2.undefined]}
     whole(
-        forwarder, 1, "a", {"pixel_mask": mask, "nested": {"masks": [mask]}, "blob": b"\xff", "label": "s1"}
-    )
+        forwarder, 1, "a",
+        {"pixel_mask": mask, "nested": {"masks": [mask]}, "blob": b"\xff", "label": "s1", **odd},
+    )  # fmt: skip
     start = codec.decode(consumer.series()[0])
     assert isinstance(start, Start)
     assert start.metadata == {"label": "s1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -139,6 +140,17 @@ def test_a_folder_that_is_swapped_for_a_link_after_the_check_leads_nowhere(root:
     with pytest.raises(StorageError, match="cannot create the folder"):
         storage.open_folder(path)
     assert list(outside.iterdir()) == []
+
+
+def test_a_link_that_changes_while_it_is_followed_is_a_refusal(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(path: object) -> str:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os.path, "realpath", changed)
+    with pytest.raises(StorageError, match="cannot be used"):
+        storage.resolve(config(root), f"{root}/x.h5")
 
 
 def test_what_is_kept_back_comes_back(root: Path) -> None:
