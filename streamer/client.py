@@ -132,8 +132,10 @@ class StreamerClient:
         thread = Thread(
             target=self._follow, args=(callback, stale_after, ended), name="streamer status", daemon=True
         )
-        self._threads.append(thread)
-        thread.start()
+        with self._lock:  # against a `close` in another thread: it waits for threads that run
+            self._refuse_when_closed()
+            thread.start()
+            self._threads.append(thread)
 
         def end() -> None:
             ended.set()
@@ -144,7 +146,8 @@ class StreamerClient:
 
     def close(self) -> None:
         """End the subscriptions and close the sockets; not to be called during another call."""
-        self._closed.set()
+        with self._lock:
+            self._closed.set()
         for thread in self._threads:
             if thread is not current_thread():
                 thread.join()
@@ -204,9 +207,12 @@ class StreamerClient:
 
     def _take_socket(self) -> zmq.Socket[bytes]:
         with self._lock:
-            if self._closed.is_set():
-                raise StreamerUnavailable(f"the client of {self.control} is closed")
+            self._refuse_when_closed()
             return self._idle.pop() if self._idle else self._connect()
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed.is_set():
+            raise StreamerUnavailable(f"the client of {self.control} is closed")
 
     def _give_socket(self, socket: zmq.Socket[bytes]) -> None:
         with self._lock:

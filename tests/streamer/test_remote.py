@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any
@@ -300,3 +301,23 @@ def test_a_closed_client_says_so(served: Served) -> None:
     client.close()
     with pytest.raises(StreamerUnavailable, match="is closed"):
         client.status()
+    with pytest.raises(StreamerUnavailable, match="is closed"):
+        client.subscribe(lambda status: None)
+
+
+def test_a_client_may_be_closed_while_it_subscribes(served: Served) -> None:
+    for _ in range(50):
+        client = StreamerClient(served.remote.endpoint)
+        begun = Event()
+
+        def subscribe(client: StreamerClient = client, begun: Event = begun) -> None:
+            begun.set()
+            with suppress(StreamerUnavailable):
+                client.subscribe(lambda status: None)
+
+        subscribing = Thread(target=subscribe)
+        subscribing.start()
+        begun.wait(DEADLINE)
+        client.close()
+        subscribing.join(DEADLINE)
+        assert not subscribing.is_alive()
