@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         except ReaderError as error:
             if len(args.files) == 1 and not args.json:
                 raise UserError(str(error)) from error
-            print(f"{path}: {error}")
+            print(f"penstock check: {error}")
             failed.append({"file": str(path), "error": str(error)})
             continue
         verdicts.append(verdict)

@@ -14,7 +14,9 @@ It listens on this machine only. A facility's own database serves Penstock just 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
+import socket
 import threading
 from pathlib import Path
 
@@ -44,10 +46,11 @@ def run(args: argparse.Namespace) -> int:
     told = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: told.set())
+    _claim(args.port)
     try:
         child = start_database(args.dir.resolve(), port=args.port)
     except ProcessFailed as error:
-        raise UserError(f"{error}; is port {args.port} free?") from error
+        raise UserError(str(error)) from error
     with child:
         print(f"export TANGO_HOST=127.0.0.1:{child.answer}", flush=True)
         while not told.wait(0.5):
@@ -55,3 +58,16 @@ def run(args: argparse.Namespace) -> int:
             if ended is not None:
                 raise UserError(ended)
     return 0
+
+
+def _claim(port: int) -> None:
+    """The database itself ends with a traceback when its port is taken."""
+    from penstock.cli.main import UserError
+
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:
+        raise UserError(
+            f"cannot listen on 127.0.0.1:{port}: {os.strerror(error.errno or 0)}; "
+            "is a database there already? Use that one, or choose another --port (0: any free one)"
+        ) from error

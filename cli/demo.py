@@ -18,6 +18,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,8 @@ def _report(outcome: Outcome, console: Console) -> None:
         f"\n[bold]{outcome.counts['stored']} of {outcome.frames} frames[/bold] in {file} "
         f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
     )
-    console.print(f"  penstock check {file}\n  silx view {file}", markup=False)
+    missing = "" if find_spec("silx") else "   # needs: pip install 'penstock[gui]'"
+    console.print(f"  penstock check {file}\n  silx view {file}{missing}", markup=False)
     console.print(
         f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{file}'); d = f['entry/data/data']; "
         'print(d.shape, d[0].max())"',

@@ -108,10 +108,24 @@ def _register(
                 f"{kind.__name__} has no property {name}; it has {', '.join(sorted(known.values()))}"
             )
         properties[known[name.lower()]] = value
+        _check_value(kind, known[name.lower()], value)
     register(database, server, kind.__name__, args.register, properties)
     given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"
     print(f"registered {args.register}, class {kind.__name__}, in {server}: {given}")
     print(f"start it with: penstock device {server.replace('/', ' ')}")
+
+
+def _check_value(kind: type, name: str, value: str) -> None:
+    """Tango takes any text into its database, and then ends the server that cannot read it."""
+    from tango.utils import seqStr_2_obj
+
+    from penstock.cli.main import UserError
+
+    wanted = kind.TangoClassClass.device_property_list[name][0]  # type: ignore[attr-defined]
+    try:
+        seqStr_2_obj([value], wanted)
+    except ValueError as error:
+        raise UserError(f'--property {name}={value}: "{value}" is no {wanted}') from error
 
 
 def _properties(kind: type) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Stream frames without Tango, to try and to measure a receiver.
 
-examples:
+Examples:
   penstock generate --frames 1000 --filename /data/first.h5
   penstock generate --frame-bytes 20000 --frames 1000000 --json
   penstock generate --shape 512,1024 --dtype uint32 --compression bslz4 --rate 500
@@ -159,8 +159,8 @@ def _await_peers(
             raise KeyboardInterrupt
         if time.monotonic() > deadline:
             raise UserError(
-                f"no {args.wait_peers} receiver(s) connected to {endpoint} in {args.wait:g} s; "
-                "start one whose source has this endpoint, or give --wait"
+                f"fewer than {args.wait_peers} receiver(s) connected to {endpoint} in {args.wait:g} s; "
+                "start one whose source has this endpoint, or give a longer --wait"
             )
 
 
@@ -213,8 +213,14 @@ def _positive(text: str) -> int:
 
 
 def _lengths(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; write ROWS,COLS such as 512,1024') from None
 
 
 def _numbers(text: str) -> frozenset[int]:
-    return frozenset(int(part) for part in text.split(","))
+    try:
+        return frozenset(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; write frame numbers such as 7,8') from None

@@ -12,6 +12,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import NoReturn
 
 COMMANDS = {
@@ -61,6 +62,7 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
         description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",
         epilog="Begin with: penstock demo",
     )
+    parser.add_argument("--version", action="version", version=f"penstock {version('penstock')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         if name != wanted:

@@ -12,6 +12,7 @@ Then look at it: curl http://127.0.0.1:5000/status, or penstock view http://127.
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import logging
 import os
@@ -63,9 +64,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         listener = socket.create_server((host, int(port)), reuse_port=False)
     except OSError as error:
-        raise UserError(
-            f"cannot listen on {config.http}: {error.strerror}; is another receiver there?"
-        ) from error
+        raise UserError(f"cannot listen on {config.http}: {_reason(error)}") from error
     # Inherited by every connection. asyncio sets it only on sockets whose protocol is named, and
     # without it each answer waits 40 ms for the client's delayed acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -78,6 +77,14 @@ def run(args: argparse.Namespace) -> int:
             print(f"receiver {args.name} is ready: {url}/status", flush=True)
 
     return serve(args.name, config, listener, ready)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the port is taken; is another receiver there? `--http 127.0.0.1:0` takes any free one"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address; 0.0.0.0 means all that it has"
+    return str(error.strerror)
 
 
 def _shipped() -> Path:

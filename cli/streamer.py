@@ -1,6 +1,6 @@
 """Run the streamer of one camera.
 
-examples:
+Examples:
   penstock streamer Simulator
   penstock streamer Simulator --data tcp://10.0.0.5:9999 --control tcp://10.0.0.5:9998
   penstock streamer Simulator --properties '{"SensorWidth": 2560, "SensorHeight": 2160}' --cpus 0

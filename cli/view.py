@@ -1,6 +1,6 @@
 """Watch a receiver live.
 
-examples:
+Examples:
   penstock view http://127.0.0.1:5000            the receiver at this address
   penstock view sim-1                            the receiver of this name in the configuration
   penstock view sim-1 --log --rate 5             logarithmic colours, five frames a second at most
@@ -82,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _url(receiver: str, config: Path | None) -> str:
     if "://" in receiver:
+        if not receiver.startswith(("http://", "https://")):
+            raise UserError(f'"{receiver}": a receiver is asked over HTTP, such as http://127.0.0.1:5000')
         return receiver
     if config is None and ":" in receiver:
         return f"http://{receiver}"

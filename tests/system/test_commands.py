@@ -99,6 +99,7 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         (("--register", "a/b/c", "--property", "ReceiverUrl"), "NAME=VALUE"),
         (("--register", "a/b/c", "--class", "Zebra"), "PenstockReceiver"),
         (("--property", "ReceiverUrl=x"), "--register"),
+        (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is no DevLong64'),
     ],
 )
 def test_device_refuses_a_wrong_registration(
@@ -143,7 +144,7 @@ def test_database_says_that_its_port_is_taken(tmp_path: Path) -> None:
     with closed_port() as port:
         done = penstock("database", "--dir", str(tmp_path), "--port", str(port))
     assert done.returncode == 2
-    assert f"port {port}" in done.stderr
+    assert f"127.0.0.1:{port}: Address already in use; is a database there already?" in done.stderr
 
 
 def test_database_says_that_its_folder_cannot_be_used(tmp_path: Path) -> None:
