@@ -126,7 +126,7 @@ def load(path: str | Path) -> ConfigFile:
     try:
         text = Path(path).read_text()
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; give the file with --config") from error
+        raise ConfigError(f"{path}: {error.strerror}; --config takes the file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text: {error}") from error
     try:
@@ -145,7 +145,22 @@ def parse(raw: Any, origin: str) -> ConfigFile:
     try:
         return msgspec.convert(raw, ConfigFile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{origin}: {error}") from error
+        raise ConfigError(f"{origin}: {_where_wrong(raw)}{error}{_remedy(raw)}") from error
+
+
+def _where_wrong(raw: Any) -> str:
+    """The first receiver whose entry is wrong: msgspec names no key of a mapping."""
+    entries = raw.get("receivers") if isinstance(raw, dict) else None
+    for name, entry in entries.items() if isinstance(entries, dict) else ():
+        try:
+            msgspec.convert(entry, ReceiverConfig)
+        except msgspec.ValidationError:
+            return f"receiver {name}: "
+    return ""
+
+
+def _remedy(raw: Any) -> str:
+    return "" if isinstance(raw, dict) else '; the file begins with "receivers:"'
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:

@@ -75,6 +75,11 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
         config.load(tmp_path / "x.yaml")
 
 
+def test_the_entry_with_a_wrong_key_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"x\.yaml: receiver sim-2: .*`sauce`"):
+        config.parse({"receivers": {"sim-1": ENTRY, "sim-2": {**ENTRY, "sauce": 1}}}, "x.yaml")
+
+
 def test_a_receiver_that_is_not_in_the_file_is_refused_with_those_that_are() -> None:
     file = config.parse({"receivers": {"sim-1": ENTRY, "sim-2": ENTRY}}, "x.yaml")
     with pytest.raises(ConfigError, match=r'no receiver "eiger"; it has: sim-1, sim-2'):
