@@ -36,6 +36,12 @@ _MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; th
 BLOCK = 2**20
 """Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
 
+COUNTERS = (
+    "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "pending",
+    "duplicate", "late", "out_of_range", "stale",
+)  # fmt: skip
+"""Counts in a file's account, /entry/instrument/<detector>/series."""
+
 UNANNOUNCED_REACH = 10_000
 """How far past the highest index a frame may be when no total was announced."""
 ANNOUNCED_REACH = 2**24

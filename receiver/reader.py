@@ -19,11 +19,7 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames are packed with)
 import numpy as np
 
-COUNTERS = (
-    "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "duplicate",
-    "late", "out_of_range", "stale",
-)  # fmt: skip
-"""Counts in the file's account, /entry/instrument/<detector>/series."""
+from penstock.receiver.account import COUNTERS
 
 
 class ReaderError(Exception):

@@ -24,7 +24,7 @@ import hdf5plugin
 import numpy as np
 
 from penstock.receiver import nexus, storage
-from penstock.receiver.account import Account, FrameStatus
+from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.stins.messages import Frame
@@ -38,10 +38,6 @@ PER_FRAME_CHUNK = 4096
 NEIGHBOURS = 1024
 """Values of frames no further apart are written together with what stands between them: a call of HDF5
 costs as much as so many values."""
-COUNTERS = (
-    "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "duplicate",
-    "late", "out_of_range", "stale",
-)  # fmt: skip
 PER_FRAME: Mapping[str, tuple[str, Any, str | None]] = {
     "frame_status": ("uint8", int(FrameStatus.MISSING), None),
     "trigger": ("int64", -1, None),
@@ -166,6 +162,7 @@ class SeriesWriter:
         try:
             self._check_place()
             self._write_waiting()
+            self._write_counts()
             self._file.flush()
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed("the last batch", error) from error
@@ -323,14 +320,18 @@ class SeriesWriter:
                 self._frames[(0,) * self._dimensions]
         self._resize(length)
         self._detector["frame_status"][:] = account.statuses(length)
-        counts = account.counts()
-        for name in COUNTERS:
-            record[name][()] = getattr(counts, name)
-        record["planned"][()] = counts.planned
+        self._write_counts()
+        record["planned"][()] = account.planned
         record["state"][()] = "complete" if outcome.complete else "incomplete"
         record["reason"][()] = _text(outcome.reason)
         record["index_source"][()] = _text(self._series.index_source)
         self._entry["end_time"] = _iso(time.time())
+
+    def _write_counts(self) -> None:
+        """At every flush, so that a file whose receiver was killed whole says what it holds."""
+        counts = self._account.counts()
+        for name in COUNTERS:
+            self._record[name][()] = getattr(counts, name)
 
     # -- failure -------------------------------------------------------------------------------
 

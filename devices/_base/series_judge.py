@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class JudgeLimits:
     """Seconds after which silence is judged, and what else calls for a word."""
 
-    receiver_silent: float = 2.0
+    receiver_silent: float = 5.0
     """No answer from the receiver during a series: it counts as dead."""
     disagreement: float = 1.5
     """One side says that the series is over while the other has not said so."""

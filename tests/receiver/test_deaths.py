@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
+from penstock.receiver.account import COUNTERS
 from penstock.receiver.models import Status
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -112,6 +113,10 @@ def test_kill_9_of_both_processes_leaves_a_file_that_opens_and_says_in_progress(
     wait_until(lambda: gone(child))
     holds(path, 20)
     assert state_of(path)[0] == "in progress"
+    with h5py.File(path) as file:
+        record = file["entry/instrument/sim_1/series"]
+        counts = {name: int(record[name][()]) for name in COUNTERS}
+        assert (counts["stored"], counts["pending"], int(record["planned"][()])) == (20, 80, 100)
 
 
 def test_when_the_http_process_is_killed_the_data_process_closes_its_file_and_ends(
