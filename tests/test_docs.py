@@ -27,6 +27,8 @@ def checkout(tmp_path: Path) -> Path:
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
         (links / folder).symlink_to(tmp_path / folder)
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
 
