@@ -188,7 +188,8 @@ def _progress(frames: int) -> Iterator[Callable[[int], None]]:
 
 def _sentence(report: Report) -> str:
     return (
-        f"{report.sent} of {report.planned} frames in {report.seconds:.3f} s: {report.rate:,.0f} frames/s, "
+        f"{report.sent} of {report.planned} frames handed over in {report.seconds:.3f} s: "
+        f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU a frame"
     )
 
