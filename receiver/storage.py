@@ -60,6 +60,8 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
         root, real = Path(os.path.realpath(config.data_root)), Path(os.path.realpath(path))
     except OSError as error:  # a link that was changed just now
         raise _unusable(path, error) from error
+    if real == root:
+        raise StorageError("is_a_folder", f'"{filename}" is the data root itself; add a file name')
     if root not in real.parents:
         raise StorageError(
             "outside_data_root",

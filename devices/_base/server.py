@@ -41,7 +41,7 @@ def server_names() -> list[str]:
 
 
 def run_server(name: str, arguments: Sequence[str]) -> int:
-    """Run a server until it is told to end.
+    """Run a server until it is told to end; returns its exit status, 1 when it could not start.
 
     Args:
         name: of the server.
@@ -54,7 +54,14 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # "Ready to accept request" has to leave at once, also into a pipe: whoever started us waits for it.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    tango.server.run(classes, args=[classes[0].__name__, *arguments])
+    try:
+        tango.server.run(classes, args=[classes[0].__name__, *arguments], raises=True)
+    except tango.DevFailed as error:
+        print(f"{classes[0].__name__} did not start: {error.args[0].desc.strip()}", file=sys.stderr)
+        return 1
+    except RuntimeError as error:  # what PyTango makes of an exception of omniORB, which has spoken already
+        print(f"{classes[0].__name__} did not start: {error}; see the lines above", file=sys.stderr)
+        return 1
     return 0
 
 

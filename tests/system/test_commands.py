@@ -124,6 +124,17 @@ def test_the_servers_own_commands_know_their_name(beamline: Beamline) -> None:
         until(lambda: "does not answer" in device.Status(), "sentence")
 
 
+def test_a_server_that_cannot_start_says_so_and_exits_with_a_status(beamline: Beamline) -> None:
+    beamline.register("PenstockReceiver/no", "PenstockReceiver", "no/receiver/1")
+    with closed_port() as port:
+        endpoint = ("-ORBendPoint", f"giop:tcp:127.0.0.1:{port}")
+        arguments = ("device", "PenstockReceiver", "no", "--", *endpoint)
+        done = penstock(*arguments, tango_host=beamline.tango_host)
+    assert done.returncode == 1
+    assert "PenstockReceiver did not start" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_database_ends_cleanly_and_keeps_what_was_registered(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "deep" / "folder"
