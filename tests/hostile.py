@@ -245,7 +245,7 @@ NAMES = [
     BadName("a home folder", "not_absolute", lambda root: "~/x.h5"),
     BadName("a folder outside", "outside_data_root", lambda root: "/etc/x.h5"),
     BadName("a folder whose name begins like the root's", "outside_data_root", lambda root: f"{root}-2/x.h5"),
-    BadName("the root itself", "outside_data_root", lambda root: str(root)),
+    BadName("the root itself", "is_a_folder", lambda root: str(root)),
     BadName("the root of everything", "outside_data_root", lambda root: "/"),
     BadName("a device", "outside_data_root", lambda root: "/dev/null"),
     BadName("a file of the kernel", "outside_data_root", lambda root: "/proc/self/mem"),
