@@ -8,7 +8,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 STAMPS := $(VENV)/stamps
-FOLDERS := bench cli devices gui receiver resources stins streamer
+FOLDERS := bench cli codecs devices gui receiver resources stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, without a screen too.

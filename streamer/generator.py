@@ -16,9 +16,9 @@ from math import prod
 import msgspec
 import numpy as np
 
+from penstock.codecs import bslz4
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd
 from penstock.stins.series import SeriesEncoder
-from penstock.streamer import bslz4
 from penstock.streamer.sender import PushSocket
 
 POOL_BYTES = 64 * 2**20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from penstock.codecs import bslz4
 from penstock.devices._simulated import patterns, recording
-from penstock.streamer import bslz4
 from penstock.streamer.camera import CameraError
 
 MAX_PHOTONS = 1e9

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from penstock.codecs import bslz4
 from penstock.receiver import last_frame
 from penstock.receiver.images import unpack
 from penstock.receiver.last_frame import LEAST_SECONDS, LastFrame
 from penstock.stins.messages import Frame
-from penstock.streamer import bslz4
 from tests.receiver.series import frame
 from tests.streams import image, pixels
 

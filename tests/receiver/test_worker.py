@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from penstock.codecs import bslz4
 from penstock.receiver.worker import CHECKSUMS, Worker
 from penstock.stins import codec
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Header
-from penstock.streamer import bslz4
 from tests import hostile
 from tests.streams import image, pixels
 

@@ -12,6 +12,7 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
+from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.writer import (
@@ -23,7 +24,6 @@ from penstock.receiver.writer import (
     mark_interrupted,
 )
 from penstock.stins.messages import EndReason, Frame, SeriesEnd, Start
-from penstock.streamer import bslz4
 from tests import hostile
 from tests.receiver.series import frame, start
 from tests.streams import image, pixels

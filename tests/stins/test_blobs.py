@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from penstock.codecs import bslz4
 from penstock.receiver.images import unpack
 from penstock.stins import blobs, codec
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Image
-from penstock.streamer import bslz4
 from tests import hostile
 from tests.streams import image, pixels
 

@@ -1,0 +1,89 @@
+"""bslz4 blobs (HDF5 filter 32008) by the library that hdf5plugin ships; holds no interpreter lock.
+
+The PyPI `bitshuffle` functions lack the 12-byte header that this reads and writes: uncompressed
+bytes (8, big endian) and block bytes (4, big endian).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from penstock.stins.blobs import BSLZ4_HEADER_BYTES
+from penstock.stins.messages import Buffer
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    import hdf5plugin
+
+    # The HDF5 filter plugin exports bitshuffle's own functions; ctypes lets go of the lock.
+    library = ctypes.CDLL(str(Path(hdf5plugin.PLUGIN_PATH) / "libh5bshuf.so"))
+    library.bshuf_compress_lz4_bound.restype = ctypes.c_size_t
+    library.bshuf_compress_lz4_bound.argtypes = [ctypes.c_size_t] * 3
+    for function in (library.bshuf_compress_lz4, library.bshuf_decompress_lz4):
+        function.restype = ctypes.c_int64
+        function.argtypes = [ctypes.c_void_p, ctypes.c_void_p] + [ctypes.c_size_t] * 3
+    library.bshuf_default_block_size.restype = ctypes.c_size_t
+    library.bshuf_default_block_size.argtypes = [ctypes.c_size_t]
+    return library
+
+
+def bound(nbytes: int, item_bytes: int) -> int:
+    """Most bytes that a blob of `nbytes` of pixels can have."""
+    return BSLZ4_HEADER_BYTES + int(_library().bshuf_compress_lz4_bound(nbytes // item_bytes, item_bytes, 0))
+
+
+def compress(pixels: np.ndarray) -> bytes:
+    """The blob of one image or module."""
+    library, item = _library(), pixels.itemsize
+    pixels = np.ascontiguousarray(pixels)
+    block = int(library.bshuf_default_block_size(item))
+    blob = np.empty(bound(pixels.nbytes, item), np.uint8)
+    used = library.bshuf_compress_lz4(
+        pixels.ctypes.data, blob.ctypes.data + BSLZ4_HEADER_BYTES, pixels.size, item, block
+    )
+    if used < 0:
+        raise RuntimeError(f"bshuf_compress_lz4 returned {used}")
+    blob[:BSLZ4_HEADER_BYTES] = np.frombuffer(
+        pixels.nbytes.to_bytes(8, "big") + (block * item).to_bytes(4, "big"), np.uint8
+    )
+    return blob[: BSLZ4_HEADER_BYTES + used].tobytes()
+
+
+def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
+    """So many pixels of this type out of a blob, as one row.
+
+    Raises:
+        ValueError: the blob cannot be unpacked.
+    """
+    out = np.empty(pixels, kind)
+    block = int.from_bytes(blob[8:12], "big") // kind.itemsize
+    packed = np.frombuffer(blob, np.uint8)[BSLZ4_HEADER_BYTES:]
+    _check_blocks(packed, pixels, block, kind.itemsize)
+    used = _library().bshuf_decompress_lz4(packed.ctypes.data, out.ctypes.data, pixels, kind.itemsize, block)
+    if used < 0 or used > len(packed):
+        raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
+    return out
+
+
+def _check_blocks(packed: np.ndarray, pixels: int, block: int, itemsize: int) -> None:
+    """The C function is not told where the blob ends: follow its blocks before it does.
+
+    Each block is 4 bytes, big-endian, of compressed size, and so many bytes; fewer than 8 pixels at
+    the end stand plain.
+    """
+    # 0 is bitshuffle's own choice: 8192 bytes in a multiple of 8 pixels, and at least 128 pixels.
+    block = block or max(128, 8192 // itemsize // 8 * 8)
+    rest = pixels % block
+    blocks = pixels // block + (1 if rest >= 8 else 0)
+    place = 0
+    for _ in range(blocks):
+        if place + 4 > len(packed):
+            raise ValueError("a bslz4 blob ends before its last block")
+        place += 4 + int.from_bytes(packed[place : place + 4].tobytes(), "big")
+    if place + (rest % 8) * itemsize > len(packed):
+        raise ValueError("a bslz4 blob ends within a block")
