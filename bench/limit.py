@@ -1,0 +1,33 @@
+"""Builds the limit: a C program that needs a compiler and the libzmq that pyzmq brings along."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def build(folder: Path) -> Path | None:
+    """The compiled program in this folder; `None` without a C compiler.
+
+    Raises:
+        RuntimeError: the compiler refuses, with what it said.
+    """
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return None
+    # The same library for all contenders: the one in the wheel, or the system's.
+    package = find_spec("zmq")
+    assert package is not None and package.origin is not None, "pyzmq is a dependency"
+    bundled = sorted(Path(package.origin).parent.parent.glob("pyzmq.libs/libzmq*.so*"))
+    library = [str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}"] if bundled else ["-lzmq"]
+    program = folder / "limit"
+    source = str(files("penstock.bench") / "limit.c")
+    done = subprocess.run(
+        [compiler, "-O2", source, "-o", str(program), *library], capture_output=True, text=True, timeout=60
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{compiler} cannot build the limit: {done.stderr.strip()}")
+    return program
