@@ -25,6 +25,7 @@ COMMANDS = {
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",
     "check": "judge a file: counts, gaps, NeXus validity",
+    "verify": "compare a file's frames with the checksums that came with them",
     "bench": "measure this machine: generator to receiver, beside a naive writer",
 }
 
@@ -68,7 +69,7 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
         if name != wanted:
             commands.add_parser(name, help=summary)
             continue
-        module = importlib.import_module(f"penstock.cli.{name}")
+        module = importlib.import_module(f"penstock.cli.{name.replace('-', '_')}")
         _, _, rest = (module.__doc__ or "").partition("\n")
         command = commands.add_parser(
             name, help=summary, description=summary[0].upper() + summary[1:] + ".",

@@ -175,7 +175,8 @@ class Collector:
 
     def _begin(self, start: Start, now: float) -> None:
         series = RunningSeries(start, self._config.source.frame_origin)
-        self._worker.begin(start.header)
+        if (unable := self._worker.begin(start.header)) is not None:
+            self._sink.bad_message(unable)
         self._gap_at = -1
         self._end_due = None
         self._disconnected_since = self._back_since = None

@@ -59,6 +59,9 @@ class Series:
     """Why it ended, or what it waits for."""
     started: float = 0.0
     """Seconds since 1970 (UTC)."""
+    checksum: str = ""
+    """Algorithm of the blobs' checksums, "crc32" or the like, each checked on receipt; "unchecked: …" where
+    it is not known; "" when none was announced."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,7 +45,16 @@ MAX_NAME = 63
 """Longest name of a field (NeXus manual, rules for names)."""
 
 RESERVED = frozenset(
-    {"data", "frame_status", "trigger", "sequence_number", "timestamp", "timestamp_hw", "series"}
+    {
+        "data",
+        "frame_status",
+        "trigger",
+        "sequence_number",
+        "timestamp",
+        "timestamp_hw",
+        "checksum",
+        "series",
+    }
 )
 """Names in the NXdetector group that belong to the writer."""
 

@@ -228,7 +228,11 @@ class Pipeline:
         self._last_frame.begin(series.metadata)
         self._latest = None
         self._shown = Series(
-            id=series.id, filename=str(path) if path else None, active=True, started=time.time()
+            id=series.id,
+            filename=str(path) if path else None,
+            active=True,
+            started=time.time(),
+            checksum=series.checksum,
         )
         planned = "an unknown number of" if header.frames is None else header.frames
         self.machine.handle(Event.BEGIN, f"series {series.id}, {planned} frames, {path or 'live only'}")

@@ -20,6 +20,7 @@ import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames a
 import numpy as np
 
 from penstock.receiver.account import COUNTERS
+from penstock.receiver.checksums import NAME
 
 
 class ReaderError(Exception):
@@ -116,6 +117,27 @@ class SeriesFile:
         corner = tuple(place // length * length for place, length in zip(corner, data.chunks, strict=True))
         return data.id.get_chunk_info_by_coord(corner).byte_offset is not None
 
+    def blobs(self, index: int) -> list[bytes] | None:
+        """The blobs of a frame as they are stored, compressed or not; `None` if they cannot be read.
+
+        Raises:
+            ReaderError: the frames lie in other files, or not in chunks of one blob.
+        """
+        data = self.data
+        if data is None or data.chunks is None or data.is_virtual or data.ndim not in (3, 4):
+            raise ReaderError(
+                f"the frames of {self.path} are not stored as one chunk a blob in this file; "
+                "verify the files that hold them"
+            )
+        parts = range(data.shape[1]) if data.ndim == 4 else (None,)
+        try:
+            return [
+                data.id.read_direct_chunk((index, *(() if part is None else (part,)), 0, 0))[1]
+                for part in parts
+            ]
+        except (OSError, RuntimeError, ValueError):
+            return None
+
     # -- the account ---------------------------------------------------------------------------
 
     @property
@@ -153,6 +175,22 @@ class SeriesFile:
     def index_source(self) -> str | None:
         """How the sender knew to which trigger a frame belongs."""
         return self._text("index_source")
+
+    @property
+    def checksum(self) -> str:
+        """Algorithm of the checksums that were announced; "unchecked: …" where it was not known."""
+        return self._text("checksum") or ""
+
+    @property
+    def checksums(self) -> tuple[str, list[tuple[str, ...]]] | None:
+        """Algorithm, and the values of each index, one a blob; `None` where there are none."""
+        found = self.group.get(NAME)
+        if not isinstance(found, h5py.Dataset) or found.ndim not in (1, 2) or found.dtype.kind != "S":
+            return None
+        values = found[...].reshape(len(found), -1)
+        return text(found.attrs.get("algorithm")), [
+            tuple(value.decode("ascii", "replace") for value in row) for row in values.tolist()
+        ]
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from penstock.receiver.account import Account
+from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd, Start
 
 
@@ -45,6 +46,12 @@ class RunningSeries:
     def writes(self) -> bool:
         """Whether the frames go into a file."""
         return bool(self.header.filename) and self.metadata.get("save_raw", True) is not False
+
+    @property
+    def checksum(self) -> str:
+        """Algorithm of the checksums; "unchecked: …" when it is not known, "" when none was announced."""
+        name = self.header.checksum or ""
+        return name if not name or name in ALGORITHMS else f"unchecked: {name}"
 
     def index(self, image: Image) -> int:
         """Place of a frame in the series: its number less the origin.

@@ -6,18 +6,10 @@ frame to frame, in the order of the configuration.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable
-
 from penstock.stins import blobs
-from penstock.stins.errors import BlobError
-from penstock.stins.messages import Buffer, Frame, Header
-
-CHECKSUMS: dict[str, Callable[[Buffer], str]] = {
-    "crc32": lambda blob: f"{zlib.crc32(blob):08x}",
-    "adler32": lambda blob: f"{zlib.adler32(blob):08x}",
-}
-"""Algorithms that a start message may announce, by name."""
+from penstock.stins.checksums import ALGORITHMS, checksums
+from penstock.stins.errors import BlobError, StinsError
+from penstock.stins.messages import Frame, Header
 
 MAX_FRAMES = 2**53
 """More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
@@ -27,16 +19,19 @@ class Worker:
     """Judges the frames of one series after another."""
 
     def __init__(self) -> None:
-        self._checksum: Callable[[Buffer], str] | None = None
+        self._checksum: str | None = None
         self._format: tuple[tuple[int, ...], str, str] | None = None
 
-    def begin(self, header: Header) -> None:
+    def begin(self, header: Header) -> StinsError | None:
         """A new series: take up what its header announces.
+
+        Returns what of it cannot be done, though the series can be taken: checksums of an algorithm
+        that is not known stay unchecked.
 
         Raises:
             BlobError: it announces frames that cannot be.
         """
-        self._checksum = CHECKSUMS.get(header.checksum) if header.checksum else None
+        self._checksum = header.checksum if header.checksum in ALGORITHMS else None
         self._format = None
         if header.frames is not None and header.frames > MAX_FRAMES:
             raise BlobError("too_large", f"{header.frames} frames announced; the limit is {MAX_FRAMES}")
@@ -44,6 +39,13 @@ class Worker:
             blobs.blob_layout(header.shape, header.type)
             if header.compression is not None:
                 self._format = (header.shape, header.type, header.compression)
+        if header.checksum and self._checksum is None:
+            return StinsError(
+                "unknown_checksum",
+                f'checksums "{header.checksum}" are announced; known are {", ".join(ALGORITHMS)}. '
+                "The series is taken, its blobs are unchecked",
+            )
+        return None
 
     def process(self, frame: Frame) -> Frame:
         """The frame as it goes into file, consumers and live view.
@@ -66,7 +68,7 @@ class Worker:
                 f"this series is {list(shape)} {dtype} {compression}; a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
-            found = tuple(self._checksum(blob) for blob in frame.blobs)
+            found = checksums(self._checksum, frame.blobs)
             if found != image.checksums:
                 raise BlobError(
                     "checksum",

@@ -23,11 +23,12 @@ import h5py
 import hdf5plugin
 import numpy as np
 
-from penstock.receiver import nexus, storage
+from penstock.receiver import checksums, nexus, storage
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.stins.messages import Frame
+from penstock.stins.checksums import ALGORITHMS
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,8 @@ class SeriesWriter:
         self._compressed = False
         self._rows = 0
         self._chunk_failed = False
-        self._waiting: list[tuple[int, int, int, float, float]] = []
+        self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
+        self._checksums: h5py.Dataset | None = None
         folder = storage.open_folder(path)
         try:
             self._reserve: storage.Reserve | None = storage.Reserve(folder)
@@ -154,6 +156,7 @@ class SeriesWriter:
         """Hand everything to the kernel: from now on it survives the death of this process.
 
         Raises:
+                image.checksums or (),
             WriterError: it could not be written.
             FileGoneError: somebody removed, moved or replaced the file.
         """
@@ -194,7 +197,7 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._failed("the end of the file", error) from error
         finally:
-            self._frames = None
+            self._frames = self._checksums = None
             self._write_chunk = None
             if self._file:
                 _close_quietly(self._file)
@@ -256,6 +259,7 @@ class SeriesWriter:
         self._compressed = compression == "bslz4"
         chunk = (1, *shape) if len(shape) == 2 else (1, 1, *shape[1:])
         filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
+        record["checksum"] = _text(series.checksum)
         self._frames = self._detector.create_dataset(
             "data",
             (0, *shape),
@@ -276,6 +280,12 @@ class SeriesWriter:
         rows = max(index + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
         if self._account.planned is not None:
             rows = max(index + 1, min(rows, self._account.planned))
+        algorithm = self._series.header.checksum
+        if algorithm is not None and algorithm in ALGORITHMS:
+            blobs = shape[0] if len(shape) == 3 else 1
+            self._checksums = checksums.create(
+                self._detector, algorithm, blobs, rows=self._rows, chunk_rows=PER_FRAME_CHUNK
+            )
         self._resize(rows)
 
     def _resize(self, rows: int) -> None:
@@ -289,9 +299,10 @@ class SeriesWriter:
         if not self._waiting:
             return
         self._waiting.sort()
-        index, trigger, number, stamp, stamp_hw = (
-            np.array(column) for column in zip(*self._waiting, strict=True)
-        )
+        *numbers, sums = zip(*self._waiting, strict=True)
+        index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
+        if self._checksums is not None:
+            self._checksums.resize(rows, axis=0)
         self._waiting.clear()
         columns = {
             "frame_status": np.full(len(index), FrameStatus.STORED, np.uint8),
@@ -309,6 +320,8 @@ class SeriesWriter:
                 block = values[run] if gapless else dataset[first : last + 1]
                 if not gapless:
                     block[index[run] - first] = values[run]
+        if self._checksums is not None:
+            columns[checksums.NAME] = checksums.column(self._checksums, sums)
                 dataset[first : last + 1] = block
 
     def _finish(self, length: int, outcome: Outcome) -> None:
@@ -415,7 +428,7 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
         status = detector["frame_status"][:]
         stored = np.flatnonzero(status == FrameStatus.STORED)
         length = int(stored[-1]) + 1 if len(stored) else 0
-        for name in ("data", *PER_FRAME):
+        for name in ("data", checksums.NAME, *PER_FRAME):
             if name in detector:
                 detector[name].resize(length, axis=0)
         planned = max(int(record["planned"][()]), length)

@@ -47,6 +47,7 @@ class Engine:
         push: its data socket; the engine closes it.
         buffer_bytes: memory of the buffer ring.
         hwm: messages that ZeroMQ may hold for each peer; by frame size when `None`.
+        checksum: algorithm whose values go with each frame, one of `stins.checksums.ALGORITHMS`.
         changed: called from any thread after every change of `status()`; must return at once.
         died: called when one of the engine's own threads has died, which is a mistake of ours: the
             process must end.
@@ -59,6 +60,7 @@ class Engine:
         *,
         buffer_bytes: int = 256 * 2**20,
         hwm: int | None = None,
+        checksum: str | None = None,
         clock: Clock | None = None,
         changed: Callable[[], None] = lambda: None,
         died: Callable[[], None] = lambda: None,
@@ -71,7 +73,7 @@ class Engine:
         self._changed = changed
         self._died = died
         self._machine = Machine(changed)
-        self._outlet = Outlet(push, self._clock, changed, hwm)
+        self._outlet = Outlet(push, self._clock, changed, hwm, checksum)
         self._series: Series | None = None
         self._ring: Ring | None = None
         self._announcement: tuple[Header, dict[str, object]] = (Header(filename=""), {})

@@ -9,6 +9,9 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from penstock.stins.checksums import checksums
 from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 from penstock.streamer.acquisition import Series, Taken
@@ -37,12 +40,18 @@ class Outlet:
     """Sends the series of one engine over one socket; used by one thread, `blocked` by any."""
 
     def __init__(
-        self, push: PushSocket, clock: Clock, changed: Callable[[], None], hwm: int | None = None
+        self,
+        push: PushSocket,
+        clock: Clock,
+        changed: Callable[[], None],
+        hwm: int | None = None,
+        checksum: str | None = None,
     ) -> None:
         self._push = push
         self._clock = clock
         self._changed = changed
         self._hwm = hwm
+        self._checksum = checksum
         self._encoder = SeriesEncoder()
         self.blocked = False
         """A frame is ready and no receiver takes it."""
@@ -55,7 +64,7 @@ class Outlet:
         """
         self._push.set_hwm(self._hwm or default_hwm(header.frame_bytes or 0))
         number = self._encoder.msg_number
-        parts = self._encoder.start(header, metadata)
+        parts = self._encoder.start(msgspec.structs.replace(header, checksum=self._checksum), metadata)
         deadline = self._clock.monotonic() + START_PATIENCE
         if self._hand_over(parts, lambda: self._clock.monotonic() < deadline) is not None:
             return
@@ -128,6 +137,7 @@ class Outlet:
                 trigger=exposure.index // series.settings.n_frames_per_trigger,
                 timestamp=taken.timestamp,
                 timestamp_hw=exposure.timestamp_hw,
+                checksums=None if self._checksum is None else checksums(self._checksum, blobs),
             )
         )
         parts: list[Buffer] = [part, *blobs]

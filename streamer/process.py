@@ -18,6 +18,7 @@ from types import FrameType
 
 import msgspec
 
+from penstock.stins.checksums import ALGORITHMS
 from penstock.streamer.camera import Camera, CameraError
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.engine import Engine
@@ -59,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--io-threads", type=int, default=1, metavar="N", help="ZeroMQ I/O threads (%(default)s)"
+    )
+    parser.add_argument(
+        "--checksum", choices=tuple(ALGORITHMS), help="send a checksum of each blob; the receiver checks it"
     )
     parser.add_argument("--cpus", type=_cores, metavar="LIST", help="CPU cores to run on, such as 2,3")
     parser.add_argument(
@@ -107,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
         push,
         buffer_bytes=args.buffers_mb * 2**20,
         hwm=args.hwm,
+        checksum=args.checksum,
         changed=remote.changed,
         died=died,
     )

@@ -117,6 +117,16 @@ def test_a_wrong_checksum_is_counted(pair: Pair) -> None:
     assert (status.counts.delivered, status.counts.corrupt) == (1, 1)
 
 
+def test_checksums_of_an_unknown_algorithm_are_said_in_status_and_file(pair: Pair) -> None:
+    name, before = pair.name(), pair.errors("unknown_checksum")
+    series = pair.streamer.series_of(name, 2, checksum="md4")
+    status = pair.receiver.ended(series)
+    assert status.errors["unknown_checksum"] == before + 1
+    assert status.series is not None and status.series.checksum == "unchecked: md4"
+    with h5py.File(name) as file:
+        assert file["entry/instrument/sim_1/series/checksum"].asstr()[()] == "unchecked: md4"
+
+
 @pytest.mark.parametrize("number", hostile.NUMBERS)
 def test_a_frame_number_out_of_range_is_counted_and_nothing_is_lost(number: int, pair: Pair) -> None:
     before, name = pair.errors("frame_out_of_range"), pair.name()

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.worker import CHECKSUMS, Worker
+from penstock.receiver.worker import Worker
 from penstock.stins import codec
+from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Header
 from tests import hostile
@@ -83,13 +84,13 @@ def test_more_frames_than_anyone_can_count_are_refused() -> None:
     assert caught.value.kind == "too_large"
 
 
-@pytest.mark.parametrize("name", CHECKSUMS)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_frame_whose_checksum_is_right_passes(name: str) -> None:
     blob = pixels(0).tobytes()
-    worker(checksum=name).process(sound(checksums=(CHECKSUMS[name](blob),)))
+    worker(checksum=name).process(sound(checksums=checksums(name, [blob])))
 
 
-@pytest.mark.parametrize("name", CHECKSUMS)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_frame_that_was_damaged_on_the_way_is_found_by_its_checksum(name: str) -> None:
     assert refused(worker(checksum=name), sound(checksums=("00000000",))) == "checksum"
 
@@ -98,8 +99,16 @@ def test_fewer_checksums_than_blobs_are_wrong() -> None:
     assert refused(worker(checksum="crc32"), sound(checksums=())) == "checksum"
 
 
-def test_checksums_of_an_unknown_algorithm_are_ignored() -> None:
-    worker(checksum="md4").process(sound(checksums=("00000000",)))
+def test_checksums_of_an_unknown_algorithm_stay_unchecked_and_that_is_said() -> None:
+    made = Worker()
+    said = made.begin(Header(filename="", checksum="md4"))
+    assert said is not None and said.kind == "unknown_checksum"
+    assert 'checksums "md4" are announced' in str(said)
+    made.process(sound(checksums=("00000000",)))
+
+
+def test_an_announced_algorithm_that_is_known_needs_no_word() -> None:
+    assert Worker().begin(Header(filename="", checksum="crc32")) is None
 
 
 def test_a_checksum_announced_for_one_series_does_not_bind_the_next() -> None:

@@ -13,7 +13,8 @@ import pytest
 import zmq
 
 from penstock.stins import codec
-from penstock.stins.messages import Frame, Message, SeriesEnd
+from penstock.stins.checksums import checksums
+from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 from penstock.streamer.client import StreamerClient, StreamerStatus
 from penstock.streamer.settings import TriggerMode
 from tests.streamer.rig import DEADLINE, settings
@@ -150,3 +151,19 @@ def test_what_it_cannot_be_started_with_is_one_sentence(arguments: list[str], se
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("compression", ["none", "bslz4"])
+def test_every_blob_of_a_streamer_with_checksums_has_its_own(compression: str) -> None:
+    streamer = Streamer("--checksum", "crc32", properties=UNIT | {"Modules": 2})
+    try:
+        streamer.arm(camera={"Compression": compression})
+        start = streamer.receive()
+        assert isinstance(start, Start) and start.header.checksum == "crc32"
+        for _ in range(4):
+            frame = streamer.receive()
+            assert isinstance(frame, Frame)
+            assert len(frame.blobs) == 2
+            assert frame.image.checksums == checksums("crc32", frame.blobs)
+    finally:
+        streamer.close()

@@ -1,0 +1,69 @@
+"""Compare the frames of files with the checksums that came with them; nothing is unpacked.
+
+A sender that announces checksums (`penstock generate --checksum crc32`, `penstock streamer … --checksum
+crc32`) has each of its blobs checked on receipt, and their checksums stored in the file. Exit status: 0
+every stored frame was verified, 1 a frame is wrong, or has no checksum, or the file has none at all, 2 a
+file cannot be opened.
+
+Examples:
+  penstock verify /data/scan-0007.h5
+  penstock verify --json /data/*.h5            # the last line is a JSON summary
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.receiver.reader import SeriesFile
+    from penstock.receiver.verify import Verification
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
+    parser.add_argument("--detector", help="name of the NXdetector group, where a file has several")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Verify each file, print what was found; returns the exit status."""
+    from penstock.cli.main import UserError
+    from penstock.receiver.reader import ReaderError, SeriesFile
+
+    found: list[Verification] = []
+    failed: list[dict[str, object]] = []
+    for path in args.files:
+        try:
+            with SeriesFile(path, args.detector) as series:
+                found.append(_verify(series))
+        except ReaderError as error:
+            if len(args.files) == 1 and not args.json:
+                raise UserError(str(error)) from error
+            print(f"penstock verify: {error}")
+            failed.append({"file": str(path), "sound": False, "error": str(error)})
+            continue
+        print(f"{path}: {'verified' if found[-1].is_sound else 'NOT verified'}\n  {found[-1].sentence}")
+    sound = not failed and all(item.is_sound for item in found)
+    if args.json:
+        print(json.dumps({"sound": sound, "files": [*(item.summary() for item in found), *failed]}))
+    return 2 if failed else 0 if sound else 1
+
+
+def _verify(series: SeriesFile) -> Verification:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from penstock.receiver.verify import verify
+
+    # On stderr, and only where somebody watches: the output itself stays plain.
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("verifying frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as progress:  # fmt: skip
+        task = progress.add_task("", total=len(series))
+        return verify(series, lambda count: progress.update(task, completed=count))

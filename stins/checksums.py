@@ -1,0 +1,39 @@
+"""Checksums of blobs: the algorithms that a start message may announce, by name.
+
+A value is the lower-case hexadecimal digest of the blob as it is sent, compressed or not. All of them
+release the interpreter lock on blobs of more than a few kB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+
+from penstock.stins.messages import Buffer
+
+
+def _hexadecimal(function: Callable[[Buffer], int]) -> Callable[[Buffer], str]:
+    return lambda blob: f"{function(blob):08x}"
+
+
+ALGORITHMS: Mapping[str, Callable[[Buffer], str]] = {
+    "crc32": _hexadecimal(zlib.crc32),
+    "adler32": _hexadecimal(zlib.adler32),
+    "md5": lambda blob: hashlib.md5(blob, usedforsecurity=False).hexdigest(),
+    "sha256": lambda blob: hashlib.sha256(blob).hexdigest(),
+    "blake2b": lambda blob: hashlib.blake2b(blob, digest_size=32).hexdigest(),
+}
+"""crc32 and adler32 as in zlib; blake2b with 256 bits, as `b2sum -l 256` prints it. They find damage,
+not malice: whoever can change a blob can change its checksum."""
+
+
+def digits(algorithm: str) -> int:
+    """Characters of a value."""
+    return len(ALGORITHMS[algorithm](b""))
+
+
+def checksums(algorithm: str, blobs: Sequence[Buffer]) -> tuple[str, ...]:
+    """The values of a frame's blobs, in their order."""
+    function = ALGORITHMS[algorithm]
+    return tuple(function(blob) for blob in blobs)
