@@ -90,6 +90,8 @@ def compare(
             turns["receive and pwrite"] = partial(contenders.limit, limit, folder, load)
             turns["receive only"] = partial(contenders.limit, limit, None, load)
         result = Result(case=case, runs={name: [] for name in turns})
+        progress(f"{case.frame_bytes / 1000:g} kB, warming up")
+        contenders.receiver(folder, load)  # the first touch of memory and of the page cache is not counted
         for number in range(1, rounds + 1):
             for name, turn in turns.items():
                 progress(f"{case.frame_bytes / 1000:g} kB, round {number} of {rounds}: {name}")
