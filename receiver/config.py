@@ -54,8 +54,13 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     name: str
     endpoint: Endpoint
     """Address to bind; every consumer has its own."""
-    queue: Count = 100
-    """Messages that wait for this consumer before frames are dropped, and counted."""
+    when_full: Literal["drop_newest", "drop_oldest", "block"] = "drop_newest"
+    """When its queue is full: drop the frame that comes, or the one that waits longest; or hold the streamer
+    back, which stalls the series and its file: only for consumers that must have every frame."""
+    every: Count = 1
+    """Only frames whose index is a multiple of this."""
+    queue_mb: Positive = 256.0
+    """Memory for what waits for this consumer; ZeroMQ holds a few messages more."""
 
 
 class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -48,6 +48,7 @@ class Ingest:
         self._monitors: dict[zmq.Socket[bytes], str] = {}
         self._connected: dict[zmq.Socket[bytes], bool] = {}
         self._given_up: dict[zmq.Socket[bytes], float] = {}
+        self._paused = False
         for endpoint in config.endpoints:
             for _ in range(config.sockets):
                 self._open(endpoint)
@@ -57,11 +58,26 @@ class Ingest:
         """Wake `wait` up when this file descriptor can be read."""
         self._poller.register(descriptor, zmq.POLLIN)
 
-    def wait(self, seconds: float) -> None:
-        """Return once something has arrived, or after this time."""
+    def wait(
+        self, seconds: float, *, writable: Sequence[zmq.Socket[bytes]] = (), paused: bool = False
+    ) -> None:
+        """Return once something has arrived, or after this time.
+
+        Args:
+            writable: other sockets; return once one of them can be written, too.
+            paused: frames that have arrived are no reason to return.
+        """
+        if paused != self._paused:
+            self._paused = paused
+            for socket in self._sockets:
+                self._poller.modify(socket, 0 if paused else zmq.POLLIN)
+        for socket in writable:
+            self._poller.register(socket, zmq.POLLOUT)
         for ready, _ in self._poller.poll(int(seconds * 1000)):
             if ready in self._monitors:
                 self._note(ready)
+        for socket in writable:
+            self._poller.unregister(socket)
 
     def messages(self) -> Iterator[list[memoryview]]:
         """What has arrived: multi-part messages, their parts not copied.

@@ -37,6 +37,7 @@ def render(name: str, status: Status) -> str:
         gauge("connections", "sockets connected", connection.connections, endpoint=connection.endpoint)
     for consumer in status.consumers:
         gauge("consumer_dropped", "frames a consumer did not take", consumer.dropped, consumer=consumer.name)
+        gauge("consumer_waiting_bytes", "of its queue", consumer.waiting_bytes, consumer=consumer.name)
         gauge("consumer_sent", "messages sent to a consumer", consumer.sent, consumer=consumer.name)
     errors = Counter(
         "penstock_receiver_bad_messages", "bad messages by kind", [*labels, "kind"], registry=registry

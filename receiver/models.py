@@ -83,6 +83,16 @@ class ConsumerStatus:
     """Messages, since the receiver started."""
     dropped: int
     """Frames that it was too slow, or not there, to take; counted before the send."""
+    skipped: int = 0
+    """Frames left out as configured (`every`)."""
+    connected: int = 0
+    """Consumers connected to this port."""
+    waiting_bytes: int = 0
+    """Of what waits in its queue."""
+    when_full: str = "drop_newest"
+    """What happens then: "drop_newest", "drop_oldest", or "block", which may stall the series."""
+    stalls: bool = False
+    """The series waits for this consumer now."""
 
 
 @dataclass(frozen=True, kw_only=True)

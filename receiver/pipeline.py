@@ -106,6 +106,7 @@ class Pipeline:
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
         self._flush_due = 0.0
+        self._held_back = 0.0  # seconds for which consumers have held the streamer back
         self._errors: Counter[str] = Counter()
         self._last_error = ""
         self._drained = 0
@@ -113,6 +114,7 @@ class Pipeline:
         self._rates = (0.0, 0.0)
         self._rates_from = (clock(), 0, 0)
         self._shown: Series | None = None
+        self._stall_logged = ""
         self._counts = Counts()
         self._latest: int | None = None
 
@@ -120,16 +122,17 @@ class Pipeline:
 
     def step(self, seconds: float) -> None:
         """Wait at most so long, take what has arrived, let the clocks run."""
-        self.ingest.wait(seconds)
+        stalled, began = bool(self._forwarder.stalled_by), self._clock()
+        self.ingest.wait(seconds, writable=self._forwarder.waiting(), paused=stalled)
         now = self._clock()
-        for parts in self.ingest.messages():
-            self._receive(parts, now)
-            if self._clock() - now > BURST_SECONDS:
-                break
+        if stalled:
+            self._held_back += now - began
+        else:
+            self._take(now)
         for error in self.ingest.reopen():
             self.bad_message(error)
         connections = sum(item.connections for item in self.ingest.connections())
-        self._guarded(lambda: self._collector.tick(now, connections))
+        self._guarded(lambda: self._collector.tick(now - self._held_back, connections))
         if self._writer is not None and now >= self._flush_due:
             self._guarded(self._writer.flush)
             self._flush_due = now + self._config.flush_seconds
@@ -138,7 +141,7 @@ class Pipeline:
 
     def stop(self, reason: str) -> None:
         """End the running series, if there is one."""
-        self._guarded(lambda: self._collector.stop(reason, self._clock()))
+        self._guarded(lambda: self._collector.stop(reason, self._clock() - self._held_back))
 
     def reset(self) -> None:
         """Leave Error; in Running nothing happens, stop the series first."""
@@ -162,14 +165,29 @@ class Pipeline:
         if running is not None:
             self._counts = running.account.counts()
         times = os.times()
+        shown = self._shown
+        if shown is not None and (stalled_by := self._forwarder.stalled_by):
+            reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
+            shown = replace(shown, reason=reason)
         return Status(
             state=self.machine.state.value, error=self.machine.error, detector=self._detector,
-            version=version, series=self._shown, counts=self._counts,
+            version=version, series=shown, counts=self._counts,
             connections=self.ingest.connections(), consumers=self._consumers(),
             errors=dict(self._errors), last_error=self._last_error,
             drained=self._drained + self._collector.drained, frame_rate=self._rates[0],
             byte_rate=self._rates[1], latest_frame=self._latest, cpu_seconds=times.user + times.system,
         )  # fmt: skip
+
+    def _take(self, now: float) -> None:
+        for parts in self.ingest.messages():
+            # The collector's clock stands still while a consumer holds the streamer back: what waits on
+            # the wire meanwhile is neither late nor missing.
+            self._receive(parts, now - self._held_back)
+            if self._clock() - now > BURST_SECONDS:
+                break
+            if stalled_by := self._forwarder.stalled_by:
+                self._log_stall(stalled_by)
+                break
 
     def _receive(self, parts: list[memoryview], now: float) -> None:
         if self.machine.state is State.ERROR:
@@ -286,10 +304,18 @@ class Pipeline:
     def _consumers(self) -> list[ConsumerStatus]:
         return [
             ConsumerStatus(
-                name=consumer.name, endpoint=consumer.endpoint, sent=consumer.sent, dropped=consumer.dropped
+                name=consumer.name, endpoint=consumer.endpoint, sent=consumer.sent,
+                dropped=consumer.dropped, skipped=consumer.skipped, connected=consumer.peers,
+                waiting_bytes=consumer.waiting_bytes, when_full=consumer.when_full, stalls=consumer.stalls,
             )
             for consumer in self._forwarder.consumers
-        ]
+        ]  # fmt: skip
+
+    def _log_stall(self, consumers: str) -> None:
+        """Once a series: a consumer at its limit holds up many times a second."""
+        if self._shown is not None and self._stall_logged != self._shown.id:
+            self._stall_logged = self._shown.id
+            log.warning("%s: series %s waits for consumer %s", self.machine.name, self._shown.id, consumers)
 
 
 class Link:
