@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.bench.compare import CASES, LARGE_CASES, compare
     from penstock.bench.limit import build
     from penstock.cli.main import UserError
+    from penstock.devices._base.processes import ProcessFailed
 
     if args.rounds < 1:
         raise UserError(f"--rounds is {args.rounds}; it must be at least 1")
@@ -57,7 +58,10 @@ def run(args: argparse.Namespace) -> int:
         if limit is None:
             console.print("no C compiler here, so no limits; apt-get install gcc brings one")
         cases = CASES + LARGE_CASES if args.large else CASES
-        results = list(compare(Path(folder), args.rounds, status.update, cases, limit))
+        try:
+            results = list(compare(Path(folder), args.rounds, status.update, cases, limit))
+        except (ProcessFailed, RuntimeError) as error:
+            raise UserError(f"no figures: {error}") from error
     Console().print(_table(results))
     reached = all(result.reached for result in results)
     print("every bar reached" if reached else "below a bar: is something else using this machine?")
