@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
+    from penstock.receiver.models import ReadyLine
     from penstock.receiver.server import serve
 
     if args.schema:
@@ -72,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
 
     def ready() -> None:
         if args.json:
-            print(json.dumps({"name": args.name, "http": url, "pid": os.getpid()}), flush=True)
+            line = ReadyLine(name=args.name, http=url, pid=os.getpid())
+            print(msgspec.json.encode(line).decode(), flush=True)
         else:
             print(f"receiver {args.name} is ready: {url}/status", flush=True)
 

@@ -65,6 +65,16 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReadyLine:
+    """What `penstock receiver --json` prints once it answers."""
+
+    name: str
+    http: str
+    """Address of the HTTP API."""
+    pid: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Connection:
     """One endpoint that the receiver connects to."""
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-import msgspec
 import tango
 
 from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, free_port
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, free_port, ready_line
 from penstock.devices._base.registration import register
+from penstock.receiver.models import ReadyLine
 
 SERVER = "Simulator/demo"
 DETECTOR = "demo/detector/simulator"
@@ -50,12 +50,6 @@ class Outcome:
     status: str
     """The device's own sentence."""
     seconds: float
-
-
-class _Ready(msgspec.Struct):
-    name: str
-    http: str
-    pid: int
 
 
 class Demonstration:
@@ -123,7 +117,7 @@ class Demonstration:
         self._register(data_port)
         self._stack.enter_context(self._start_server())
 
-    def _start_receiver(self, data_port: int) -> Child[_Ready]:
+    def _start_receiver(self, data_port: int) -> Child[ReadyLine]:
         config = self._folder / "receiver.yaml"
         # JSON is YAML; no YAML library is needed to write it.
         entry = {
@@ -135,7 +129,7 @@ class Demonstration:
         return Child(
             "the receiver",
             [*PENSTOCK, "receiver", RECEIVER, "--config", str(config), "--json"],
-            _ready,
+            ready_line(ReadyLine),
         )  # fmt: skip
 
     def _register(self, data_port: int) -> None:
@@ -193,13 +187,6 @@ class Demonstration:
         while (file := self._folder / f"demo-{number:04d}.h5").exists():
             number += 1
         return file
-
-
-def _ready(line: str) -> _Ready | None:
-    try:
-        return msgspec.json.decode(line, type=_Ready)
-    except msgspec.DecodeError:
-        return None  # a log line
 
 
 def _wait(

@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Generic, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -26,6 +28,18 @@ PYTHON = (sys.executable, "-P")
 """This interpreter; what lies in the current folder cannot shadow a module."""
 PENSTOCK = (*PYTHON, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())")
 """The command `penstock` of this environment, whatever the PATH."""
+
+
+def ready_line(kind: type[T]) -> Callable[[str], T | None]:
+    """For `Child`: reads the line of JSON that says a process is ready, and passes over its log."""
+
+    def read(line: str) -> T | None:
+        try:
+            return msgspec.json.decode(line, type=kind)
+        except msgspec.DecodeError:
+            return None
+
+    return read
 
 
 class ProcessFailed(Exception):

@@ -11,10 +11,9 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol
 
-import msgspec
-
-from penstock.devices._base.processes import PYTHON, Child, ProcessFailed
+from penstock.devices._base.processes import PYTHON, Child, ProcessFailed, ready_line
 from penstock.streamer.client import StreamerClient, StreamerUnavailable
+from penstock.streamer.process import ReadyLine
 from penstock.streamer.settings import Value
 
 log = logging.getLogger(__name__)
@@ -41,19 +40,6 @@ class StreamerLink(Protocol):
 
     def close(self) -> None:
         """Let go of it for good: a child is ended (its series with an end message), a remote one stays."""
-
-
-class _ReadyLine(msgspec.Struct):
-    control: str
-    data: str
-    pid: int
-
-
-def _ready(line: str) -> _ReadyLine | None:
-    try:
-        return msgspec.json.decode(line, type=_ReadyLine)
-    except msgspec.DecodeError:
-        return None  # a log line
 
 
 class ChildStreamer:
@@ -87,7 +73,7 @@ class ChildStreamer:
             self._argv += [option, value]
         self._lock = threading.Lock()
         self._closed = False
-        self._child: Child[_ReadyLine] | None = None
+        self._child: Child[ReadyLine] | None = None
         self._client: StreamerClient | None = None
 
     def open(self) -> StreamerClient:
@@ -95,7 +81,7 @@ class ChildStreamer:
         self._let_go()
         try:
             child = Child(
-                self._name, self._argv, _ready, deadline=self.START_LIMIT, lifeline=True,
+                self._name, self._argv, ready_line(ReadyLine), deadline=self.START_LIMIT, lifeline=True,
                 relay=lambda line: log.info("%s: %s", self._name, line),
             )  # fmt: skip
         except ProcessFailed as error:

@@ -11,23 +11,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import tango
 
 from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port, ready_line
 from penstock.devices._base.registration import register
 from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import ReadyLine
 
 ON, MOVING, RUNNING, FAULT, INIT, UNKNOWN = (
     getattr(tango.DevState, name) for name in ("ON", "MOVING", "RUNNING", "FAULT", "INIT", "UNKNOWN")
 )
-
-
-class _Ready(msgspec.Struct):
-    name: str
-    http: str
-    pid: int
 
 
 def until(condition: Callable[[], Any], what: str, deadline: float = 10.0) -> Any:
@@ -66,14 +60,14 @@ class ReceiverProcess:
         self._config.write_text(json.dumps({"receivers": {name: entry}}))  # JSON is YAML
         self.url = f"http://{entry['http']}"
         self.client = ReceiverClient(self.url, timeout=2.0)
-        self.child: Child[_Ready] | None = None
+        self.child: Child[ReadyLine] | None = None
         self.start()
 
     def start(self) -> None:
         """Start it (again)."""
         assert self.child is None
         command = [*PENSTOCK, "receiver", self.name, "--config", str(self._config), "--json"]
-        self.child = Child(f"receiver {self.name}", command, _ready)
+        self.child = Child(f"receiver {self.name}", command, ready_line(ReadyLine))
 
     def stop(self) -> None:
         """End it if it runs."""
@@ -246,10 +240,3 @@ def children(pid: int) -> list[int]:
     for task in Path(f"/proc/{pid}/task").iterdir():
         found += [int(child) for child in (task / "children").read_text().split()]
     return found
-
-
-def _ready(line: str) -> _Ready | None:
-    try:
-        return msgspec.json.decode(line, type=_Ready)
-    except msgspec.DecodeError:
-        return None  # a log line
