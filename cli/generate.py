@@ -4,11 +4,16 @@ Examples:
   penstock generate --frames 1000 --filename /data/first.h5
   penstock generate --frame-bytes 20000 --frames 1000000 --json
   penstock generate --shape 512,1024 --dtype uint32 --compression bslz4 --rate 500
+  penstock generate --pattern powder --compression bslz4 --checksum crc32 --rate 100
+  penstock generate --streams 3 --shape 516,1556 --endpoint tcp://127.0.0.1:9010
   penstock generate --shape 2,512,1024 --frames 100 --drop 7,8 --duplicate 20 --lose-end
+  penstock generate --frames 1000 --seed 7 --drop 0.01 --reorder 0.05 --checksum crc32 --corrupt 0.002
 
 It binds --endpoint, waits for its receivers, sends one series, and ends once everything has left.
-With --json the first line on standard output is {"data": endpoint, "pid": …} and the last line the
-summary: frames sent, rate, CPU time a frame (I/O threads included), and the faults committed.
+With several streams each is a module of one detector, with the same frame numbers and a port of its own.
+With --json the first line on standard output is {"data": endpoint, "endpoints": […], "pid": …} and the
+last line the summary: frames sent, rate, CPU time a frame (I/O threads included), and for each stream
+the log of the faults that were committed. A number with a point is a chance: 0.01 of all frames.
 """
 
 from __future__ import annotations
@@ -23,15 +28,32 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.streamer.generator import Plan, Report
+    from penstock.streamer.generator_faults import Faults
+    from penstock.streamer.generator_plan import Plan, Report
+    from penstock.streamer.sender import PushSocket
+
+
+FAULTS = {
+    "drop": "lost on the way",
+    "duplicate": "sent twice",
+    "reorder": "overtaken by the next few frames, see --window",
+    "delay": "overtaken by the frames of the next while, see --delay-seconds",
+    "corrupt": "one bit of the blob is flipped: only a --checksum tells",
+    "truncate": "blob cut short",
+    "wrong_type": "the image header names another type of pixel",
+}
+"""What may happen to a frame: the kinds of `streamer.generator_faults`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand."""
+    from penstock.stins.checksums import ALGORITHMS
+    from penstock.streamer.generator_plan import GENERATED
+
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
         "--shape", type=_lengths, default=(512, 1024), metavar="ROWS,COLS",
-        help="of a frame; K,ROWS,COLS for K blobs (512,1024)",
+        help="of a frame of each stream; K,ROWS,COLS for K blobs (512,1024)",
     )  # fmt: skip
     size.add_argument(
         "--frame-bytes", type=_positive, metavar="N", help="about so many bytes a frame instead"
@@ -44,13 +66,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--compression", default="none", choices=("none", "bslz4"))
     parser.add_argument(
+        "--pattern", default="noise", choices=GENERATED, help="what the frames show (%(default)s)"
+    )
+    parser.add_argument(
+        "--checksum", choices=tuple(ALGORITHMS), help="send a checksum of each blob; the receiver checks it"
+    )
+    parser.add_argument(
+        "--streams", type=_positive, default=1, metavar="N", help="modules, each on a port of its own (1)"
+    )
+    parser.add_argument(
         "--rate", type=float, default=0.0, metavar="HZ", help="frames a second; 0: as fast as possible"
     )
     parser.add_argument(
         "--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only"
     )
     parser.add_argument(
-        "--endpoint", default="tcp://127.0.0.1:9999", metavar="URL", help="to bind (%(default)s)"
+        "--endpoint",
+        default="tcp://127.0.0.1:9999",
+        metavar="URL",
+        help="to bind (%(default)s); more streams have the ports after it",
     )
     parser.add_argument(
         "--wait-peers", type=int, default=1, metavar="N", help="receivers to wait for (%(default)s)"
@@ -70,56 +104,110 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hwm", type=_positive, metavar="N", help="messages queued for a receiver (by frame size)"
     )
     parser.add_argument("--json", action="store_true", help="summary as one line of JSON")
-    faults = parser.add_argument_group("faults, by frame number")
-    faults.add_argument("--drop", type=_numbers, default=frozenset(), metavar="N,…", help="lost on the way")
-    faults.add_argument("--duplicate", type=_numbers, default=frozenset(), metavar="N,…", help="sent twice")
-    faults.add_argument("--corrupt", type=_numbers, default=frozenset(), metavar="N,…", help="blob cut short")
-    faults.add_argument("--die-at", type=int, metavar="N", help="kill the generator at this frame")
+    faults = parser.add_argument_group(
+        "faults", "each by frame numbers (7,8), or by chance (0.01), where a frame has one fault at most"
+    )
+    for kind, meaning in FAULTS.items():
+        faults.add_argument(
+            f"--{kind.replace('_', '-')}", type=_frames_or_chance, default=frozenset(), metavar="N,…|P",
+            help=meaning,
+        )  # fmt: skip
+    faults.add_argument(
+        "--window", type=_positive, default=4, metavar="N", help="frames that overtake (%(default)s)"
+    )
+    faults.add_argument(
+        "--delay-seconds", type=_seconds, default=1.0, metavar="S", help="of a delay (%(default)g)"
+    )
+    faults.add_argument("--seed", type=_not_negative, default=0, metavar="N", help="of the chances (0)")
+    faults.add_argument(
+        "--faults-in", type=_numbers, metavar="N,…", help="streams that have them, from 0 (all)"
+    )
+    faults.add_argument(
+        "--die-at",
+        type=_not_negative,
+        metavar="N",
+        help="kill it once the frames before have left",
+    )
     faults.add_argument("--lose-end", action="store_true", help="send no end message")
+    faults.add_argument(
+        "--never-end", action="store_true", help="send no end message, and stay connected until interrupted"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Send one series; 0 when every frame was sent."""
     import msgspec
 
-    from penstock.cli.main import UserError
-    from penstock.streamer.generator import generate
-    from penstock.streamer.sender import PushSocket, default_hwm
+    from penstock.streamer.generator import DIED, generate
 
     plan = _plan(args)
     told: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
     signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
-    frame_bytes = math.prod(plan.shape) * _item_bytes(plan.dtype)
+    pushes: list[PushSocket] = []
     try:
-        push = PushSocket(
-            args.endpoint,
-            hwm=args.hwm or default_hwm(frame_bytes),
-            io_threads=args.io_threads,
-            linger=args.linger,
-        )
-    except OSError as error:
-        raise UserError(f"{error.strerror}; choose another --endpoint") from error
-    try:
+        _bind(plan, args, pushes)
         if args.json:
-            print(msgspec.json.encode({"data": push.endpoint, "pid": os.getpid()}).decode(), flush=True)
-        _await_peers(push.endpoint, push.wait_peers, args, told)
+            endpoints = [push.endpoint for push in pushes]
+            ready = {"data": endpoints[0], "endpoints": endpoints, "pid": os.getpid()}
+            print(msgspec.json.encode(ready).decode(), flush=True)
+        for push in pushes:
+            _await_peers(push.endpoint, push.wait_peers, args, told)
         with _progress(plan.frames) as progress:
-            report = generate(plan, push, stopping=lambda: bool(told), progress=progress)
+            report = generate(plan, pushes, stopping=lambda: bool(told), progress=progress)
         print(
             f"{report.sent} of {report.planned} frames sent; waiting for the last to leave", file=sys.stderr
         )
     finally:
-        push.close(2.0 if told else None)
-    print(msgspec.json.encode(report).decode() if args.json else _sentence(report))
+        for push in pushes:
+            push.close(2.0 if told else None)
+    print(msgspec.json.encode(report).decode() if args.json else _sentence(report), flush=True)
+    if report.reason == DIED:
+        os.kill(os.getpid(), signal.SIGKILL)
     return 0 if report.sent == report.planned else 1
+
+
+def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> None:
+    """One socket a stream, on ports that follow each other."""
+    from penstock.cli.main import UserError
+    from penstock.streamer.sender import PushSocket, default_hwm
+
+    hwm = args.hwm or default_hwm(math.prod(plan.shape) * _item_bytes(plan.dtype))
+    host, _, port = args.endpoint.rpartition(":")
+    if plan.streams > 1 and not port.isdecimal():
+        raise UserError(f"--endpoint {args.endpoint} has no port; {plan.streams} streams need one each")
+    for number in range(plan.streams):
+        endpoint = f"{host}:{int(port) + number}" if number and int(port) else args.endpoint
+        try:
+            pushes.append(PushSocket(endpoint, hwm=hwm, io_threads=args.io_threads, linger=args.linger))
+        except OSError as error:
+            raise UserError(f"{error.strerror}; choose another --endpoint") from error
+
+
+def _faults(args: argparse.Namespace, stream: int) -> Faults:
+    """The faults of one stream: frames that were named, and those that chance has taken."""
+    from penstock.cli.main import UserError
+    from penstock.streamer.generator_faults import Faults, draw
+
+    if args.faults_in is not None and stream not in args.faults_in:
+        return Faults()
+    given = {kind: getattr(args, kind) for kind in FAULTS}
+    chances = {kind: value for kind, value in given.items() if isinstance(value, float)}
+    try:
+        drawn = draw(args.frames, args.seed, stream, chances)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    return Faults(
+        **{kind: drawn.get(kind, value) for kind, value in given.items()},
+        window=args.window, delay_seconds=args.delay_seconds, lose_end=args.lose_end,
+    )  # fmt: skip
 
 
 def _plan(args: argparse.Namespace) -> Plan:
     from penstock.cli.main import UserError
     from penstock.stins.blobs import blob_layout
     from penstock.stins.errors import BlobError
-    from penstock.streamer.generator import Plan
+    from penstock.streamer.generator_plan import Plan
 
     shape = args.shape
     if args.frame_bytes:
@@ -137,11 +225,12 @@ def _plan(args: argparse.Namespace) -> Plan:
         compression=args.compression,
         filename=args.filename,
         rate=args.rate,
-        drop=args.drop,
-        duplicate=args.duplicate,
-        corrupt=args.corrupt,
+        pattern=args.pattern,
+        checksum=args.checksum,
+        streams=args.streams,
+        faults=tuple(_faults(args, stream) for stream in range(args.streams)),
         die_at=args.die_at,
-        lose_end=args.lose_end,
+        never_end=args.never_end,
     )
 
 
@@ -213,11 +302,38 @@ def _positive(text: str) -> int:
     return value
 
 
+def _not_negative(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{value} is below 0")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text} s is not within 0 and 3600")
+    return value
+
+
 def _lengths(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}"; write ROWS,COLS such as 512,1024') from None
+
+
+def _frames_or_chance(text: str) -> frozenset[int] | float:
+    """Frame numbers; or, with a point, a probability."""
+    if "." not in text:
+        return _numbers(text)
+    try:
+        chance = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; a chance is a number such as 0.01') from None
+    if not 0 <= chance <= 1:
+        raise argparse.ArgumentTypeError(f"{text}; a chance lies between 0.0 and 1.0")
+    return chance
 
 
 def _numbers(text: str) -> frozenset[int]:

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Mapping
 
 from penstock.devices._simulated import faults
 from penstock.devices._simulated.cooler import AMBIENT, Cooler
-from penstock.devices._simulated.patterns import PATTERNS
 from penstock.devices._simulated.scene import Scene, View
 from penstock.devices._simulated.timing import shots
 from penstock.devices._simulated.triggers import TriggerInput
 from penstock.stins.blobs import COMPRESSIONS
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Acquisition, Camera, CameraError, Exposure, FrameFormat
+from penstock.streamer.patterns import PATTERNS
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 
 POSITIVE = Limits(0.0, None)
+SCENES = (*PATTERNS, "recording")
 PIXEL_TYPES = ("uint8", "uint16", "uint32", "int32", "float32")
 
 
@@ -37,7 +38,7 @@ class Simulator(Camera):
         Parameter(name="TriggerPort", default=0, limits=Limits(0, 65535), doc="Its UDP port; 0 for any."),
     )
     parameters = (
-        Parameter(name="Pattern", default="gradient", choices=PATTERNS, doc="What the detector sees."),
+        Parameter(name="Pattern", default="gradient", choices=SCENES, doc="What the detector sees."),
         Parameter(name="Recording", default="", doc="File that is replayed; HDF5 as file.h5::/path."),
         Parameter(name="Energy", default=12400.0, unit="eV", limits=Limits(1e3, 2e5), doc="Of the photons."),
         Parameter(

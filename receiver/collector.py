@@ -327,7 +327,9 @@ class Collector:
         mode, frame_time = series.header.trigger_mode, series.header.frame_time
         if mode == "INTERNAL" and frame_time is not None:
             limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
-        elif mode is None or (self._back_since is not None and self._last_message <= self._back_since):
+        elif mode in (None, "INTERNAL") or (
+            self._back_since is not None and self._last_message <= self._back_since
+        ):
             # Nobody can say why it is silent. After a lost connection a streamer that was started
             # anew, and knows nothing of this series, may have taken the place of the one that died.
             limit = self._config.idle_limit

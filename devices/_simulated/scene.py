@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
-from penstock.devices._simulated import patterns, recording
+from penstock.devices._simulated import recording
+from penstock.streamer import patterns
 from penstock.streamer.camera import CameraError
 
 MAX_PHOTONS = 1e9

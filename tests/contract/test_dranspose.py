@@ -9,7 +9,8 @@ import pytest
 from dranspose.data.stream1 import Stream1Data, Stream1End, Stream1Packet, Stream1Start
 
 from penstock.devices.simulator import Simulator
-from penstock.streamer.generator import Plan, generate
+from penstock.streamer.generator import generate
+from penstock.streamer.generator_plan import Plan
 from penstock.streamer.sender import PushSocket
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
@@ -65,6 +66,6 @@ def test_the_generator() -> None:
         assert rig.pull is not None
         rig.pull.connect(push.endpoint)
         assert push.wait_peers(1, DEADLINE)
-        generate(Plan(frames=3, shape=(2, 4, 4), filename="/data/a.h5"), push)
+        generate(Plan(frames=3, shape=(2, 4, 4), filename="/data/a.h5"), [push])
         judge(received(rig), 3)
         push.close()

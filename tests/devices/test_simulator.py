@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from penstock.devices._simulated import patterns
 from penstock.devices._simulated.faults import Faults, parse
-from penstock.devices._simulated.photons import draw
 from penstock.devices._simulated.triggers import TriggerSource, main
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
+from penstock.streamer import patterns
 from penstock.streamer.camera import CameraError
 from penstock.streamer.errors import Refused
+from penstock.streamer.photons import draw
 from penstock.streamer.settings import TriggerMode
 from tests.data import recording
 from tests.streamer.rig import Rig, done, settings

@@ -12,9 +12,9 @@ import pytest
 from silx.gui import qt
 
 from penstock.cli.main import main
-from penstock.devices._simulated import patterns
 from penstock.gui.pixels import Flag
 from penstock.gui.viewer import Viewer
+from penstock.streamer import patterns
 from tests.data import recording
 from tests.gui.live import Live, live
 

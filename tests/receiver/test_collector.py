@@ -562,3 +562,13 @@ def test_after_days_without_a_series_the_first_one_is_not_called_silent() -> Non
     bench.say(start(frames=1))
     bench.wait(1.0)
     assert bench.running
+
+
+def test_a_silent_series_of_internal_triggers_without_a_frame_time_ends_at_the_idle_limit() -> None:
+    bench = Bench(idle_limit=60.0)
+    bench.say(start(frames=4, trigger_mode="INTERNAL"), frame(0), frame(2))
+    bench.wait(59.0)
+    assert bench.running
+    bench.wait(2.0)
+    assert not bench.running
+    assert "silent for" in bench.sink.outcome.reason

@@ -11,8 +11,11 @@ import pytest
 import zmq
 
 from penstock.stins import blobs, codec
+from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, SeriesEnd, Start
-from penstock.streamer.generator import Plan, pixels, pool_size
+from penstock.streamer.generator_faults import KINDS, draw
+from penstock.streamer.generator_pixels import pixels, pool_size
+from penstock.streamer.generator_plan import GENERATED, Plan
 from tests.streamer.rig import DEADLINE
 
 
@@ -25,7 +28,8 @@ class Generator:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
-        self.endpoint = json.loads(self.process.stdout.readline())["data"]
+        ready = json.loads(self.process.stdout.readline())
+        self.endpoint, self.endpoints = ready["data"], ready["endpoints"]
         self.context = zmq.Context()
         self.pull = self.context.socket(zmq.PULL)
         if connect:
@@ -112,20 +116,23 @@ def test_it_keeps_the_rate(generate: Callable[..., Generator]) -> None:
 
 def test_faults_are_committed_and_reported(generate: Callable[..., Generator]) -> None:
     generator = generate(
-        "--shape", "4,4", "--frames", "6", "--drop", "1", "--duplicate", "2", "--corrupt", "4"
+        "--shape", "4,4", "--frames", "6", "--drop", "1", "--duplicate", "2", "--truncate", "4"
     )
     _, *frames, end = generator.receive_series()
     assert [frame.image.frame for frame in frames] == [0, 2, 2, 3, 4, 5]
     assert [frame.image.msg_number for frame in frames] == [1, 3, 4, 5, 6, 7]
     assert [len(frame.blobs[0]) for frame in frames] == [32, 32, 32, 32, 31, 32]
     assert end.sent == 6
-    assert generator.summary()["faults"] == {"drop": [1], "duplicate": [2], "corrupt": [4], "lose_end": False}
+    (log,) = generator.summary()["faults"]
+    assert log == {kind: [] for kind in KINDS} | {
+        "drop": [1], "duplicate": [2], "truncate": [4], "end_sent": True
+    }  # fmt: skip
 
 
 def test_a_lost_end_is_not_sent(generate: Callable[..., Generator]) -> None:
     generator = generate("--shape", "4,4", "--frames", "2", "--lose-end")
     messages = [generator.receive() for _ in range(3)]
-    assert generator.summary()["faults"]["lose_end"] is True
+    assert generator.summary()["faults"][0]["end_sent"] is False
     assert isinstance(messages[-1], Frame)
     assert not generator.pull.poll(0)
 
@@ -160,6 +167,8 @@ def test_without_a_receiver_it_says_so_and_ends(generate: Callable[..., Generato
         (["--rate", "-1"], "--rate -1.0"),
         (["--endpoint", "tcp://192.0.2.1:1"], "cannot bind the data socket to tcp://192.0.2.1:1"),
         (["--frames", "0"], "0 is below 1"),
+        (["--drop", "0.6", "--delay", "0.6"], "a frame has one fault at most, so 1 is the limit"),
+        (["--drop", "1.5"], "a chance lies between 0.0 and 1.0"),
     ],
 )
 def test_a_mistake_is_one_sentence(options: list[str], sentence: str) -> None:
@@ -173,3 +182,109 @@ def test_a_mistake_is_one_sentence(options: list[str], sentence: str) -> None:
 def test_photons_differ_from_frame_to_frame() -> None:
     plan = Plan(frames=2, shape=(8, 16))
     assert not np.array_equal(pixels(plan, 0)[1:], pixels(plan, 1)[1:])
+
+
+def test_damaged_frames_are_what_their_fault_says(generate: Callable[..., Generator]) -> None:
+    options = ("--shape", "4,4", "--frames", "3", "--corrupt", "0", "--wrong-type", "1")
+    _, *frames, _ = generate(*options, "--checksum", "crc32").receive_series()
+    plan = Plan(frames=3, shape=(4, 4))
+    sound = [pixels(plan, number).tobytes() for number in range(3)]
+    bits = [bin(a ^ b).count("1") for a, b in zip(bytes(frames[0].blobs[0]), sound[0], strict=True)]
+    assert sum(bits) == 1
+    assert frames[0].image.checksums == checksums("crc32", [sound[0]])
+    assert (frames[1].image.type, frames[2].image.type) == ("uint8", "uint16")
+    assert [frame.image.checksums for frame in frames[1:]] == [
+        checksums("crc32", [blob]) for blob in sound[1:]
+    ]
+
+
+def test_frames_are_overtaken_by_as_many_as_the_window_says(generate: Callable[..., Generator]) -> None:
+    options = ("--shape", "4,4", "--frames", "8", "--reorder", "1,6", "--window", "3")
+    _, *frames, _ = generate(*options).receive_series()
+    assert [frame.image.frame for frame in frames] == [0, 2, 3, 4, 1, 5, 7, 6]
+    assert [frame.image.msg_number for frame in frames] == [1, 3, 4, 5, 2, 6, 8, 7]
+
+
+def test_a_delayed_frame_comes_after_the_others_and_before_the_end(
+    generate: Callable[..., Generator],
+) -> None:
+    generator = generate("--shape", "4,4", "--frames", "5", "--delay", "2", "--delay-seconds", "0.1")
+    _, *frames, end = generator.receive_series()
+    assert [frame.image.frame for frame in frames] == [0, 1, 3, 4, 2]
+    assert (end.reason, generator.summary()["faults"][0]["delay"]) == ("complete", [2])
+
+
+def test_the_frames_before_its_death_have_left_and_stand_in_its_last_words(
+    generate: Callable[..., Generator],
+) -> None:
+    generator = generate("--shape", "4,4", "--frames", "20", "--die-at", "6", "--reorder", "4", "--drop", "1")
+    messages = [generator.receive() for _ in range(6)]
+    assert sorted(message.image.frame for message in messages[1:]) == [0, 2, 3, 4, 5]
+    summary = generator.summary()
+    assert (summary["reason"], summary["sent"], summary["faults"][0]["drop"]) == ("died", 6, [1])
+    assert generator.process.returncode == -signal.SIGKILL
+
+
+def test_it_never_ends_until_it_is_interrupted(generate: Callable[..., Generator]) -> None:
+    generator = generate("--shape", "4,4", "--frames", "2", "--never-end")
+    for _ in range(3):
+        generator.receive()
+    assert generator.process.poll() is None
+    generator.process.send_signal(signal.SIGINT)
+    assert generator.summary()["faults"][0]["end_sent"] is False
+    assert not generator.pull.poll(0)
+
+
+def test_streams_are_modules_of_one_detector_with_the_same_frame_numbers(
+    generate: Callable[..., Generator],
+) -> None:
+    generator = generate(
+        "--streams", "2", "--shape", "4,6", "--frames", "3", "--drop", "1", "--faults-in", "1", connect=False
+    )
+    pulls = [generator.context.socket(zmq.PULL) for _ in range(2)]
+    for pull, endpoint in zip(pulls, generator.endpoints, strict=True):
+        pull.connect(endpoint)
+    series = []
+    for number, pull in enumerate(pulls):
+        messages: list[list[bytes]] = []
+        while not messages or json.loads(messages[-1][0])["htype"] != "series_end":
+            assert pull.poll(int(DEADLINE * 1000)), "no message in time"
+            messages.append(pull.recv_multipart())
+        place = {"x": 0, "y": 12 * number, "rotation": 0, "full_shape": [16, 6]}
+        header, metadata = map(json.loads, messages[0])
+        assert header["streams"] == 2
+        assert place.items() <= metadata.items()
+        images = [json.loads(parts[0]) for parts in messages[1:-1]]
+        assert [image["frame"] for image in images] == [[0, 1, 2], [0, 2]][number]
+        assert all(place.items() <= image.items() for image in images)
+        series.append(header["series"])
+        pull.close()
+    assert series[0] == series[1]
+    assert [log["drop"] for log in generator.summary()["faults"]] == [[], [1]]
+
+
+@pytest.mark.parametrize("pattern", GENERATED)
+def test_every_pattern_is_in_range_for_every_type(pattern: str) -> None:
+    for dtype in ("uint8", "int32", "float32"):
+        plan = Plan(frames=3, shape=(2, 8, 16), dtype=dtype, pattern=pattern, streams=2)
+        image = pixels(plan, 1, 1)
+        assert (image.shape, image.dtype.name) == ((2, 8, 16), dtype)
+        if pattern not in ("noise", "opaque"):
+            assert image.min() >= 0
+
+
+def test_the_modules_show_their_part_of_one_picture() -> None:
+    plan = Plan(frames=1, shape=(40, 60), dtype="float32", pattern="powder", streams=2)
+    whole = pixels(Plan(frames=1, shape=(88, 60), dtype="float32", pattern="powder"), 0)
+    lower = pixels(plan, 0, 1)
+    assert np.array_equal(lower[1:], whole[49:])
+
+
+def test_the_same_seed_draws_the_same_faults_and_no_frame_has_two() -> None:
+    chances = dict.fromkeys(KINDS, 0.1)
+    drawn = draw(5000, 7, 0, chances)
+    assert drawn == draw(5000, 7, 0, chances)
+    assert drawn != draw(5000, 8, 0, chances)
+    assert drawn != draw(5000, 7, 1, chances)
+    assert all(400 < len(frames) < 600 for frames in drawn.values())
+    assert len(frozenset().union(*drawn.values())) == sum(map(len, drawn.values()))

@@ -1,4 +1,5 @@
-"""What a simulated detector sees: synthetic patterns, and diffraction with photon (Poisson) noise.
+"""What a simulated detector sees, and the generator sends: synthetic patterns, and diffraction with photon
+(Poisson) noise.
 
 Frames of random patterns come from a pool that is computed once and used in turn, so that they
 cost no more than a copy.
@@ -8,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.devices._simulated.photons import draw
+from penstock.streamer.photons import draw
 
-PATTERNS = ("gradient", "flat", "noise", "powder", "spots", "recording")
+PATTERNS = ("gradient", "flat", "noise", "powder", "spots")
 
 POOL_PIXELS = 3_000_000
 """Random pixels that a pool may hold: about 0.2 s of Arm."""

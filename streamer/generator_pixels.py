@@ -1,0 +1,73 @@
+"""What the generator sends: the blobs of a few different frames, made before the first one leaves.
+
+Each is used in turn, so that the loop measures the wire and the receiver.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from penstock.codecs import bslz4
+from penstock.streamer import patterns
+from penstock.streamer.generator_plan import GAP, Plan
+
+POOL_BYTES = 64 * 2**20
+POOL_FRAMES = 64
+STAMP_PIXELS = 4
+"""Pixels of row 0 that hold the number of the blob in the pool, low byte first; not of opaque blobs."""
+FAINT = 3.0
+"""Photons a pixel of the noise."""
+BRIGHT = 1000.0
+"""Photons in the brightest pixel of diffraction."""
+
+
+def pool_size(plan: Plan) -> int:
+    """Number of different blobs; frame n carries blob n modulo this."""
+    frame_bytes = prod(plan.shape) * np.dtype(plan.dtype).itemsize
+    return max(1, min(plan.frames, POOL_FRAMES, POOL_BYTES // (frame_bytes * plan.streams)))
+
+
+def pixels(plan: Plan, frame: int, stream: int = 0) -> np.ndarray:
+    """Frame number `frame` of a stream, (rows, cols) or (k, rows, cols); its blob's number is in its first
+    pixels."""
+    number = frame % pool_size(plan)
+    if plan.pattern == "opaque":
+        rng = np.random.default_rng([number, stream])
+        return np.frombuffer(rng.bytes(prod(plan.shape) * np.dtype(plan.dtype).itemsize), plan.dtype).reshape(
+            plan.shape
+        )
+    if plan.pattern == "noise":
+        rng = np.random.default_rng([number, stream])
+        image = rng.poisson(FAINT, plan.shape).astype(plan.dtype)
+    else:
+        whole = _whole(plan.pattern, _whole_shape(plan), plan.dtype)
+        first = stream * (plan.shape[-2] + GAP)
+        image = whole[number % len(whole)][..., first : first + plan.shape[-2], :].copy()
+    width = min(STAMP_PIXELS, plan.shape[-1])
+    image[..., 0, :width] = [number >> 8 * place & 255 for place in range(width)]
+    return image
+
+
+def make_pool(plan: Plan, stream: int = 0) -> list[list[bytes]]:
+    """The blobs of every different frame of a stream."""
+    pool = []
+    for frame in range(pool_size(plan)):
+        image = pixels(plan, frame, stream)
+        images = list(image) if image.ndim == 3 else [image]
+        pool.append([bslz4.compress(i) if plan.compression == "bslz4" else i.tobytes() for i in images])
+    return pool
+
+
+def _whole_shape(plan: Plan) -> tuple[int, ...]:
+    """Of the image that all streams show together."""
+    *blobs, rows, cols = plan.shape
+    return *blobs, plan.streams * (rows + GAP) - GAP, cols
+
+
+@lru_cache(maxsize=2)
+def _whole(pattern: str, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Frames of the whole image, (n, *shape)."""
+    return patterns.pool(pattern, shape, dtype, BRIGHT)

@@ -1,0 +1,177 @@
+"""One stream of the generator: numbers its messages, commits its faults and writes their log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from penstock.stins.checksums import checksums
+from penstock.stins.messages import Header, Image, IndexSource, SeriesEnd
+from penstock.stins.series import SeriesEncoder
+from penstock.streamer.generator_faults import FaultLog, Faults
+from penstock.streamer.generator_pixels import make_pool
+from penstock.streamer.generator_plan import Plan, module
+from penstock.streamer.sender import PushSocket
+
+TICK = 0.05
+"""Seconds between two looks at whether to stop, while no receiver has room."""
+
+
+class ModuleImage(Image, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
+    """An image header of a module stream, as the Lambda's streamers send it."""
+
+    x: int
+    y: int
+    rotation: int
+    full_shape: tuple[int, int]
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A message that others overtake."""
+
+    after: int
+    """It leaves once this frame has."""
+    due: float
+    """And not before this moment of the monotonic clock."""
+    parts: list[bytes]
+
+
+class Stream:
+    """One stream of a series.
+
+    Args:
+        number: of the stream, from 0.
+        series: id, the same for all streams.
+        push: its socket.
+        stopping: whether to give up waiting for room.
+    """
+
+    def __init__(
+        self, plan: Plan, number: int, series: str, push: PushSocket, stopping: Callable[[], bool]
+    ) -> None:
+        self._plan = plan
+        self._series = series
+        self._push = push
+        self._stopping = stopping
+        self._faults = plan.faults[number] if number < len(plan.faults) else Faults()
+        self._odd = self._faults.frames
+        self._encoder = SeriesEncoder()
+        self._pool = make_pool(plan, number)
+        self._sums = [checksums(plan.checksum, blobs) if plan.checksum else None for blobs in self._pool]
+        place = module(plan, number)
+        self._place: dict[str, Any] = {} if place is None else msgspec.structs.asdict(place)
+        self._kind = Image if place is None else ModuleImage
+        self._chunks = (1, *plan.shape[1:]) if len(plan.shape) == 3 else None
+        self._held: list[Held] = []
+        self.log = FaultLog()
+        self.bytes = 0
+        """Of blobs that were handed over."""
+
+    def begin(self) -> bool:
+        """Send the start message; false when told to stop before."""
+        plan = self._plan
+        header = Header(
+            filename=plan.filename,
+            series=self._series,
+            frames=plan.frames,
+            shape=plan.shape,
+            type=plan.dtype,
+            compression=plan.compression,
+            frame_bytes=max(sum(map(len, blobs)) for blobs in self._pool),
+            streams=plan.streams,
+            checksum=plan.checksum,
+            index_source=IndexSource.HARDWARE_COUNTER.value,
+            trigger_mode="INTERNAL",
+            frame_time=1 / plan.rate if plan.rate else 0.0,
+        )
+        metadata = {"exptime": 1 / plan.rate if plan.rate else 0.0, **self._place}
+        sent = self._send(self._encoder.start(header, metadata))
+        self.bytes = 0
+        return sent
+
+    def frame(self, frame: int) -> bool:
+        """Send a frame, or do to it what is asked for; false when told to stop before."""
+        turn = frame % len(self._pool)
+        blobs = self._pool[turn]
+        image = self._kind(
+            shape=self._plan.shape, type=self._plan.dtype, compression=self._plan.compression, frame=frame,
+            chunks=self._chunks, series=self._series, trigger=frame, timestamp=time.time(),
+            checksums=self._sums[turn], **self._place,
+        )  # fmt: skip
+        if frame in self._odd:
+            sent = self._mistreat(frame, image, blobs)
+        else:
+            sent = self._send([self._encoder.image(image), *blobs])
+        if self._held:
+            sent = sent and self._release(frame)
+        return sent
+
+    def settle(self) -> bool:
+        """Send what is held back, each at its moment; false when told to stop before."""
+        for held in sorted(self._held, key=lambda held: held.due):
+            while (left := held.due - time.monotonic()) > 0:
+                if self._stopping():
+                    return False
+                time.sleep(min(left, TICK))
+            if not self._send(held.parts):
+                return False
+        self._held.clear()
+        return True
+
+    def end(self, end: SeriesEnd) -> None:
+        """Send the end message, unless it is to be lost."""
+        parts = self._encoder.end(end)
+        if not self._faults.lose_end:
+            self.log.end_sent = self._send(parts)
+
+    def _mistreat(self, frame: int, image: Image, blobs: list[bytes]) -> bool:
+        faults, log = self._faults, self.log
+        if frame in faults.wrong_type:
+            image = msgspec.structs.replace(image, type="uint16" if image.type == "uint8" else "uint8")
+            log.wrong_type.append(frame)
+        parts = [self._encoder.image(image), *blobs]
+        if frame in faults.truncate:
+            parts[-1] = parts[-1][:-1]
+            log.truncate.append(frame)
+        if frame in faults.corrupt:
+            parts[-1] = _flipped(parts[-1])
+            log.corrupt.append(frame)
+        if frame in faults.drop:
+            log.drop.append(frame)
+            return True
+        if frame in faults.reorder or frame in faults.delay:
+            wait = faults.delay_seconds if frame in faults.delay else 0.0
+            after = frame + faults.window if frame in faults.reorder else frame
+            self._held.append(Held(after, time.monotonic() + wait, parts))
+            (log.delay if frame in faults.delay else log.reorder).append(frame)
+            return True
+        if frame in faults.duplicate:
+            if not self._send(parts):
+                return False
+            parts[0] = self._encoder.image(image)
+            log.duplicate.append(frame)
+        return self._send(parts)
+
+    def _release(self, frame: int) -> bool:
+        now = time.monotonic()
+        ready = [held for held in self._held if held.after <= frame and held.due <= now]
+        self._held = [held for held in self._held if held.after > frame or held.due > now]
+        return all(self._send(held.parts) for held in ready)
+
+    def _send(self, parts: list[bytes]) -> bool:
+        """Wait for room as long as it takes; false when told to stop before."""
+        while self._push.try_send(parts) is None:
+            if not self._push.wait_writable(TICK) and self._stopping():
+                return False
+        self.bytes += sum(map(len, parts[1:]))
+        return True
+
+
+def _flipped(blob: bytes) -> bytes:
+    """The blob with one bit in its middle flipped."""
+    damaged = bytearray(blob)
+    damaged[len(damaged) // 2] ^= 1
+    return bytes(damaged)
