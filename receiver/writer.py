@@ -26,9 +26,10 @@ import numpy as np
 from penstock.receiver import checksums, nexus, storage
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
+from penstock.receiver.preallocation import Preallocation
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.stins.messages import Frame
 from penstock.stins.checksums import ALGORITHMS
+from penstock.stins.messages import Frame
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +111,8 @@ class SeriesWriter:
             raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
         except OSError as error:
             raise WriterError(f"cannot create {path}: {_cause(error)}") from error
+        planned = header.frames * header.frame_bytes if header.frames and header.frame_bytes else None
+        self._ahead = Preallocation(self._file.id.get_vfd_handle(), planned)
         try:
             self._create(source)
             if header.shape is not None and header.type is not None and header.compression is not None:
@@ -117,6 +120,7 @@ class SeriesWriter:
             self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             _close_quietly(self._file)
+            self._ahead.close()
             os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
 
@@ -135,9 +139,12 @@ class SeriesWriter:
             # In a dataset with the filter, a plain blob is stored with the filter masked out.
             mask = 1 if self._compressed and image.compression == "none" else 0
             if self._dimensions == 3:
-                self._write_chunk((index, 0, 0), frame.blobs[0], mask)
+                blob = frame.blobs[0]
+                self._ahead.advance(len(blob))
+                self._write_chunk((index, 0, 0), blob, mask)
             else:
                 for part, blob in enumerate(frame.blobs):
+                    self._ahead.advance(len(blob))
                     self._write_chunk((index, part, 0, 0), blob, mask)
         except (OSError, RuntimeError, ValueError) as error:
             self._chunk_failed = True
@@ -149,6 +156,7 @@ class SeriesWriter:
                 -1 if image.frame is None else image.frame,
                 np.nan if image.timestamp is None else image.timestamp,
                 np.nan if image.timestamp_hw is None else image.timestamp_hw,
+                image.checksums or (),
             )
         )
 
@@ -156,7 +164,6 @@ class SeriesWriter:
         """Hand everything to the kernel: from now on it survives the death of this process.
 
         Raises:
-                image.checksums or (),
             WriterError: it could not be written.
             FileGoneError: somebody removed, moved or replaced the file.
         """
@@ -192,6 +199,7 @@ class SeriesWriter:
             self._finish(length, outcome)
             self._check_place()
             self._file.close()
+            self._ahead.close()
             if synced:
                 storage.sync(self.path)
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
@@ -201,6 +209,7 @@ class SeriesWriter:
             self._write_chunk = None
             if self._file:
                 _close_quietly(self._file)
+            self._ahead.close()
         self._account.flushed = self._account.counts().stored
 
     # -- structure -----------------------------------------------------------------------------
@@ -250,6 +259,7 @@ class SeriesWriter:
         record["planned"] = -1 if self._account.planned is None else self._account.planned
         record["index_source"] = _text(series.index_source)
         record["source"] = source
+        record["checksum"] = _text(series.checksum)
         for name in COUNTERS:
             record[name] = 0
         self._detector, self._record, self._entry = detector, record, entry
@@ -259,7 +269,6 @@ class SeriesWriter:
         self._compressed = compression == "bslz4"
         chunk = (1, *shape) if len(shape) == 2 else (1, 1, *shape[1:])
         filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
-        record["checksum"] = _text(series.checksum)
         self._frames = self._detector.create_dataset(
             "data",
             (0, *shape),
@@ -271,6 +280,12 @@ class SeriesWriter:
         )
         self._frames.attrs["units"] = "counts"
         self._frames.attrs["target"] = self._frames.name
+        algorithm = self._series.header.checksum
+        if algorithm is not None and algorithm in ALGORITHMS:
+            blobs = shape[0] if len(shape) == 3 else 1
+            self._checksums = checksums.create(
+                self._detector, algorithm, blobs, rows=self._rows, chunk_rows=PER_FRAME_CHUNK
+            )
         data = _group(self._entry, "data", "NXdata")
         data.attrs["signal"] = "data"
         data["data"] = self._frames
@@ -280,12 +295,6 @@ class SeriesWriter:
         rows = max(index + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
         if self._account.planned is not None:
             rows = max(index + 1, min(rows, self._account.planned))
-        algorithm = self._series.header.checksum
-        if algorithm is not None and algorithm in ALGORITHMS:
-            blobs = shape[0] if len(shape) == 3 else 1
-            self._checksums = checksums.create(
-                self._detector, algorithm, blobs, rows=self._rows, chunk_rows=PER_FRAME_CHUNK
-            )
         self._resize(rows)
 
     def _resize(self, rows: int) -> None:
@@ -293,6 +302,8 @@ class SeriesWriter:
             self._frames.resize(rows, axis=0)
         for name in PER_FRAME:
             self._detector[name].resize(rows, axis=0)
+        if self._checksums is not None:
+            self._checksums.resize(rows, axis=0)
         self._rows = rows
 
     def _write_waiting(self) -> None:
@@ -301,8 +312,6 @@ class SeriesWriter:
         self._waiting.sort()
         *numbers, sums = zip(*self._waiting, strict=True)
         index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
-        if self._checksums is not None:
-            self._checksums.resize(rows, axis=0)
         self._waiting.clear()
         columns = {
             "frame_status": np.full(len(index), FrameStatus.STORED, np.uint8),
@@ -311,6 +320,8 @@ class SeriesWriter:
             "timestamp": stamp,
             "timestamp_hw": stamp_hw,
         }
+        if self._checksums is not None:
+            columns[checksums.NAME] = checksums.column(self._checksums, sums)
         for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) > NEIGHBOURS) + 1):
             first, last = int(index[run[0]]), int(index[run[-1]])
             gapless = last - first + 1 == len(run)
@@ -320,8 +331,6 @@ class SeriesWriter:
                 block = values[run] if gapless else dataset[first : last + 1]
                 if not gapless:
                     block[index[run] - first] = values[run]
-        if self._checksums is not None:
-            columns[checksums.NAME] = checksums.column(self._checksums, sums)
                 dataset[first : last + 1] = block
 
     def _finish(self, length: int, outcome: Outcome) -> None:
@@ -441,4 +450,5 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
         record["planned"][()] = planned
         record["state"][()] = "incomplete"
         record["reason"][()] = _text(reason)
+    os.truncate(filename, os.path.getsize(filename))  # gives back what was allocated ahead
     return counts
