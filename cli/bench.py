@@ -10,6 +10,7 @@ Examples:
   penstock bench --large                   2 MB and 20 MB too
   penstock bench --dir /data --rounds 5    on the storage that counts
   penstock bench --dir /dev/shm --json     on a RAM disk; the last line is a JSON summary
+  penstock bench --transforms              instead: Pilatus CBF to bslz4, beside its libraries alone
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dir", type=Path, help="folder to write to (default: the system's temporary one)")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each contender (%(default)s)")
     parser.add_argument("--large", action="store_true", help="also frames of 2 MB and 20 MB")
+    parser.add_argument("--transforms", action="store_true", help="instead: CBF to bslz4, frames/s a core")
+    parser.add_argument("--image", type=Path, help="for --transforms: an image to tile (default: made up)")
     parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
 
 
@@ -46,6 +49,12 @@ def run(args: argparse.Namespace) -> int:
 
     if args.rounds < 1:
         raise UserError(f"--rounds is {args.rounds}; it must be at least 1")
+    if args.transforms:
+        from penstock.bench.transforms_report import report
+
+        if args.image is not None and not args.image.is_file():
+            raise UserError(f"--image {args.image} is not a file")
+        return report(args.image, args.rounds, args.json)
     if args.dir is not None and not args.dir.is_dir():
         raise UserError(f"--dir {args.dir} is not a folder")
     console = Console(stderr=True)

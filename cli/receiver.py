@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver import config as configuration
     from penstock.receiver.models import ReadyLine
     from penstock.receiver.server import serve
+    from penstock.receiver.transforms.chain import Chain
 
     if args.schema:
         print(json.dumps(configuration.schema(), indent=2))
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         if args.http:
             config = msgspec.structs.replace(config, http=args.http)
             config.__post_init__()
+        Chain(config.transforms)  # reads its tables, as the data process will
     except (configuration.ConfigError, ValueError) as error:
         raise UserError(str(error)) from error
     if not Path(config.data_root).is_dir():

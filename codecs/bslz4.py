@@ -39,10 +39,15 @@ def bound(nbytes: int, item_bytes: int) -> int:
 
 def compress(pixels: np.ndarray) -> bytes:
     """The blob of one image or module."""
+    blob = np.empty(bound(pixels.nbytes, pixels.itemsize), np.uint8)
+    return blob[: compress_into(pixels, blob)].tobytes()
+
+
+def compress_into(pixels: np.ndarray, blob: np.ndarray) -> int:
+    """Write the blob of one image or module into an array of bytes that has room for `bound`; its length."""
     library, item = _library(), pixels.itemsize
     pixels = np.ascontiguousarray(pixels)
     block = int(library.bshuf_default_block_size(item))
-    blob = np.empty(bound(pixels.nbytes, item), np.uint8)
     used = library.bshuf_compress_lz4(
         pixels.ctypes.data, blob.ctypes.data + BSLZ4_HEADER_BYTES, pixels.size, item, block
     )
@@ -51,7 +56,7 @@ def compress(pixels: np.ndarray) -> bytes:
     blob[:BSLZ4_HEADER_BYTES] = np.frombuffer(
         pixels.nbytes.to_bytes(8, "big") + (block * item).to_bytes(4, "big"), np.uint8
     )
-    return blob[: BSLZ4_HEADER_BYTES + used].tobytes()
+    return BSLZ4_HEADER_BYTES + int(used)
 
 
 def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:

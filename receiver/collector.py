@@ -174,9 +174,10 @@ class Collector:
                 self._end_due = min(self._end_due, self._next_due)
 
     def _begin(self, start: Start, now: float) -> None:
-        series = RunningSeries(start, self._config.source.frame_origin)
         if (unable := self._worker.begin(start.header)) is not None:
             self._sink.bad_message(unable)
+        announced = Start(self._worker.announced(start.header), start.metadata)
+        series = RunningSeries(announced, self._config.source.frame_origin)
         self._gap_at = -1
         self._end_due = None
         self._disconnected_since = self._back_since = None

@@ -11,6 +11,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
+from penstock.receiver.transforms import Transform
+from penstock.receiver.transforms.chain import check_order
+
 # Bounded above too: JSON, by which the data process is told, knows no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -91,6 +94,10 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     durability: Literal["closed", "synced"] = "closed"
     """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
     forward: tuple[ForwardConfig, ...] = ()
+    transforms: tuple[Transform, ...] = ()
+    """What every frame passes, in this order, before file, consumers and live view."""
+    workers: Count = 1
+    """Threads for the transforms."""
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")
@@ -98,6 +105,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
         if not self.data_root.startswith("/"):
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
+        check_order(self.transforms)
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")

@@ -35,10 +35,13 @@ from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.sources import create
 from penstock.receiver.states import Event, State, StateMachine
 from penstock.receiver.storage import StorageError
+from penstock.receiver.transforms.ahead import Ahead
+from penstock.receiver.transforms.chain import Chain
+from penstock.receiver.transforms.format import TransformError
 from penstock.receiver.worker import Worker
 from penstock.receiver.writer import SeriesWriter, WriterError
 from penstock.stins.errors import StinsError
-from penstock.stins.messages import Frame, SeriesEnd
+from penstock.stins.messages import Frame, Message, SeriesEnd
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +54,9 @@ HEARTBEAT = 0.5
 """A snapshot goes out at least so often, so that the parent sees a hanging process."""
 LOGGED_PER_KIND = 5
 """Bad messages of one kind that are logged each; the rest is only counted."""
+
+FAULTS = (WriterError, StorageError, GapError, TransformError)
+"""What ends a series in Error."""
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -101,7 +107,9 @@ class Pipeline:
         self._detector = config.detector or name
         self._clock = clock
         self._source = create(config.source.type)
-        self._collector = Collector(config, self, Worker())
+        self._worker = Worker(Chain(config.transforms) if config.transforms else None, config.workers)
+        self._ahead = Ahead(self._worker, config.workers) if self._worker.parallel else None
+        self._collector = Collector(config, self, self._worker)
         self._last_frame = last_frame
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
@@ -153,6 +161,7 @@ class Pipeline:
         self.stop("the receiver was shut down")
         self._forwarder.close()
         self.ingest.close()
+        self._worker.close()
 
     def status(self, version: int) -> Status:
         """A snapshot of everything."""
@@ -188,6 +197,9 @@ class Pipeline:
             if stalled_by := self._forwarder.stalled_by:
                 self._log_stall(stalled_by)
                 break
+        if self._ahead is not None:
+            for message in self._ahead.drain():
+                self._turn(message, now - self._held_back)
 
     def _receive(self, parts: list[memoryview], now: float) -> None:
         if self.machine.state is State.ERROR:
@@ -195,22 +207,38 @@ class Pipeline:
             return
         try:
             message = self._source.decode(parts)
-            if message is not None:
+            if message is None:
+                return
+            if self._ahead is None:
                 self._collector.handle(message, now)
+                return
         except StinsError as error:
             self.bad_message(error)
-        except (WriterError, StorageError, GapError) as error:
+        except FAULTS as error:
             self._fail(error)
+
+        else:
+            for ready in self._ahead.push(message, self._collector.series is not None):
+                self._turn(ready, now)
+
+    def _turn(self, message: Message, now: float) -> None:
+        """The turn of a message that has waited while threads transformed its frame."""
+        if self.machine.state is State.ERROR:
+            self._drained += 1
+        else:
+            self._guarded(lambda: self._collector.handle(message, now))
+        if isinstance(message, Frame):
+            self._worker.forget(message)
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
         except StinsError as error:
             self.bad_message(error)  # the start message that waited for the end of the series before it
-        except (WriterError, StorageError, GapError) as error:
+        except FAULTS as error:
             self._fail(error)
 
-    def _fail(self, error: WriterError | StorageError | GapError) -> None:
+    def _fail(self, error: WriterError | StorageError | GapError | TransformError) -> None:
         """Into Error: close what is there, count and keep the cause."""
         sentence = str(error)
         self._errors[error.kind] += 1

@@ -1,11 +1,15 @@
 """The worker: what is done to each frame between source and collector's sinks.
 
-Judges the blob before anything is allocated for it. Transforms join here: each a function from
-frame to frame, in the order of the configuration.
+Judges the blob before anything is allocated for it, then sends the frame through the configured chain of
+transforms. With several threads, frames pass the chain ahead of their turn: those that the pipeline has
+decoded, but not yet handed to the collector. What they become waits here until the collector asks.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from penstock.receiver.transforms.chain import Chain
 from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError, StinsError
@@ -16,9 +20,17 @@ MAX_FRAMES = 2**53
 
 
 class Worker:
-    """Judges the frames of one series after another."""
+    """Judges and transforms the frames of one series after another.
 
-    def __init__(self) -> None:
+    Args:
+        chain: what every frame passes; `None`: nothing.
+        threads: for the chain; with one, frames pass it when their turn comes.
+    """
+
+    def __init__(self, chain: Chain | None = None, threads: int = 1) -> None:
+        self._chain = chain
+        self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
+        self._ahead: dict[int, Future[Frame]] = {}
         self._checksum: str | None = None
         self._format: tuple[tuple[int, ...], str, str] | None = None
 
@@ -36,7 +48,10 @@ class Worker:
         if header.frames is not None and header.frames > MAX_FRAMES:
             raise BlobError("too_large", f"{header.frames} frames announced; the limit is {MAX_FRAMES}")
         if header.shape is not None and header.type is not None:
-            blobs.blob_layout(header.shape, header.type)
+            if self._chain is None:
+                blobs.blob_layout(header.shape, header.type)
+            else:
+                self._chain.announce(header)
             if header.compression is not None:
                 self._format = (header.shape, header.type, header.compression)
         if header.checksum and self._checksum is None:
@@ -47,19 +62,48 @@ class Worker:
             )
         return None
 
+    def announced(self, header: Header) -> Header:
+        """The header of a series as file, consumers and live view shall see it.
+
+        Raises:
+            BlobError: the chain cannot take what it announces.
+        """
+        return header if self._chain is None else self._chain.announce(header)
+
+    @property
+    def parallel(self) -> bool:
+        """Whether `ahead` does something."""
+        return self._pool is not None
+
+    def ahead(self, frame: Frame) -> None:
+        """Let a thread transform this frame; `process` takes the result, `forget` drops it."""
+        if self._pool is not None and self._chain is not None:
+            self._ahead[id(frame)] = self._pool.submit(self._chain.apply, frame)
+
+    def forget(self, frame: Frame) -> None:
+        """The frame's turn has passed, whether or not it was processed."""
+        if (future := self._ahead.pop(id(frame), None)) is not None:
+            future.cancel()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
     def process(self, frame: Frame) -> Frame:
         """The frame as it goes into file, consumers and live view.
 
         Raises:
             BlobError: the blob is not what the image header, or its checksum, says, or the frame
-                does not look like those before it.
+                does not look like those before it, or a step of the chain cannot take it.
+            TransformError: a step failed for another reason.
         """
-        blobs.check(frame)
+        if self._chain is None:
+            blobs.check(frame)
         image = frame.image
-        if self._format is None:
-            # The start message did not say: the first sound frame does.
-            self._format = (image.shape, image.type, image.compression)
-        shape, dtype, compression = self._format
+        # Where the start message did not say, the first sound frame does.
+        found_format = (image.shape, image.type, image.compression)
+        shape, dtype, compression = self._format or found_format
         # A streamer may send a frame plain that does not shrink; the file can hold both.
         if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
             raise BlobError(
@@ -75,4 +119,8 @@ class Worker:
                     f"frame {image.frame}: checksum {', '.join(found)}, announced was "
                     f"{', '.join(image.checksums)}; the data were damaged on the way",
                 )
+        if self._chain is not None:
+            future = self._ahead.pop(id(frame), None)
+            frame = self._chain.apply(frame) if future is None else future.result()
+        self._format = self._format or found_format
         return frame

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.transforms import Transform
 from penstock.stins import messages
 from penstock.streamer.settings import STANDARD, Parameter
 
@@ -58,7 +60,9 @@ def test_every_kind_of_bad_message_is_described() -> None:
                         _row(page, str(first.value))
 
 
-CONFIGURATION = (config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig)
+CONFIGURATION = (
+    config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig, *get_args(Transform)
+)  # fmt: skip
 
 
 def test_the_configuration_has_every_key_that_is_described() -> None:
@@ -80,6 +84,11 @@ def test_every_key_of_the_configuration_is_described_with_its_default(struct: ty
             assert f"| `{default}` |" in row
         elif isinstance(default, str):
             assert f"| `{default}` |" in row or f'| `"{default}"` |' in row
+
+
+@pytest.mark.parametrize("step", get_args(Transform))
+def test_every_transform_is_described(step: type[msgspec.Struct]) -> None:
+    assert f"\n| {step.__struct_config__.tag} |" in _page("configuration.md")
 
 
 def test_every_count_is_described() -> None:

@@ -1,0 +1,70 @@
+"""Messages that wait for their turn while threads transform their frames: in order, bounded in bytes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from penstock.receiver.worker import Worker
+from penstock.stins import blobs
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Frame, Message, Start
+
+FRAMES_PER_THREAD = 4
+"""So many keep a thread busy while the loop writes; more would only cost memory."""
+BYTES = 256_000_000
+"""Of the waiting frames, packed and plain; one frame may always wait."""
+
+
+class Ahead:
+    """What was decoded, and not yet handed to the collector.
+
+    Args:
+        worker: has the threads.
+        threads: their number.
+    """
+
+    def __init__(self, worker: Worker, threads: int) -> None:
+        self._worker = worker
+        self._frames = threads * FRAMES_PER_THREAD
+        self._waiting: deque[tuple[Message, int]] = deque()
+        self._bytes = 0
+        self._started = False
+
+    def push(self, message: Message, running: bool) -> Iterator[Message]:
+        """Take a message in; yields those whose turn it is meanwhile.
+
+        Args:
+            running: whether a series runs. Frames of none are not worth a thread's time.
+        """
+        size = 0
+        if type(message) is Frame:
+            size = _size(message)
+            if running or self._started:
+                self._worker.ahead(message)
+        elif isinstance(message, Start):
+            self._started = True
+        self._waiting.append((message, size))
+        self._bytes += size
+        while len(self._waiting) > self._frames or (self._bytes > BYTES and len(self._waiting) > 1):
+            yield self._next()
+
+    def drain(self) -> Iterator[Message]:
+        """Nothing more has come: yields all that waits."""
+        while self._waiting:
+            yield self._next()
+        self._started = False
+
+    def _next(self) -> Message:
+        message, size = self._waiting.popleft()
+        self._bytes -= size
+        return message
+
+
+def _size(frame: Frame) -> int:
+    packed = sum(map(len, frame.blobs))
+    try:
+        count, nbytes = blobs.blob_layout(frame.image.shape, frame.image.type)
+    except BlobError:
+        return 3 * packed  # 12-bit pixels grow by a third, and anything else is refused
+    return packed + count * nbytes
