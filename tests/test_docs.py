@@ -37,6 +37,10 @@ def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> N
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
 
 
+def test_the_how_to_for_a_new_transform_works_as_it_is_written(checkout: Path) -> None:
+    run(ROOT / "docs/how-to/add-a-transform.md", checkout, {"PYTHONPATH": str(checkout / "links")})
+
+
 @pytest.mark.parametrize(
     "page", ["tutorial/first-series.md", "tutorial/without-tango.md", "how-to/run-on-a-control-unit.md"]
 )
