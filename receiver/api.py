@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import io
-import json
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
-import numpy as np
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from penstock.receiver import metrics
+from penstock.receiver import answers, metrics
 from penstock.receiver.body_limit import BodyLimit
-from penstock.receiver.models import Refusal, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.frame_refusal import FrameRefused
+from penstock.receiver.models import (
+    Colormap,
+    Contrast,
+    Method,
+    Refusal,
+    Scale,
+    SeriesCheck,
+    SeriesCheckResult,
+    Status,
+    View,
+)
+from penstock.receiver.pictures import ViewError
 from penstock.receiver.service import ReceiverService, Refused
 
 MAX_WAIT = 30.0
@@ -41,6 +51,30 @@ class StopRequest:
     reason: str = "stop requested over HTTP"
 
 
+def _wished(
+    x: Annotated[int, Query(ge=0)] = 0,
+    y: Annotated[int, Query(ge=0)] = 0,
+    width: Annotated[int | None, Query(ge=1)] = None,
+    height: Annotated[int | None, Query(ge=1)] = None,
+    downsample: Annotated[int | None, Query(ge=1, le=64)] = None,
+    method: Method = "nth",
+    format: answers.Format | None = None,
+    scale: Scale = "lin",
+    low: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    high: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    low_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.low_percentile,
+    high_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.high_percentile,
+    colormap: Colormap = "gray",
+) -> answers.Wish:
+    """What is to be made of a frame: a region, smaller, in some format."""
+    view = View(x, y, width, height, downsample, method)
+    contrast = Contrast(scale, low, high, low_percentile, high_percentile, colormap)
+    return answers.Wish(view, contrast, format)
+
+
+Wished = Annotated[answers.Wish, Depends(_wished)]
+
+
 def create_app(service: ReceiverService) -> FastAPI:
     """The API of one receiver; it starts and ends the data process with itself."""
 
@@ -56,6 +90,14 @@ def create_app(service: ReceiverService) -> FastAPI:
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> JSONResponse:
         return _refusal(409, error.kind, str(error))
+
+    @app.exception_handler(FrameRefused)
+    async def no_frame(_: Request, error: FrameRefused) -> JSONResponse:
+        return _refusal(error.http_status, error.kind, str(error))
+
+    @app.exception_handler(ViewError)
+    async def no_view(_: Request, error: ViewError) -> JSONResponse:
+        return _refusal(422, "bad_request", str(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -109,34 +151,28 @@ def create_app(service: ReceiverService) -> FastAPI:
         return service.status
 
     @app.get("/last_frame", response_class=Response)
-    def last_frame(seen: int | None = None, format: Literal["raw", "npy"] = "raw") -> Response:
-        """The newest frame: raw little-endian pixels with a JSON header, or .npy.
+    def last_frame(wish: Wished, seen: int | None = None) -> Response:
+        """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
         304 when nothing is newer than `seen`, 404 before the first frame.
         """
-        try:
-            found = service.last_frame(seen)
-        except ValueError as error:
-            return _refusal(500, "corrupt", str(error))
+        found = service.last_frame(seen)
         if found is None:
             if seen is not None:
                 return Response(status_code=304)
             return _refusal(404, "no_frame", f"receiver {service.name} has had no frame yet")
-        held, array = found
-        # A header is Latin-1, the name of a series may be anything: so every other character is escaped.
-        header = json.dumps(
-            {
-                "shape": array.shape, "dtype": array.dtype.name, "frame": held.info.index,
-                "trigger": held.info.trigger, "series": held.info.series, "version": held.version,
-                "downsample": service.step, "saturation": held.info.saturation,
-            }
-        )  # fmt: skip
-        headers = {"X-Penstock-Frame": header}
-        if format == "npy":
-            file = io.BytesIO()
-            np.save(file, array, allow_pickle=False)
-            return Response(file.getvalue(), media_type="application/x-npy", headers=headers)
-        return Response(array.tobytes(), media_type="application/octet-stream", headers=headers)
+        old_client = wish.format is None and service.config.pickle_last_frame
+        encode = answers.as_pickle if old_client else answers.answer
+        return _response(encode(found, wish, service.step))
+
+    @app.get("/frame/{index}", response_class=Response)
+    async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], wish: Wished) -> Response:
+        """Frame n of the running, or the last, series, as `/last_frame` gives the newest.
+
+        404 when it is not there, 409 when it is not there yet or never kept, 503 when too many ask.
+        """
+        found = await service.frame(index)
+        return _response(await asyncio.to_thread(answers.answer, found, wish, service.step))
 
     @app.get("/config")
     async def config() -> dict[str, Any]:
@@ -160,3 +196,7 @@ def create_app(service: ReceiverService) -> FastAPI:
 
 def _refusal(status: int, kind: str, message: str) -> JSONResponse:
     return JSONResponse({"kind": kind, "message": message}, status_code=status)
+
+
+def _response(answer: answers.Answer) -> Response:
+    return Response(answer.body, media_type=answer.media_type, headers=answer.headers)

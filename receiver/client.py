@@ -7,15 +7,18 @@ answers or raises within its time-out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from dataclasses import asdict
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
 import urllib3
 
-from penstock.receiver.models import Refusal, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.models import Contrast, Refusal, SeriesCheck, SeriesCheckResult, Status, View
 
 T = TypeVar("T")
+FRAME_SECONDS = 6.0
+"""Further time for a frame that has to be looked for, or a picture that has to be made."""
 
 
 class ReceiverUnavailable(Exception):
@@ -44,6 +47,9 @@ class LastFrame(msgspec.Struct, frozen=True):
     trigger: int | None = None
     saturation: float | None = None
     """Value from which a pixel counts as saturated, where the detector says so."""
+    x: int = 0
+    """First column and row of the frame that are shown."""
+    y: int = 0
 
 
 class _FrameHeader(msgspec.Struct):
@@ -55,6 +61,8 @@ class _FrameHeader(msgspec.Struct):
     downsample: int
     trigger: int | None = None
     saturation: float | None = None
+    x: int = 0
+    y: int = 0
 
 
 class ReceiverClient:
@@ -93,21 +101,48 @@ class ReceiverClient:
         """Leave the state Error."""
         self._call("POST", "/reset")
 
-    def last_frame(self, seen: int | None = None) -> LastFrame | None:
-        """The newest frame, or `None` if there is none newer than `seen`."""
-        answer = self._call(
-            "GET", "/last_frame", fields={} if seen is None else {"seen": str(seen)}, also=(304, 404)
-        )
-        if answer.status != 200:
-            return None
+    def last_frame(self, seen: int | None = None, view: View | None = None) -> LastFrame | None:
+        """The newest frame, or `None` if there is none newer than `seen`.
+
+        Args:
+            seen: version of the newest that the caller has.
+            view: region and down-sampling; the whole frame with the receiver's own by default.
+        """
+        fields = {"format": "raw", **_fields(view), **_fields({"seen": seen})}
+        answer = self._call("GET", "/last_frame", fields=fields, also=(304, 404))
+        return None if answer.status != 200 else self._frame(answer, "/last_frame")
+
+    def frame(self, index: int, view: View | None = None, wait: float = FRAME_SECONDS) -> LastFrame:
+        """Frame n of the running, or the last, series; it has `wait` seconds beyond the time-out.
+
+        Raises:
+            ReceiverRefused: it is not there (yet), or nothing is kept; `kind` says which.
+        """
+        path, fields = f"/frame/{index}", {"format": "raw", **_fields(view)}
+        return self._frame(self._call("GET", path, fields=fields, wait=wait), path)
+
+    def picture(
+        self, index: int | None = None, *, format: Literal["png", "jpeg"] = "png", view: View | None = None,
+        contrast: Contrast | None = None, wait: float = FRAME_SECONDS,
+    ) -> bytes:  # fmt: skip
+        """Frame n, or the newest, as a picture file; it has `wait` seconds beyond the time-out.
+
+        Raises:
+            ReceiverRefused: there is no such frame, or no such picture can be made of it.
+        """
+        path = "/last_frame" if index is None else f"/frame/{index}"
+        fields = {"format": format, **_fields(view), **_fields(contrast)}
+        return self._call("GET", path, fields=fields, wait=wait).data
+
+    def _frame(self, answer: urllib3.BaseHTTPResponse, path: str) -> LastFrame:
         if "X-Penstock-Frame" not in answer.headers:
-            raise self._foreign("/last_frame", "no header X-Penstock-Frame")
+            raise self._foreign(path, "no header X-Penstock-Frame")
         header = msgspec.json.decode(answer.headers["X-Penstock-Frame"], type=_FrameHeader)
         array = np.frombuffer(answer.data, dtype=np.dtype(header.dtype).newbyteorder("<"))
         return LastFrame(
             array=array.reshape(header.shape), frame=header.frame, series=header.series,
             version=header.version, downsample=header.downsample, trigger=header.trigger,
-            saturation=header.saturation,
+            saturation=header.saturation, x=header.x, y=header.y,
         )  # fmt: skip
 
     def downsample(self) -> int:
@@ -163,3 +198,11 @@ class ReceiverClient:
                 )
             raise ReceiverRefused(refusal.kind, refusal.message)
         return answer
+
+
+def _fields(of: View | Contrast | Mapping[str, Any] | None) -> dict[str, str]:
+    """What was given, as query fields."""
+    if of is None:
+        return {}
+    values = of if isinstance(of, Mapping) else asdict(of)
+    return {key: str(value) for key, value in values.items() if value is not None}

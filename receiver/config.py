@@ -93,6 +93,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """After this long at most, stored frames survive the death of the receiver."""
     durability: Literal["closed", "synced"] = "closed"
     """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
+    pickle_last_frame: bool = False
+    """Answer `GET /last_frame` as MAX IV's receivers do, for their clients: [image header, pixels], a pickle
+    of built-in types. Whoever unpickles trusts the sender with their account: for old clients only."""
     forward: tuple[ForwardConfig, ...] = ()
     transforms: tuple[Transform, ...] = ()
     """What every frame passes, in this order, before file, consumers and live view."""

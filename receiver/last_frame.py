@@ -76,7 +76,7 @@ class LastFrame:
     def offer(self, series: str, index: int, frame: Frame, now: float) -> None:
         """Show this frame if somebody asked, and not sooner after the last one than is useful."""
         if now - self._published >= LEAST_SECONDS and self._get(_WANTED):
-            self._publish(series, index, frame)
+            self.show(series, index, frame)
             self._published = now
             self._newest = None
         else:
@@ -90,10 +90,11 @@ class LastFrame:
     def settle(self) -> None:
         """Show the newest frame that was offered, asked or not: the series has ended."""
         if self._newest is not None:
-            self._publish(*self._newest)
+            self.show(*self._newest)
             self._newest = None
 
-    def _publish(self, series: str, index: int, frame: Frame) -> None:
+    def show(self, series: str, index: int, frame: Frame) -> bool:
+        """Show this frame, asked or not; false if it is too large for the memory."""
         image = frame.image
         sizes = tuple(len(blob) for blob in frame.blobs)
         info = msgspec.json.encode(
@@ -109,7 +110,7 @@ class LastFrame:
             )
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
-            return
+            return False
         # Odd from the start where a writer was killed in the middle of a copy.
         copying = self._get(_VERSION) | 1
         self._set(_VERSION, copying)
@@ -121,6 +122,7 @@ class LastFrame:
             self._view[place : place + len(blob)] = blob
             place += len(blob)
         self._set(_VERSION, copying + 1)
+        return True
 
     # -- HTTP process --------------------------------------------------------------------------
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 StateName = Literal["idle", "running", "error"]
+Method = Literal["nth", "mean", "max"]
+Scale = Literal["lin", "log"]
+Colormap = Literal["gray", "viridis"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,3 +173,33 @@ class Refusal:
     """Stable short name: "busy", "in_error", "file_exists", "outside_data_root" …"""
     message: str
     """One sentence with the component, the value and the remedy."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a frame is to be shown: a region and a scale, in pixels of the whole frame."""
+
+    x: int = 0
+    """First column."""
+    y: int = 0
+    """First row."""
+    width: int | None = None
+    """Columns; up to the edge where not given. What reaches over the edge is cut off."""
+    height: int | None = None
+    downsample: int | None = None
+    """Rows and columns that become one; the receiver's own setting where not given."""
+    method: Method = "nth"
+    """The first of them, their mean (float32), or their greatest."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How values become shades in a picture."""
+
+    scale: Scale = "lin"
+    low: float | None = None
+    """Value that is black; that of `low_percentile` where not given."""
+    high: float | None = None
+    low_percentile: float = 0.5
+    high_percentile: float = 99.5
+    colormap: Colormap = "gray"

@@ -6,7 +6,7 @@ the parent dies, the running series is closed and the process ends; if this proc
 parent says so.
 
 Started by `service.DataProcess`, never by hand:
-python -m penstock.receiver.pipeline CONTROL_FD LAST_FRAME_FD
+python -m penstock.receiver.pipeline CONTROL_FD LAST_FRAME_FD ASKED_FRAME_FD
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import msgspec
 
 from penstock.receiver import storage
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.asked_frame import AskedFrames, FrameAnswer
 from penstock.receiver.collector import Collector, GapError
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.forwarder import Forwarder
@@ -72,8 +73,10 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Commands are numbered; a snapshot says which was the last to be carried out."""
     action: str
-    """"stop", "reset" or "quit"."""
+    """"stop", "reset", "quit", or "frame": this one is numbered apart, and answered for itself."""
     reason: str = ""
+    index: int = -1
+    """Of the frame that is asked for."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -82,6 +85,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     status: Status
     handled: int
     """Number of the last command that was carried out."""
+    answer: FrameAnswer = FrameAnswer(0)
+    """To the latest request for a frame."""
 
 
 class Pipeline:
@@ -91,6 +96,7 @@ class Pipeline:
         name: of the receiver; also its NXdetector group unless configured.
         config: the receiver's configuration.
         last_frame: where the live view looks.
+        asked_frame: where it finds a frame that it asked for by its index.
         clock: monotonic seconds; injected in tests.
     """
 
@@ -99,6 +105,7 @@ class Pipeline:
         name: str,
         config: ReceiverConfig,
         last_frame: LastFrame,
+        asked_frame: LastFrame,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.machine = StateMachine(name)
@@ -111,6 +118,7 @@ class Pipeline:
         self._ahead = Ahead(self._worker, config.workers) if self._worker.parallel else None
         self._collector = Collector(config, self, self._worker)
         self._last_frame = last_frame
+        self.asked = AskedFrames(asked_frame, clock)
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
         self._flush_due = 0.0
@@ -155,6 +163,10 @@ class Pipeline:
         """Leave Error; in Running nothing happens, stop the series first."""
         if self.machine.state is not State.RUNNING:
             self.machine.handle(Event.RESET, "reset requested")
+
+    def answer_asked(self) -> bool:
+        """Look for the frame that somebody asks for; says whether there is an answer now."""
+        return self.asked.step(self._collector.series, self._writer)
 
     def close(self) -> None:
         """End what runs and let go of everything."""
@@ -272,6 +284,7 @@ class Pipeline:
             self._flush_due = self._clock() + self._config.flush_seconds
         self._forwarder.begin(header, series.metadata)
         self._last_frame.begin(series.metadata)
+        self.asked.begin(series.metadata)
         self._latest = None
         self._shown = Series(
             id=series.id,
@@ -383,7 +396,7 @@ class Link:
             return
         if content != self._told:
             self._version += 1
-        snapshot = Snapshot(replace(status, version=self._version), self.handled)
+        snapshot = Snapshot(replace(status, version=self._version), self.handled, pipeline.asked.answer)
         try:
             self._socket.send(msgspec.json.encode(snapshot), socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -393,10 +406,10 @@ class Link:
         self._told, self._told_at = content, now
 
 
-def run(link: Link, last_frame: LastFrame) -> None:
+def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
     """Loop until told to quit."""
     setup = link.setup()
-    pipeline = Pipeline(setup.name, setup.config, last_frame)
+    pipeline = Pipeline(setup.name, setup.config, last_frame, asked_frame)
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
     tell_due = 0.0
@@ -405,6 +418,9 @@ def run(link: Link, last_frame: LastFrame) -> None:
             pipeline.step(TICK)
             fresh = pipeline.machine.state is not state
             for command in link.commands():
+                if command.action == "frame":
+                    pipeline.asked.ask(command.number, command.index)
+                    continue
                 fresh = True
                 match command.action:
                     case "stop":
@@ -415,6 +431,7 @@ def run(link: Link, last_frame: LastFrame) -> None:
                         log.info("%s ends: %s", setup.name, command.reason)
                         return
                 link.handled = command.number
+            fresh = pipeline.answer_asked() or fresh
             state = pipeline.machine.state
             now = time.monotonic()
             if fresh or now >= tell_due:
@@ -427,13 +444,13 @@ def run(link: Link, last_frame: LastFrame) -> None:
 
 def main() -> None:
     """Entry of the data process."""
-    control, shared = int(sys.argv[1]), int(sys.argv[2])
+    control, shared, asked = map(int, sys.argv[1:4])
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     # The parent gets the terminal's Ctrl-C and tells this process to quit, so that files are closed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    run(Link(control), LastFrame(shared))
+    run(Link(control), LastFrame(shared), LastFrame(asked))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 
 from penstock.receiver import last_frame, storage
+from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.images import unpack
+from penstock.receiver.frame_refusal import FrameRefused, live_only
+from penstock.receiver.live_view import Shown, from_closed_file, unpacked
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.pipeline import Command, Setup, Snapshot
 from penstock.receiver.storage import StorageError
@@ -39,6 +40,10 @@ COMMAND_SECONDS = 5.0
 MAX_REASON = 2000
 """Characters of a reason that are kept: it goes through a datagram, into logs and into the file."""
 QUIT_SECONDS = 10.0
+FRAME_SECONDS = 5.0
+"""A request for a frame of the running series waits so long for its turn and its answer."""
+MAX_ASKERS = 8
+"""Requests for frames that wait at once; more are refused."""
 START_SECONDS = 30.0
 
 
@@ -76,6 +81,11 @@ class ReceiverService:
         """Every n-th row and column that the live view gets."""
         self._shared = last_frame.create()
         self._frame = last_frame.LastFrame(self._shared)
+        self._asked_shared = last_frame.create()
+        self._asked = last_frame.LastFrame(self._asked_shared)
+        self._asking = asyncio.Lock()
+        self._askers = 0
+        self._ticket = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
@@ -96,9 +106,10 @@ class ReceiverService:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
+        descriptors = (theirs.fileno(), self._shared, self._asked_shared)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.receiver.pipeline", str(theirs.fileno()), str(self._shared)],
-            pass_fds=(theirs.fileno(), self._shared),
+            [sys.executable, "-m", "penstock.receiver.pipeline", *map(str, descriptors)],
+            pass_fds=descriptors,
             env={**ALLOCATOR, **os.environ},
             stdin=subprocess.DEVNULL,
         )
@@ -222,21 +233,68 @@ class ReceiverService:
         else:
             await self._command("reset")
 
-    def last_frame(self, seen: int | None) -> tuple[last_frame.Held, np.ndarray] | None:
-        """The newest frame, unpacked and down-sampled; `None` if there is none newer than `seen`.
+    def last_frame(self, seen: int | None) -> Shown | None:
+        """The newest frame, unpacked; `None` if there is none newer than `seen`.
 
         Raises:
-            ValueError: its blob cannot be unpacked.
+            FrameRefused: its blob cannot be unpacked.
         """
         self._frame.want()
         if self._frame.version == (seen or 0):
             return None
         held = self._frame.read()
-        if held is None:
-            return None
-        info = held.info
-        array = unpack(info.shape, info.dtype, info.compression, held.blobs)
-        return held, np.ascontiguousarray(array[..., :: self.step, :: self.step])
+        return None if held is None else unpacked(held, held.version)
+
+    async def frame(self, index: int) -> Shown:
+        """A frame of the running, or the last, series; one is looked for at a time.
+
+        Raises:
+            FrameRefused: it is not there, and why; or too many ask.
+        """
+        if self._askers >= MAX_ASKERS:
+            raise FrameRefused("busy", f"{self._askers} others wait for frames of {self.name}; ask later")
+        self._askers += 1
+        try:
+            async with self._asking:
+                return await self._look_for(index)
+        finally:
+            self._askers -= 1
+
+    async def _look_for(self, index: int) -> Shown:
+        series = self.status.series
+        if series is not None and series.active and self.alive:
+            answer = await self._ask(index)
+            if not answer.kind:
+                return await asyncio.to_thread(self._answered, index)
+            if answer.kind != "not_running":
+                raise FrameRefused(answer.kind, answer.message)
+            series = self.status.series
+        if series is None:
+            raise FrameRefused("no_frame", f"receiver {self.name} has had no series yet")
+        if series.filename is None:
+            raise live_only(series.id)
+        return await asyncio.to_thread(from_closed_file, series.filename, series.id, index)
+
+    async def _ask(self, index: int) -> FrameAnswer:
+        assert self._socket is not None
+        self._ticket += 1
+        ticket = self._ticket
+        self._socket.send(msgspec.json.encode(Command(ticket, "frame", index=index)))
+        await self._wait_for(lambda: self._snapshot.answer.ticket == ticket or not self.alive, FRAME_SECONDS)
+        answer = self._snapshot.answer
+        if answer.ticket == ticket:
+            return answer
+        raise FrameRefused(
+            "busy",
+            f"frame {index} did not come within {FRAME_SECONDS:g} s: reading frames back gets no more than "
+            f"{SHARE:.0%} of the data process' time; ask less often, or once the series has ended",
+        )
+
+    def _answered(self, index: int) -> Shown:
+        held = self._asked.read()
+        if held is None or held.info.index != index:
+            raise FrameRefused("busy", f"frame {index} was not handed over; ask again")
+        return unpacked(held)
 
     # -- the data process ----------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from penstock.receiver.models import Counts
 from penstock.receiver.preallocation import Preallocation
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.stins.checksums import ALGORITHMS
-from penstock.stins.messages import Frame
+from penstock.stins.messages import Frame, Image
 
 log = logging.getLogger(__name__)
 
@@ -159,6 +159,26 @@ class SeriesWriter:
                 image.checksums or (),
             )
         )
+
+    def read(self, index: int) -> Frame:
+        """One stored frame, its blobs as they were received: nothing is unpacked.
+
+        Raises:
+            OSError, RuntimeError, ValueError: there is none, or the disk does not give it back.
+        """
+        if self._frames is None:
+            raise ValueError("no frame has come yet")
+        shape = self._frames.shape[1:]
+        places = [(index, 0, 0)] if len(shape) == 2 else [(index, part, 0, 0) for part in range(shape[0])]
+        masks, blobs = zip(*map(self._frames.id.read_direct_chunk, places), strict=True)
+        trigger = next((row[1] for row in self._waiting if row[0] == index), None)
+        if trigger is None:
+            trigger = int(self._detector["trigger"][index])
+        image = Image(
+            shape=shape, type=self._frames.dtype.name, frame=index, trigger=None if trigger < 0 else trigger,
+            compression="bslz4" if self._compressed and not masks[0] & 1 else "none",
+        )  # fmt: skip
+        return Frame(image, blobs)
 
     def flush(self) -> None:
         """Hand everything to the kernel: from now on it survives the death of this process.

@@ -21,6 +21,8 @@ CALLS: dict[str, Callable[[ReceiverClient], object]] = {
     "stop": lambda client: client.stop("why"),
     "reset": lambda client: client.reset(),
     "last_frame": lambda client: client.last_frame(),
+    "frame": lambda client: client.frame(3, wait=0.1),
+    "picture": lambda client: client.picture(wait=0.1),
     "downsample": lambda client: client.downsample(),
     "set_downsample": lambda client: client.set_downsample(2),
 }

@@ -38,7 +38,8 @@ def test_a_slow_disk_does_not_keep_the_loop_from_commands_and_signs_of_life(
         ReceiverConfig,
     )
     each = BURST_SECONDS / 2.5
-    pipeline = Pipeline("sim-1", config, last_frame.LastFrame(last_frame.create()), SlowClock(each))
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, SlowClock(each))
     encoder, waiting = SeriesEncoder(), deque[list[memoryview]]()
     parts = [encoder.start(Header(filename="", series="a", frames=20, trigger_mode="SOFTWARE"))]
     for number in range(20):

@@ -1,0 +1,115 @@
+"""What is made of a frame for whoever asked: a region, smaller, as a picture. Never on the data path."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+
+from penstock.receiver.models import Contrast, View
+
+JPEG_QUALITY = 90
+
+
+class ViewError(ValueError):
+    """What was asked for cannot be made of this frame; the sentence says why."""
+
+
+def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
+    """The region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
+
+    Raises:
+        ViewError: the region lies outside.
+    """
+    rows, cols = frame.shape[-2:]
+    if view.x >= cols or view.y >= rows:
+        raise ViewError(f"region from x={view.x}, y={view.y}: the frame has {cols} columns and {rows} rows")
+    bottom = rows if view.height is None else view.y + view.height
+    right = cols if view.width is None else view.x + view.width
+    region, step = frame[..., view.y : bottom, view.x : right], view.downsample or 1
+    if step > 1 and view.method == "nth":
+        region = region[..., ::step, ::step]
+    elif step > 1 and view.method == "max":
+        region = _blocks(np.maximum, region, step)
+    elif step > 1:
+        # Sums in double precision: 64 x 64 pixels of 32 bits do not fit into less.
+        sums = _blocks(np.add, region.astype(np.float64), step)
+        weights = np.outer(*(_lengths(length, step) for length in region.shape[-2:]))
+        region = (sums / weights).astype(np.float32)
+    return np.ascontiguousarray(region)
+
+
+def picture(
+    frame: np.ndarray[Any, Any], contrast: Contrast, format: Literal["png", "jpeg"]
+) -> tuple[bytes, float, float]:
+    """A frame as PNG or JPEG, and the values that are black and white in it.
+
+    Modules or thresholds, (k, rows, cols), stand one below the other.
+
+    Raises:
+        ViewError: no such picture can be made.
+    """
+    from PIL import Image
+
+    flat = frame.reshape(-1, frame.shape[-1])
+    low, high = _limits(flat, contrast)
+    image = Image.fromarray(_shades(flat, low, high, contrast.scale))
+    if contrast.colormap == "viridis":
+        image.putpalette(viridis())
+    out = io.BytesIO()
+    try:
+        if format == "png":
+            image.save(out, "PNG", compress_level=1)  # higher levels cost time and win little on noise
+        else:
+            image.convert("RGB" if image.mode == "P" else "L").save(out, "JPEG", quality=JPEG_QUALITY)
+    except (OSError, ValueError) as error:
+        raise ViewError(f"{flat.shape[1]} x {flat.shape[0]} pixels make no {format}: {error}") from error
+    return out.getvalue(), low, high
+
+
+@cache
+def viridis() -> bytes:
+    """matplotlib's colour table (CC0): 256 times red, green, blue."""
+    return bytes.fromhex(files("penstock.resources").joinpath("viridis.hex").read_text())
+
+
+def _blocks(operation: np.ufunc, region: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
+    """Blocks of step x step pixels become one; those at the right and lower edge may be smaller."""
+    for axis in (-2, -1):
+        region = operation.reduceat(region, np.arange(0, region.shape[axis], step), axis=axis)
+    return region
+
+
+def _lengths(length: int, step: int) -> np.ndarray[Any, Any]:
+    return np.minimum(step, length - np.arange(0, length, step))
+
+
+def _limits(pixels: np.ndarray[Any, Any], contrast: Contrast) -> tuple[float, float]:
+    low, high = contrast.low, contrast.high
+    if low is None or high is None:
+        known = pixels[_has_value(pixels)]
+        found = (
+            np.percentile(known, (contrast.low_percentile, contrast.high_percentile))
+            if known.size
+            else (0.0, 1.0)
+        )
+        low = float(found[0]) if low is None else low
+        high = float(found[1]) if high is None else high
+    return low, high
+
+
+def _has_value(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Which pixels count for the contrast: not gaps and masked ones, which hold the type's greatest value."""
+    if pixels.dtype.kind == "u":
+        return np.asarray(pixels != np.iinfo(pixels.dtype).max)
+    return np.asarray(np.isfinite(pixels))
+
+
+def _shades(pixels: np.ndarray[Any, Any], low: float, high: float, scale: str) -> np.ndarray[Any, Any]:
+    span = max(high - low, float(np.finfo(np.float32).tiny))
+    above = np.clip(np.nan_to_num(pixels.astype(np.float64) - low, nan=0.0), 0.0, span)
+    part = np.log1p(above) / np.log1p(span) if scale == "log" else above / span
+    return np.asarray(part * 255.0 + 0.5).astype(np.uint8)
