@@ -26,6 +26,7 @@ COMMANDS = {
     "view": "watch a receiver live",
     "check": "judge a file: counts, gaps, NeXus validity",
     "verify": "compare a file's frames with the checksums that came with them",
+    "check-storage": "probe what a file system does about locks, space, syncs and names",
     "bench": "measure this machine: generator to receiver, beside a naive writer",
 }
 

@@ -1,0 +1,65 @@
+"""Probe what a file system does about locks, space, syncs and names, and what that means for Penstock.
+
+Everything is tried out in a new folder inside DIR, which is removed at the end; nothing is guessed by the
+file system's name. Exit status: 0 everything that Penstock promises holds there, 1 something does not, 2
+nothing can be created in DIR.
+
+Examples:
+  penstock check-storage /data
+  penstock check-storage --write-mb 4000 --json /data     # the last line is a JSON summary
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+from contextlib import closing
+from pathlib import Path
+from types import FrameType
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where files would be written")
+    parser.add_argument(
+        "--write-mb", type=_positive, default=256, metavar="N",
+        help="to write for the rate of writing; a tenth of the free space at most (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Probe, print each finding when it is there; returns the exit status."""
+    from penstock.cli.main import UserError
+    from penstock.receiver.storage_probe import ProbeError, probe
+
+    # So that the folder is removed then, too.
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    findings = []
+    try:
+        with closing(probe(args.folder, args.write_mb)) as probing:
+            for finding in probing:
+                findings.append(finding)
+                mark = {"good": " ", "note": "·", "bad": "!"}[finding.verdict]
+                print(f"{mark} {finding.name:<18}  {finding.value:<46}  {finding.meaning}", flush=True)
+    except ProbeError as error:
+        raise UserError(str(error)) from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    fit = not any(finding.verdict == "bad" for finding in findings)
+    if args.json:
+        items = [finding.summary() for finding in findings]
+        print(json.dumps({"folder": str(args.folder), "fit": fit, "findings": items}))
+    return 0 if fit else 1
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is below 1")
+    return value
