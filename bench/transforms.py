@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from penstock.codecs import bslz4
-from penstock.receiver.transforms import Bslz4, Cbf
 from penstock.receiver.transforms.ahead import Ahead
+from penstock.receiver.transforms.bslz4 import Bslz4
+from penstock.receiver.transforms.cbf import Cbf
 from penstock.receiver.transforms.chain import Chain
 from penstock.receiver.worker import Worker
 from penstock.stins.messages import Frame, Header, Image
@@ -65,19 +66,19 @@ def picture(path: Path | None) -> np.ndarray:
     rows, cols = np.ogrid[: SHAPE[0], : SHAPE[1]]
     radius = np.hypot(rows - SHAPE[0] / 2, cols - SHAPE[1] / 2)
     mean = 30 * np.exp(-radius / 600) * (1 + 20 * np.exp(-(((radius % 130) - 65) ** 2) / 8))
-    return np.random.default_rng(1).poisson(mean).astype("<i4")
+    return np.asarray(np.random.default_rng(1).poisson(mean), "<i4")
 
 
-def measure(image: np.ndarray, rounds: int, threads: int = 0) -> Result:
-    """Let the libraries, the chain, and the chain in threads have their turns.
+def measure(image: np.ndarray, rounds: int) -> Result:
+    """Let the libraries, the chain, and the chain in as many threads as there are cores have their turns.
 
     Args:
         image: int32, `SHAPE`.
-        threads: as many as there are cores when 0.
+        rounds: turns of each.
     """
     from fabio.ext.byte_offset import comp_cbf32, dec_cbf32
 
-    threads = threads or os.cpu_count() or 1
+    threads = max(os.cpu_count() or 1, 2)  # one thread is none: the loop would do it itself
     blob = bytes(comp_cbf32(image.ravel()))
     room = np.empty(bslz4.bound(image.nbytes, image.itemsize), np.uint8)
     head = Image(shape=SHAPE, type="int32", compression="cbf", frame=0)
@@ -106,7 +107,7 @@ def measure(image: np.ndarray, rounds: int, threads: int = 0) -> Result:
         worker.process(message)
         worker.forget(message)
 
-    worker = Worker(chain, max(threads, 2))
+    worker = Worker(chain, threads)
     worker.begin(Header(filename="", shape=SHAPE, type="int32", compression="cbf"))
     try:
         result = Result([], [], [], threads, len(blob))
