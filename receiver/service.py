@@ -279,7 +279,13 @@ class ReceiverService:
         assert self._socket is not None
         self._ticket += 1
         ticket = self._ticket
-        self._socket.send(msgspec.json.encode(Command(ticket, "frame", index=index)))
+        try:
+            self._socket.send(msgspec.json.encode(Command(ticket, "frame", index=index)))
+        except OSError as error:  # it died a moment ago, or takes nothing any more
+            raise FrameRefused(
+                "busy",
+                f"the data process of {self.name} takes no request ({error.strerror}); ask again",
+            ) from error
         await self._wait_for(lambda: self._snapshot.answer.ticket == ticket or not self.alive, FRAME_SECONDS)
         answer = self._snapshot.answer
         if answer.ticket == ticket:
