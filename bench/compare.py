@@ -87,8 +87,8 @@ def compare(
             "naive": partial(contenders.naive, folder, few),
         }
         if limit is not None:
-            turns["receive and pwrite"] = partial(contenders.limit, limit, folder, load)
-            turns["receive only"] = partial(contenders.limit, limit, None, load)
+            turns["C: receive, pwrite"] = partial(contenders.limit, limit, folder, load)
+            turns["C: receive only"] = partial(contenders.limit, limit, None, load)
         result = Result(case=case, runs={name: [] for name in turns})
         progress(f"{case.frame_bytes / 1000:g} kB, warming up")
         contenders.receiver(folder, load)  # the first touch of memory and of the page cache is not counted

@@ -83,11 +83,12 @@ def _table(results: list[Result]) -> Table:
     from rich.table import Table
 
     table = Table(
-        title="generator to receiver (medians)", caption="ratio: frame rate of penstock to this one"
+        title="generator to receiver (medians; µs of processor time a frame)",
+        caption="ratio: frame rate of penstock to this one",
     )
-    columns = ("frame", "", "frames/s", "MB/s", "CPU µs/frame", "thread µs/frame", "ratio", "bar")
+    columns = ("frame", "", "frames/s", "MB/s", "CPU µs", "thread µs", "ratio", "bar")
     for column in columns:
-        table.add_column(column, justify="right" if column else "left")
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
     for result in results:
         size = result.case.frame_bytes
         for name, runs in result.runs.items():
