@@ -26,7 +26,6 @@ import numpy as np
 from penstock.receiver import checksums, nexus, storage
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
-from penstock.receiver.preallocation import Preallocation
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame, Image
@@ -111,8 +110,6 @@ class SeriesWriter:
             raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
         except OSError as error:
             raise WriterError(f"cannot create {path}: {_cause(error)}") from error
-        planned = header.frames * header.frame_bytes if header.frames and header.frame_bytes else None
-        self._ahead = Preallocation(self._file.id.get_vfd_handle(), planned)
         try:
             self._create(source)
             if header.shape is not None and header.type is not None and header.compression is not None:
@@ -120,7 +117,6 @@ class SeriesWriter:
             self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             _close_quietly(self._file)
-            self._ahead.close()
             os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
 
@@ -139,12 +135,9 @@ class SeriesWriter:
             # In a dataset with the filter, a plain blob is stored with the filter masked out.
             mask = 1 if self._compressed and image.compression == "none" else 0
             if self._dimensions == 3:
-                blob = frame.blobs[0]
-                self._ahead.advance(len(blob))
-                self._write_chunk((index, 0, 0), blob, mask)
+                self._write_chunk((index, 0, 0), frame.blobs[0], mask)
             else:
                 for part, blob in enumerate(frame.blobs):
-                    self._ahead.advance(len(blob))
                     self._write_chunk((index, part, 0, 0), blob, mask)
         except (OSError, RuntimeError, ValueError) as error:
             self._chunk_failed = True
@@ -219,7 +212,6 @@ class SeriesWriter:
             self._finish(length, outcome)
             self._check_place()
             self._file.close()
-            self._ahead.close()
             if synced:
                 storage.sync(self.path)
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
@@ -229,7 +221,6 @@ class SeriesWriter:
             self._write_chunk = None
             if self._file:
                 _close_quietly(self._file)
-            self._ahead.close()
         self._account.flushed = self._account.counts().stored
 
     # -- structure -----------------------------------------------------------------------------
@@ -470,5 +461,4 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
         record["planned"][()] = planned
         record["state"][()] = "incomplete"
         record["reason"][()] = _text(reason)
-    os.truncate(filename, os.path.getsize(filename))  # gives back what was allocated ahead
     return counts
