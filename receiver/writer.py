@@ -1,10 +1,10 @@
 """The writer: one series into one NeXus file, each frame at its own index.
 
-Blobs go to disk as they were received (direct chunk write); everything else that a frame brings is
-kept in memory and written in batches. Measured reasons, all for h5py 3.16 (see
-docs/explanation/architecture.md): assigning one element costs ten times a direct chunk write, so
-nothing is assigned and nothing grown a frame; a file with the default (v18) bounds, flushed every
-second and without SWMR opens plainly after `kill -9`.
+The pixels go to a frame store (`receiver.stores`) at once; everything else that a frame brings is kept in
+memory and written in batches. Measured reasons, all for h5py 3.16 (see docs/explanation/architecture.md):
+assigning one element costs ten times a direct chunk write, so nothing is assigned and nothing grown a
+frame; a file with the default (v18) bounds, flushed every second and without SWMR opens plainly after
+`kill -9`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import hdf5plugin
+import msgspec
 import numpy as np
 
-from penstock.receiver import checksums, nexus, storage
+from penstock.receiver import checksums, nexus, storage, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
+from penstock.receiver.stores import FrameFormat, FrameStore
 from penstock.stins.checksums import ALGORITHMS
-from penstock.stins.messages import Frame, Image
+from penstock.stins.messages import Frame
 
 log = logging.getLogger(__name__)
 
-BSHUF_FILTER = 32008
 ROWS_PER_STEP = 1024
 """Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
 PER_FRAME_CHUNK = 4096
@@ -80,12 +80,8 @@ class SeriesWriter:
         self.detector = nexus.name_of(detector)
         self._series = series
         self._account: Account = series.account
-        self._frames: h5py.Dataset | None = None
-        self._write_chunk: Any = None
-        self._dimensions = 0
-        self._compressed = False
+        self._store: FrameStore | None = None
         self._rows = 0
-        self._chunk_failed = False
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
         self._checksums: h5py.Dataset | None = None
         folder = storage.open_folder(path)
@@ -117,6 +113,7 @@ class SeriesWriter:
             self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             _close_quietly(self._file)
+            self._let_go()
             os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
 
@@ -128,19 +125,11 @@ class SeriesWriter:
         """
         image = frame.image
         try:
-            if self._frames is None:
-                self._create_frames(image.shape, image.type, image.compression)
+            store = self._store or self._create_frames(image.shape, image.type, image.compression)
             if index >= self._rows:
                 self._grow(index)
-            # In a dataset with the filter, a plain blob is stored with the filter masked out.
-            mask = 1 if self._compressed and image.compression == "none" else 0
-            if self._dimensions == 3:
-                self._write_chunk((index, 0, 0), frame.blobs[0], mask)
-            else:
-                for part, blob in enumerate(frame.blobs):
-                    self._write_chunk((index, part, 0, 0), blob, mask)
+            store.write(index, frame)
         except (OSError, RuntimeError, ValueError) as error:
-            self._chunk_failed = True
             raise self._failed(f"frame {index}", error) from error
         self._waiting.append(
             (
@@ -159,19 +148,14 @@ class SeriesWriter:
         Raises:
             OSError, RuntimeError, ValueError: there is none, or the disk does not give it back.
         """
-        if self._frames is None:
+        if self._store is None:
             raise ValueError("no frame has come yet")
-        shape = self._frames.shape[1:]
-        places = [(index, 0, 0)] if len(shape) == 2 else [(index, part, 0, 0) for part in range(shape[0])]
-        masks, blobs = zip(*map(self._frames.id.read_direct_chunk, places), strict=True)
+        frame = self._store.read(index)
         trigger = next((row[1] for row in self._waiting if row[0] == index), None)
         if trigger is None:
             trigger = int(self._detector["trigger"][index])
-        image = Image(
-            shape=shape, type=self._frames.dtype.name, frame=index, trigger=None if trigger < 0 else trigger,
-            compression="bslz4" if self._compressed and not masks[0] & 1 else "none",
-        )  # fmt: skip
-        return Frame(image, blobs)
+        image = msgspec.structs.replace(frame.image, trigger=None if trigger < 0 else trigger)
+        return Frame(image, frame.blobs)
 
     def flush(self) -> None:
         """Hand everything to the kernel: from now on it survives the death of this process.
@@ -184,6 +168,8 @@ class SeriesWriter:
             return
         try:
             self._check_place()
+            if self._store is not None:
+                self._store.flush()
             self._write_waiting()
             self._write_counts()
             self._file.flush()
@@ -212,15 +198,16 @@ class SeriesWriter:
             self._finish(length, outcome)
             self._check_place()
             self._file.close()
+            if self._store is not None:
+                self._store.close(synced=synced)
             if synced:
                 storage.sync(self.path)
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._failed("the end of the file", error) from error
         finally:
-            self._frames = self._checksums = None
-            self._write_chunk = None
             if self._file:
                 _close_quietly(self._file)
+            self._let_go()
         self._account.flushed = self._account.counts().stored
 
     # -- structure -----------------------------------------------------------------------------
@@ -275,22 +262,13 @@ class SeriesWriter:
             record[name] = 0
         self._detector, self._record, self._entry = detector, record, entry
 
-    def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> None:
-        self._dimensions = 1 + len(shape)
-        self._compressed = compression == "bslz4"
-        chunk = (1, *shape) if len(shape) == 2 else (1, 1, *shape[1:])
-        filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
-        self._frames = self._detector.create_dataset(
-            "data",
-            (0, *shape),
-            dtype,
-            maxshape=(None, *shape),
-            chunks=chunk,
-            fillvalue=_fill(dtype),
-            **filters,
+    def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
+        self._store = stores.create(
+            self._detector, FrameFormat(shape, dtype, compression, self._account.planned)
         )
-        self._frames.attrs["units"] = "counts"
-        self._frames.attrs["target"] = self._frames.name
+        frames = self._store.data
+        frames.attrs["units"] = "counts"
+        frames.attrs["target"] = frames.name
         algorithm = self._series.header.checksum
         if algorithm is not None and algorithm in ALGORITHMS:
             blobs = shape[0] if len(shape) == 3 else 1
@@ -299,18 +277,18 @@ class SeriesWriter:
             )
         data = _group(self._entry, "data", "NXdata")
         data.attrs["signal"] = "data"
-        data["data"] = self._frames
-        self._write_chunk = self._frames.id.write_direct_chunk
+        data["data"] = frames
+        return self._store
 
     def _grow(self, index: int) -> None:
         rows = max(index + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
         if self._account.planned is not None:
             rows = max(index + 1, min(rows, self._account.planned))
+        if self._store is not None:
+            self._store.grow(rows)
         self._resize(rows)
 
     def _resize(self, rows: int) -> None:
-        if self._frames is not None:
-            self._frames.resize(rows, axis=0)
         for name in PER_FRAME:
             self._detector[name].resize(rows, axis=0)
         if self._checksums is not None:
@@ -346,13 +324,11 @@ class SeriesWriter:
 
     def _finish(self, length: int, outcome: Outcome) -> None:
         account, record = self._account, self._record
-        if self._chunk_failed and self._frames is not None:
-            # HDF5 2.0 still has the failed chunk in mind and would cut one too many off: reading
-            # another makes it forget.
-            with contextlib.suppress(OSError):
-                self._frames[(0,) * self._dimensions]
+        statuses = account.statuses(length)
+        if self._store is not None:
+            self._store.finish(statuses)
         self._resize(length)
-        self._detector["frame_status"][:] = account.statuses(length)
+        self._detector["frame_status"][:] = statuses
         self._write_counts()
         record["planned"][()] = account.planned
         record["state"][()] = "complete" if outcome.complete else "incomplete"
@@ -390,6 +366,16 @@ class SeriesWriter:
             f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
         )
 
+    def _let_go(self) -> None:
+        """Of everything that belongs to the file; after its end has failed too."""
+        self._checksums = None
+        if self._store is not None:
+            try:
+                self._store.close(synced=False)
+            except (OSError, RuntimeError) as error:
+                log.error("closing the frames of %s failed: %s", self.path, error)
+            self._store = None
+
     def _release_reserve(self) -> None:
         if self._reserve is not None:
             self._reserve.release()
@@ -400,14 +386,6 @@ def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
     group = parent.create_group(name)
     group.attrs["NX_class"] = nx_class
     return group
-
-
-def _fill(dtype: str) -> Any:
-    """The value of pixels that nobody sent: never a value that could be a count."""
-    kind = np.dtype(dtype)
-    if kind.kind == "u":
-        return np.iinfo(kind).max
-    return -1 if kind.kind == "i" else np.nan
 
 
 def _cause(error: Exception) -> str:
@@ -448,9 +426,7 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
         status = detector["frame_status"][:]
         stored = np.flatnonzero(status == FrameStatus.STORED)
         length = int(stored[-1]) + 1 if len(stored) else 0
-        for name in ("data", checksums.NAME, *PER_FRAME):
-            if name in detector:
-                detector[name].resize(length, axis=0)
+        stores.cut(detector, length)
         planned = max(int(record["planned"][()]), length)
         counts = Counts(
             planned=planned, received=len(stored), stored=len(stored), missing=planned - len(stored),

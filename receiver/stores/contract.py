@@ -1,0 +1,80 @@
+"""What the writer asks of a frame store, and what stores share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.stins.messages import Frame
+
+COMPRESSED = "bslz4"
+"""The one compression that HDF5 has a filter for, by hdf5plugin; everything else is stored plain."""
+
+
+@dataclass(frozen=True)
+class FrameFormat:
+    """What every frame of a series looks like."""
+
+    shape: tuple[int, ...]
+    """(rows, cols), or (k, rows, cols) with k blobs a frame."""
+    dtype: str
+    compression: str
+    planned: int | None
+    """Frames announced; `None` where nobody said."""
+
+
+class FrameStore(Protocol):
+    """Where frames go by their index, in any order.
+
+    Every dataset that has a place for each frame has an unlimited first dimension and stands in the
+    NXdetector group, and no other dataset there has: so `cut` finds them after a writer was killed.
+
+    Methods raise OSError, RuntimeError or ValueError; the writer makes a sentence of it. After one has
+    raised, only `finish` and `close` are called, and what was written before must stay readable.
+    """
+
+    data: Any
+    """Dataset `data` of the NXdetector group, which every program opens: (frames, *shape), or what a store
+    that splits frames up shows instead. The writer links to it and describes it."""
+
+    def write(self, index: int, frame: Frame) -> None:
+        """Store the blobs of a frame for which there is room (`grow`)."""
+
+    def read(self, index: int) -> Frame:
+        """A stored frame, its blobs as they were received: nothing is unpacked. Only shape, type,
+        compression and frame number stand in its image header."""
+
+    def grow(self, rows: int) -> None:
+        """Make room for so many frames: never fewer than there was room for."""
+
+    def flush(self) -> None:
+        """All that was written is with the kernel when the writer has flushed its own file next."""
+
+    def finish(self, statuses: np.ndarray[Any, Any]) -> None:
+        """The series has ended: cut to the length of `statuses` (uint8, `FrameStatus`, one an index), and
+        make what is not stored there read as the fill value. The writer closes its file next."""
+
+    def close(self, *, synced: bool) -> None:
+        """Let go of everything the store has opened beside the writer's file; again, it does nothing.
+
+        Args:
+            synced: return only when it is on the disk.
+        """
+
+
+def cut(detector: Any, length: int) -> None:
+    """Cut every dataset of an NXdetector group that has a place for each frame to this length."""
+    for dataset in detector.values():
+        maximum = getattr(dataset, "maxshape", None)
+        if maximum and maximum[0] is None:
+            dataset.resize(length, axis=0)
+
+
+def fill_value(dtype: str) -> Any:
+    """The value of pixels that nobody sent: never a value that could be a count."""
+    kind = np.dtype(dtype)
+    if kind.kind == "u":
+        return np.iinfo(kind).max
+    return -1 if kind.kind == "i" else np.nan
