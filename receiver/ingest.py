@@ -87,13 +87,18 @@ class Ingest:
         # The first socket of one call is the last of the next: whoever stops early starves none.
         self._order.rotate(-1)
         for socket in tuple(self._order):
-            receive = socket.recv_multipart
+            receive = socket.recv
             for _ in range(BURST):
                 try:
-                    frames = receive(zmq.NOBLOCK, copy=False)
+                    part = receive(zmq.NOBLOCK, False)
                 except zmq.Again:
                     break
-                yield [frame.buffer for frame in frames]
+                parts = [part.buffer]
+                # As `recv_multipart` does it, but for asking the socket after each part: a microsecond.
+                while part.more:
+                    part = receive(0, False)
+                    parts.append(part.buffer)
+                yield parts
 
     def connections(self) -> list[Connection]:
         """Sockets connected now, by endpoint."""

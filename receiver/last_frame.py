@@ -73,18 +73,14 @@ class LastFrame:
         value = metadata.get("saturation_value")
         self._saturation = float(value) if isinstance(value, (int, float)) and 0 < value < 1e300 else None
 
-    def offer(self, series: str, index: int, frame: Frame, now: float) -> None:
-        """Show this frame if somebody asked, and not sooner after the last one than is useful."""
-        if now - self._published >= LEAST_SECONDS and self._get(_WANTED):
-            self.show(series, index, frame)
-            self._published = now
-            self._newest = None
-        else:
-            self._newest = (series, index, frame)
+    def offer(self, series: str, index: int, frame: Frame) -> None:
+        """The newest frame; shown with the next `step`."""
+        self._newest = (series, index, frame)
 
-    def step(self) -> None:
-        """Show the newest frame that was offered, if somebody asks: the next may be hours away."""
-        if self._newest is not None and self._get(_WANTED):
+    def step(self, now: float) -> None:
+        """Show the newest frame if somebody asked, and not sooner after the last one than is useful."""
+        if self._newest is not None and now - self._published >= LEAST_SECONDS and self._get(_WANTED):
+            self._published = now
             self.settle()
 
     def settle(self) -> None:

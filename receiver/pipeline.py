@@ -48,9 +48,9 @@ log = logging.getLogger(__name__)
 
 TICK = 0.05
 """Seconds between two looks at clocks, connections and commands."""
-BURST_SECONDS = 0.5
-"""The same while frames keep coming: those of 100 MB, or a slow disk, take their time, and a process
-that says nothing for seconds is taken for hanging."""
+BURST_SECONDS = 0.1
+"""The same while frames keep coming: those of 100 MB, or a slow disk, take their time. A process that says
+nothing for seconds is taken for hanging, and the live view gets a frame between two bursts."""
 HEARTBEAT = 0.5
 """A snapshot goes out at least so often, so that the parent sees a hanging process."""
 LOGGED_PER_KIND = 5
@@ -152,7 +152,7 @@ class Pipeline:
         if self._writer is not None and now >= self._flush_due:
             self._guarded(self._writer.flush)
             self._flush_due = now + self._config.flush_seconds
-        self._last_frame.step()
+        self._last_frame.step(now)
         self._forwarder.step()
 
     def stop(self, reason: str) -> None:
@@ -206,7 +206,7 @@ class Pipeline:
             self._receive(parts, now - self._held_back)
             if self._clock() - now > BURST_SECONDS:
                 break
-            if stalled_by := self._forwarder.stalled_by:
+            if self._forwarder.consumers and (stalled_by := self._forwarder.stalled_by):
                 self._log_stall(stalled_by)
                 break
         if self._ahead is not None:
@@ -301,7 +301,7 @@ class Pipeline:
         if status is FrameStatus.STORED and self._writer is not None:
             self._writer.add(index, frame)
         self._forwarder.frame(index, frame)
-        self._last_frame.offer(series.id, index, frame, self._clock())
+        self._last_frame.offer(series.id, index, frame)
         self._latest = index
         self._frames += 1
         self._bytes += sum(map(len, frame.blobs))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from penstock.stins import codec
-from penstock.stins.messages import Buffer, Message
 
 
 class StinsSource:
@@ -13,6 +10,4 @@ class StinsSource:
 
     ordered_by_message = True
 
-    def decode(self, parts: Sequence[Buffer]) -> Message:
-        """One STINS message; see `penstock.stins.codec.decode`."""
-        return codec.decode(parts)
+    decode = staticmethod(codec.decode)

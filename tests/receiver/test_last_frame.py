@@ -43,15 +43,16 @@ def test_before_the_first_frame_there_is_none(ends: tuple[LastFrame, LastFrame])
 def test_while_nobody_looks_nothing_is_copied(ends: tuple[LastFrame, LastFrame]) -> None:
     writer, reader = ends
     for number in range(5):
-        writer.offer("a", number, frame(number), now=float(number))
-        writer.step()
+        writer.offer("a", number, frame(number))
+        writer.step(float(number))
     assert reader.version == 0
 
 
 def test_a_viewer_that_asks_gets_the_next_frame(ends: tuple[LastFrame, LastFrame]) -> None:
     writer, reader = ends
     reader.want()
-    writer.offer("a", 3, frame(3), now=1.0)
+    writer.offer("a", 3, frame(3))
+    writer.step(1.0)
     assert shown(reader) == (2, 3)
 
 
@@ -60,16 +61,18 @@ def test_a_viewer_that_comes_late_gets_the_newest_frame_although_no_other_comes(
 ) -> None:
     writer, reader = ends
     for number in range(5):
-        writer.offer("a", number, frame(number), now=float(number))
+        writer.offer("a", number, frame(number))
+        writer.step(float(number))
     reader.want()
-    writer.step()
+    writer.step(5.0)
     assert shown(reader)[1] == 4
 
 
 def test_the_last_frame_of_a_series_is_shown_asked_for_or_not(ends: tuple[LastFrame, LastFrame]) -> None:
     writer, reader = ends
     for number in range(5):
-        writer.offer("a", number, frame(number), now=float(number))
+        writer.offer("a", number, frame(number))
+        writer.step(float(number))
     writer.settle()
     assert shown(reader)[1] == 4
 
@@ -79,7 +82,8 @@ def test_no_more_frames_are_copied_than_eyes_can_follow(ends: tuple[LastFrame, L
     copies = set()
     for number in range(100):
         reader.want()
-        writer.offer("a", number, frame(number), now=1.0 + number * LEAST_SECONDS / 10)
+        writer.offer("a", number, frame(number))
+        writer.step(1.0 + number * LEAST_SECONDS / 10)
         copies.add(reader.version)
     assert len(copies) == 10
 
@@ -89,7 +93,8 @@ def test_versions_only_grow(ends: tuple[LastFrame, LastFrame]) -> None:
     versions = []
     for number in range(5):
         reader.want()
-        writer.offer("a", number, frame(number), now=1.0 + number)
+        writer.offer("a", number, frame(number))
+        writer.step(1.0 + number)
         versions.append(shown(reader)[0])
     assert versions == sorted(set(versions))
 
@@ -99,7 +104,8 @@ def test_packed_frames_and_modules_are_shown(ends: tuple[LastFrame, LastFrame]) 
     array = pixels(0, (3, 40, 60))
     blobs = [bslz4.compress(module) for module in array]
     reader.want()
-    writer.offer("a", 0, Frame(image(0, array, compression="bslz4"), blobs), now=1.0)
+    writer.offer("a", 0, Frame(image(0, array, compression="bslz4"), blobs))
+    writer.step(1.0)
     held = reader.read()
     assert held is not None
     found = unpack(held.info.shape, held.info.dtype, held.info.compression, held.blobs)
@@ -113,12 +119,14 @@ def test_a_writer_that_was_killed_in_the_middle_of_a_copy_blocks_no_viewer(
     monkeypatch.setattr(last_frame, "READ_SECONDS", 0.05)
     reader.want()
     broken = Frame(image(0, pixels(0)), [b"not as long", b"as a", 7])  # type: ignore[list-item]
+    writer.offer("a", 0, broken)
     with pytest.raises(TypeError):
-        writer.offer("a", 0, broken, now=1.0)
+        writer.step(1.0)
     writer._set(last_frame._VERSION, 1)  # what a copy that never ends looks like
     assert reader.read() is None
     reader.want()
-    writer.offer("a", 1, frame(1), now=2.0)
+    writer.offer("a", 1, frame(1))
+    writer.step(2.0)
     assert shown(reader)[1] == 1, "the next data process writes into the same memory"
 
 
@@ -131,7 +139,8 @@ def test_saturation_is_told_where_the_detector_says_it(
     writer, reader = ends
     writer.begin({"saturation_value": value})
     reader.want()
-    writer.offer("a", 0, frame(0), now=1.0)
+    writer.offer("a", 0, frame(0))
+    writer.step(1.0)
     held = reader.read()
     assert held is not None
     assert held.info.saturation == known
