@@ -26,6 +26,7 @@ COMMANDS = {
     "view": "watch a receiver live",
     "check": "judge a file: counts, gaps, NeXus validity",
     "verify": "compare a file's frames with the checksums that came with them",
+    "integrate": "turn a file into a powder pattern with pyFAI: the file is all that it needs",
     "check-storage": "probe what a file system does about locks, space, syncs and names",
     "bench": "measure this machine: generator to receiver, beside a naive writer",
 }
@@ -33,7 +34,7 @@ COMMANDS = {
 EXTRA_OF = {
     "tango": "tango", "fastapi": "receiver", "uvicorn": "receiver", "h5py": "receiver",
     "prometheus_client": "receiver", "yaml": "receiver", "cbor2": "receiver",
-    "PyQt5": "gui", "silx": "gui", "fabio": "tango",
+    "pyFAI": "powder", "PyQt5": "gui", "silx": "gui", "fabio": "tango",
 }  # fmt: skip
 
 

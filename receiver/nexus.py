@@ -24,7 +24,7 @@ import datetime
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
@@ -54,9 +54,12 @@ RESERVED = frozenset(
         "timestamp_hw",
         "checksum",
         "series",
+        "depends_on",
+        "transformations",
+        "detector_module",
     }
 )
-"""Names in the NXdetector group that belong to the writer."""
+"""Names in the NXdetector group that belong to the writer, and to `receiver.geometry`."""
 
 HEADER = "header"
 """NXcollection of the detector for keys that have no place of their own."""
@@ -107,6 +110,8 @@ class Field:
     units: str | None = None
     long_name: str | None = None
     """The key as sent, when it could not be the name."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Further attributes."""
 
 
 KNOWN: Mapping[str, Place] = {

@@ -208,6 +208,14 @@ class SeriesFile:
         """Frame number of each index as the detector sent it; `None` where there is none."""
         return self._per_frame("sequence_number")
 
+    @property
+    def pixel_mask(self) -> np.ndarray[Any, Any] | None:
+        """What the header said of each pixel, (rows, cols); 0 means good. `None` where it said nothing."""
+        found = self.group.get("pixel_mask")
+        if not isinstance(found, h5py.Dataset) or found.ndim not in (2, 3):
+            return None
+        return np.asarray(found[...] if found.ndim == 2 else found[0])
+
     # -- NeXus ---------------------------------------------------------------------------------
 
     @cached_property

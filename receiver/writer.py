@@ -13,7 +13,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ import h5py
 import msgspec
 import numpy as np
 
-from penstock.receiver import checksums, nexus, storage, stores
+from penstock.receiver import checksums, geometry, nexus, storage, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
@@ -229,15 +229,7 @@ class SeriesWriter:
         entry["program_name"].attrs["version"] = penstock
         instrument = _group(entry, "instrument", "NXinstrument")
         detector = _group(instrument, self.detector, "NXdetector")
-        for field in nexus.fields(series.metadata, self.detector):
-            group = entry
-            for name, nx_class in zip(field.path, field.classes, strict=False):
-                group = group[name] if name in group else _group(group, name, nx_class)
-            dataset = group.create_dataset(field.path[-1], data=field.value)
-            if field.units is not None:
-                dataset.attrs["units"] = field.units
-            if field.long_name is not None:
-                dataset.attrs["long_name"] = field.long_name
+        _write_fields(entry, nexus.fields(series.metadata, self.detector))
         for name, (dtype, fill, units) in PER_FRAME.items():
             dataset = detector.create_dataset(
                 name, (0,), dtype, maxshape=(None,), chunks=(PER_FRAME_CHUNK,), fillvalue=fill
@@ -278,6 +270,9 @@ class SeriesWriter:
         data = _group(self._entry, "data", "NXdata")
         data.attrs["signal"] = "data"
         data["data"] = frames
+        where = geometry.find(self._series.metadata)
+        if where is not None and frames.ndim == 3:
+            _write_fields(self._entry, geometry.fields(where, frames.shape[1:], self.detector))
         return self._store
 
     def _grow(self, index: int) -> None:
@@ -386,6 +381,19 @@ def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
     group = parent.create_group(name)
     group.attrs["NX_class"] = nx_class
     return group
+
+
+def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
+    for field in fields:
+        group = entry
+        for name, nx_class in zip(field.path, field.classes, strict=False):
+            group = group[name] if name in group else _group(group, name, nx_class)
+        dataset = group.create_dataset(field.path[-1], data=field.value)
+        dataset.attrs.update(field.attributes)
+        if field.units is not None:
+            dataset.attrs["units"] = field.units
+        if field.long_name is not None:
+            dataset.attrs["long_name"] = field.long_name
 
 
 def _cause(error: Exception) -> str:

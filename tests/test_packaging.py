@@ -19,7 +19,7 @@ from penstock.devices._base.server import server_names
 
 ROOT = Path(__file__).resolve().parent.parent
 QT = {"pyqt5", "pyqt6", "pyside6", "qtpy", "silx", "taurus", "sardana"}
-EXTRAS = {"tango", "receiver", "gui", "sardana", "dev"}
+EXTRAS = {"tango", "receiver", "gui", "powder", "sardana", "dev"}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,58 @@
+"""Integrate series files to powder patterns with pyFAI: geometry, mask and energy are those in the file.
+
+The stored frames of a file become one mean curve. For a file without geometry, or for anything more than
+a look, see docs/how-to/integrate-with-pyfai.md. Exit status: 0 all integrated, 2 a file cannot be.
+
+Examples:
+  penstock integrate /data/scan-0007.h5                  # writes /data/scan-0007.xy
+  penstock integrate --unit q_A^-1 --points 2000 /data/*.h5
+  penstock integrate --out /tmp/curves --json /data/scan-0007.h5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
+    parser.add_argument(
+        "--unit", default="2th_deg", choices=("2th_deg", "q_A^-1", "q_nm^-1", "r_mm"),
+        help="of the abscissa (%(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--points", type=int, default=1000, help="of a curve (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for the curves; else beside the files"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Integrate each file; returns the exit status."""
+    from penstock.cli.main import UserError
+    from penstock.receiver.powder import integrate
+    from penstock.receiver.reader import ReaderError
+
+    if args.points < 1:
+        raise UserError(f"--points {args.points}: a curve has at least 1 point")
+    written: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for path in args.files:
+        out = (args.out or path.parent) / f"{path.stem}.xy"
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            integrate(path, points=args.points, unit=args.unit, out=out)
+        except (ReaderError, OSError) as error:
+            if len(args.files) == 1 and not args.json:
+                raise UserError(str(error)) from error
+            print(f"penstock integrate: {error}")
+            failed[str(path)] = str(error)
+            continue
+        print(f"{out}: {args.points} points in {args.unit}")
+        written[str(path)] = str(out)
+    if args.json:
+        print(json.dumps({"written": written, "failed": failed}))
+    return 2 if failed else 0

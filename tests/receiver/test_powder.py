@@ -1,0 +1,162 @@
+"""A header with the geometry, a running receiver, its file: pyFAI finds the rings of CeO2 in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.receiver import rings
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+SHAPE = (340, 310)
+BAD = (slice(100, 110), slice(0, 310))
+"""Rows that the mask marks as bad; they are bright, and would make rings where none are."""
+OUTER = 0.06
+"""Degrees around a line within which it is looked for: its own width."""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A series of three frames, the middle one lost."""
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path_factory.mktemp("powder"), streamer.endpoint)
+    path = receiver.root / "ceo2.h5"
+    image = rings.image(SHAPE)
+    image[BAD] = 60_000
+    mask = np.zeros(SHAPE, int)
+    mask[BAD] = 2
+    try:
+        series = streamer.start(str(path), {**rings.GEOMETRY, "pixel_mask": mask.tolist()}, frames=3)
+        for number in (0, 2):
+            streamer.frame(number, image)
+        streamer.encoder.msg_number += 1
+        streamer.end(reason="complete", triggered=3, sent=3)
+        receiver.ended(series)
+        yield path
+    finally:
+        receiver.close()
+        streamer.close()
+
+
+def curve(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    radial, intensity = np.loadtxt(path, usecols=(0, 1)).T
+    return radial, intensity
+
+
+@pytest.mark.parametrize(
+    ("unit", "lines", "within", "tolerance"),
+    [
+        ("2th_deg", rings.two_theta(), 0.15, 0.005),
+        ("q_A^-1", rings.momentum_transfer(), 0.08, 0.003),
+    ],
+)
+def test_the_rings_stand_at_their_angles_given_nothing_but_the_file(
+    file: Path, tmp_path: Path, unit: str, lines: np.ndarray, within: float, tolerance: float
+) -> None:
+    done = subprocess.run(
+        ["penstock", "integrate", "--unit", unit, "--out", str(tmp_path), "--json", str(file)],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    radial, intensity = curve(Path(json.loads(done.stdout.splitlines()[-1])["written"][str(file)]))
+    assert rings.peaks(radial, intensity, lines, within) == pytest.approx(lines, abs=tolerance)
+    assert intensity.max() < 3000  # the bad rows are masked, and the lost frame counts for nothing
+
+
+def test_who_has_only_pyfai_and_h5py_gets_the_same_from_the_file(file: Path) -> None:
+    program = """
+import sys, h5py, hdf5plugin, pyFAI
+with h5py.File(sys.argv[1]) as file:
+    ai = pyFAI.load(file["entry/pyFAI/poni/data"].asstr()[()])
+    frame, mask = file["entry/data/data"][0], file["entry/instrument/sim_1/pixel_mask"][()] != 0
+result = ai.integrate1d(frame, 1000, unit="2th_deg", mask=mask)
+print(*result.radial)
+print(*result.intensity)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(file)], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    radial, intensity = (np.array(line.split(), float) for line in done.stdout.splitlines()[-2:])
+    lines = rings.two_theta()
+    assert rings.peaks(radial, intensity, lines, 0.15) == pytest.approx(lines, abs=0.005)
+
+
+def followed(file: h5py.File, path: str) -> np.ndarray:
+    """Where a chain of NXtransformations leads: the sum of its translations, in m, in McStas' axes."""
+    place = np.zeros(3)
+    while path != ".":
+        axis = file[path]
+        assert axis.attrs["transformation_type"] == "translation" and axis.attrs["units"] == "m"
+        assert np.linalg.norm(axis.attrs["vector"]) == pytest.approx(1)
+        place += axis[()] * axis.attrs["vector"]
+        path = axis.attrs["depends_on"]
+    return place
+
+
+@pytest.mark.parametrize("pixel", [(0, 0), (171, 131), (339, 0), (20, 300)])
+def test_nexus_transformations_put_a_pixel_where_pyfai_sees_it(file: Path, pixel: tuple[int, int]) -> None:
+    pyfai = pytest.importorskip("pyFAI")
+    with h5py.File(file) as opened:
+        detector = opened["entry/instrument/sim_1"]
+        assert detector["depends_on"].asstr()[()] == f"{detector.name}/transformations/translation"
+        module = detector["detector_module"]
+        assert module["data_size"][()].tolist() == list(SHAPE)
+        place = followed(opened, module["module_offset"].name)
+        for axis, number in (("slow_pixel_direction", pixel[0]), ("fast_pixel_direction", pixel[1])):
+            assert module[axis].attrs["depends_on"] == module["module_offset"].name
+            place += (number + 0.5) * module[axis][()] * module[axis].attrs["vector"]
+        ai = pyfai.load(opened["entry/pyFAI/poni/data"].asstr()[()])
+    left, up, along = place
+    rows, cols = (np.array([float(number)]) for number in pixel)
+    assert ai.tth(rows, cols)[0] == pytest.approx(np.arctan2(np.hypot(left, up), along))
+    # pyFAI's chi is 0 to the right, and 90 degrees up, for somebody who looks along the beam.
+    if np.hypot(left, up) > 1e-3:
+        assert ai.chi(rows, cols)[0] == pytest.approx(np.arctan2(up, -left))
+
+
+@pytest.mark.parametrize("absent", ["distance", "beam_center_x", "x_pixel_size"])
+def test_a_header_without_the_geometry_is_no_geometry(absent: str) -> None:
+    from penstock.receiver import geometry
+
+    assert geometry.find(rings.GEOMETRY) is not None
+    assert geometry.find({key: value for key, value in rings.GEOMETRY.items() if key != absent}) is None
+    assert geometry.find({**rings.GEOMETRY, absent: "far"}) is None
+
+
+@pytest.mark.parametrize(
+    ("beam", "wavelength"),
+    [
+        ({"incident_wavelength": 1.5}, 1.5), ({"wavelength": 1.5}, 1.5),
+        ({"incident_energy": 12398.42}, 1.0), ({"photon_energy": 12398.42}, 1.0),
+        ({"incident_energy": 0.0}, None), ({}, None),
+    ],
+)  # fmt: skip
+def test_the_wavelength_follows_from_what_is_known(beam: dict[str, Any], wavelength: float | None) -> None:
+    from penstock.receiver import geometry
+
+    rest = {key: value for key, value in rings.GEOMETRY.items() if key != "incident_energy"}
+    found = geometry.find({**rest, **beam})
+    assert found is not None
+    assert found.wavelength == (None if wavelength is None else pytest.approx(wavelength, rel=1e-6))
+
+
+def test_a_file_without_geometry_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    from tests.receiver.files import write_series
+
+    write_series(tmp_path / "plain.h5")
+    done = subprocess.run(
+        ["penstock", "integrate", str(tmp_path / "plain.h5")],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "has no geometry: its stream's header must give distance" in done.stderr
