@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
+from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.receiver.transforms.chain import check_order
 
@@ -29,7 +30,7 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
     """ZeroMQ addresses of the streamers, which bind."""
-    type: Literal["stins", "dectris-v1", "dectris-v2"] = "stins"
+    type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
     sockets: Count = 1
     """PULL sockets for each endpoint; more than one needs a stream with an order key."""
     io_threads: Count = 1
@@ -40,6 +41,15 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Larger messages close the connection before they are taken into memory."""
     frame_origin: int | None = None
     """Number of a series' first frame; found out from the stream when not given."""
+
+    def __post_init__(self) -> None:
+        if self.type not in KINDS:
+            raise ValueError(f'type is "{self.type}"; known are {", ".join(KINDS)}')
+        if KINDS[self.type].published and self.sockets > 1:
+            raise ValueError(
+                f"sockets is {self.sockets}; a {self.type} stream is published: leave it at 1, "
+                "for each socket would get all of it"
+            )
 
 
 class GapConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""PULL sockets, and who is connected to them."""
+"""PULL or SUB sockets, and who is connected to them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import SourceConfig
 from penstock.receiver.models import Connection
+from penstock.receiver.sources import KINDS
 from penstock.stins.errors import RemoteError
 
 log = logging.getLogger(__name__)
@@ -139,7 +140,10 @@ class Ingest:
 
     def _open(self, endpoint: str) -> None:
         config = self._config
-        socket: zmq.Socket[bytes] = self._context.socket(zmq.PULL)
+        published = KINDS[config.type].published
+        socket: zmq.Socket[bytes] = self._context.socket(zmq.SUB if published else zmq.PULL)
+        if published:
+            socket.subscribe(b"")
         socket.set(zmq.RCVHWM, config.high_water_mark)
         socket.set(zmq.MAXMSGSIZE, int(config.max_message_mb * 1e6))
         socket.set(zmq.LINGER, 0)

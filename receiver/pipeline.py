@@ -219,22 +219,23 @@ class Pipeline:
             return
         try:
             message = self._source.decode(parts)
-            if message is None:
-                return
-            if self._ahead is None:
+            if self._ahead is None and not isinstance(message, tuple):
                 self._collector.handle(message, now)
                 return
         except StinsError as error:
             self.bad_message(error)
         except FAULTS as error:
             self._fail(error)
-
         else:
-            for ready in self._ahead.push(message, self._collector.series is not None):
-                self._turn(ready, now)
+            for each in message if isinstance(message, tuple) else (message,):
+                if self._ahead is None:
+                    self._turn(each, now)
+                    continue
+                for ready in self._ahead.push(each, self._collector.series is not None):
+                    self._turn(ready, now)
 
     def _turn(self, message: Message, now: float) -> None:
-        """The turn of a message that has waited while threads transformed its frame."""
+        """A message's turn, at once or after it has waited while threads transformed its frame."""
         if self.machine.state is State.ERROR:
             self._drained += 1
         else:

@@ -1,48 +1,53 @@
 """Sources: from a vendor's messages to STINS messages, without any I/O.
 
 Everything becomes STINS at the door, so that one collector, one writer and one forwarder serve
-every detector. To add one, write a `Source` in a file here and name it in `create`.
+every detector. To add one, write a `Source` in a file here and give it a line in `KINDS`:
+docs/how-to/add-a-source.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.stins.messages import Buffer, Message
 
+Decoded: TypeAlias = Message | tuple[Message, ...]
+"""What one multi-part message becomes: as a rule one STINS message. A tuple where a protocol says two things
+at once (a first frame that also begins its series), an empty one where it says nothing for the account."""
+
 
 class Source(Protocol):
-    """A decoder of one stream. It may remember what the start message said."""
+    """A decoder of one stream. It may remember what it has seen of the series."""
 
-    ordered_by_message: bool
-    """Whether `msg_number` orders all messages; needed for more than one socket, unless every
-    message names its series."""
-
-    def decode(self, parts: Sequence[Buffer]) -> Message | None:
-        """One multi-part message; `None` when it carries nothing for the account.
-
-        Blobs are passed through untouched.
+    def decode(self, parts: Sequence[Buffer]) -> Decoded:
+        """One multi-part message; blobs are passed through untouched where that is possible.
 
         Raises:
             RemoteError: the message is not what the protocol allows.
         """
 
 
+class Kind(NamedTuple):
+    """A kind of stream."""
+
+    decoder: str
+    """FILE:CLASS of its `Source` in this folder, imported when it is used: its libraries may not be there."""
+    published: bool = False
+    """Its peer binds PUB, so SUB sockets are connected to it. Otherwise it binds PUSH, and they are PULL."""
+
+
+KINDS: Mapping[str, Kind] = {
+    "stins": Kind("stins:StinsSource"),
+    "dectris-v1": Kind("dectris_v1:DectrisV1Source"),
+    "dectris-v2": Kind("dectris_v2:DectrisV2Source"),
+}
+"""What `source.type` can be."""
+
+
 def create(kind: str) -> Source:
-    """A new decoder for a stream of this type: "stins", "dectris-v1" or "dectris-v2"."""
-    # Imported here so that a STINS receiver does not need cbor2.
-    match kind:
-        case "stins":
-            from penstock.receiver.sources.stins import StinsSource
-
-            return StinsSource()
-        case "dectris-v1":
-            from penstock.receiver.sources.dectris_v1 import DectrisV1Source
-
-            return DectrisV1Source()
-        case "dectris-v2":
-            from penstock.receiver.sources.dectris_v2 import DectrisV2Source
-
-            return DectrisV2Source()
-    raise ValueError(f"no source of type {kind!r}")
+    """A new decoder for a stream of this kind, one of `KINDS`."""
+    module, _, name = KINDS[kind].decoder.partition(":")
+    source: Source = getattr(import_module(f"{__name__}.{module}"), name)()
+    return source

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, assert_never
 import msgspec
 import numpy as np
 
-from penstock.receiver.sources import _dectris
+from penstock.receiver.sources import _vendor
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import BlobError, RemoteError
@@ -48,7 +48,7 @@ NAMES: Mapping[str, str] = {
 
 NANOSECOND = 1e-9
 
-_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_dectris.MAX_NUMBER)]
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_vendor.MAX_NUMBER)]
 
 
 class _Header(msgspec.Struct, frozen=True, tag_field="htype", tag="dheader-1.0"):
@@ -114,8 +114,6 @@ _T = TypeVar("_T")
 class DectrisV1Source:
     """Decoder of a V1 stream; the start message tells it how many frames a trigger takes."""
 
-    ordered_by_message = False
-
     def __init__(self) -> None:
         self._frames_per_trigger: int | None = None
         self._series: int | None = None
@@ -152,7 +150,7 @@ class DectrisV1Source:
                     f"start message with header_detail {header.header_detail} has no configuration",
                 )
             config = _object(rest.pop(0), "detector configuration")
-        metadata = _dectris.translate(config, NAMES)
+        metadata = _vendor.translate(config, NAMES)
         if header.header_detail == "all":
             while len(rest) >= 2:
                 name, array = _array(rest.pop(0), rest.pop(0))
@@ -162,12 +160,12 @@ class DectrisV1Source:
                 "extra_parts",
                 f"start message has {len(parts)} parts with header_detail {header.header_detail}",
             )
-        filename, user = _dectris.user_data(rest[0] if rest else None, "header appendix")
+        filename, user = _vendor.user_data(rest[0] if rest else None, "header appendix")
         if user is not None:
             metadata["user"] = user
 
-        images = _dectris.count(config, "nimages", "detector configuration")
-        triggers = _dectris.count(config, "ntrigger", "detector configuration")
+        images = _vendor.count(config, "nimages", "detector configuration")
+        triggers = _vendor.count(config, "ntrigger", "detector configuration")
         self._series = header.series
         self._frames_per_trigger = images
         mode = config.get("trigger_mode")
@@ -185,7 +183,7 @@ class DectrisV1Source:
                 # `trigger_mode` stays unknown, though the metadata have the vendor's own: even "ints"
                 # waits for a command after arming, so no silence can be called too long but by the
                 # receiver's idle limit.
-                frame_time=_dectris.seconds(config, "frame_time"),
+                frame_time=_vendor.seconds(config, "frame_time"),
             ),
             metadata,
         )

@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 import cbor2
 import numpy as np
 
-from penstock.receiver.sources import _dectris
+from penstock.receiver.sources import _vendor
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, Image, Message, SeriesEnd, Start
@@ -74,8 +74,6 @@ MAX_DEPTH = 64
 class DectrisV2Source:
     """Decoder of a V2 stream; the start message tells it the order of the channels."""
 
-    ordered_by_message = False
-
     def __init__(self) -> None:
         self._series: str | None = None
         self._channels: tuple[str, ...] = ()
@@ -113,14 +111,14 @@ class DectrisV2Source:
             for key, value in message.items()
             if key not in _NOT_METADATA and isinstance(key, str)
         }
-        filename, user = _dectris.user_data(plain(message.get("user_data")), "user_data")
-        metadata = _dectris.translate(sent, NAMES)
+        filename, user = _vendor.user_data(plain(message.get("user_data")), "user_data")
+        metadata = _vendor.translate(sent, NAMES)
         if user is not None:
             metadata["user"] = user
 
-        images = _dectris.count(message, "number_of_images", "start")
+        images = _vendor.count(message, "number_of_images", "start")
         # Older control units have no number of triggers: number_of_images is then all there is.
-        triggers = _dectris.count(message, "number_of_triggers", "start") or 1
+        triggers = _vendor.count(message, "number_of_triggers", "start") or 1
         self._series, self._channels, self._frames_per_trigger = series, channels, images
         return Start(
             Header(
@@ -131,7 +129,7 @@ class DectrisV2Source:
                 # how to store frames: the first frame says it all. Nor is `trigger_mode` given,
                 # though the metadata have the vendor's own: an armed detector may wait for its trigger
                 # for as long as the receiver's idle limit allows.
-                frame_time=_dectris.seconds(message, "frame_time"),
+                frame_time=_vendor.seconds(message, "frame_time"),
             ),
             metadata,
         )
@@ -236,7 +234,7 @@ def _series(message: Mapping[str, Any], what: str) -> str:
 
 
 def _is_number(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _dectris.MAX_NUMBER
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _vendor.MAX_NUMBER
 
 
 def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,6 +8,4 @@ from penstock.stins import codec
 class StinsSource:
     """Decoder of a STINS stream."""
 
-    ordered_by_message = True
-
     decode = staticmethod(codec.decode)

@@ -1,7 +1,8 @@
-"""What both DECTRIS streams share: the user's own data, and names of metadata.
+"""What vendors' streams share: the user's own data, and names of metadata.
 
-In neither stream is there a place for a file name. The control software of a beamline puts it into
-the text that the detector passes through untouched: V1's header appendix, V2's user_data.
+None of them has a place for a file name of our own making. The control software of a beamline puts it
+into the text that the detector passes through untouched: DECTRIS V1's header appendix, V2's user_data,
+the additional JSON header of the SLS detector software.
 """
 
 from __future__ import annotations
