@@ -20,6 +20,7 @@ from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.models import (
     Colormap,
     Contrast,
+    Health,
     Method,
     Refusal,
     Scale,
@@ -181,15 +182,26 @@ def create_app(service: ReceiverService) -> FastAPI:
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def prometheus() -> PlainTextResponse:
-        """Counts, rates and losses for Prometheus."""
-        return PlainTextResponse(
-            metrics.render(service.name, service.status), media_type=metrics.CONTENT_TYPE
-        )
+        """Counts, rates, times and losses for Prometheus."""
+        scrape = metrics.Scrape(
+            service.name, service.status, service.measures,
+            healthy=service.health.alive, processes=service.processes,
+        )  # fmt: skip
+        return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
 
-    @app.get("/health")
-    async def health() -> Response:
-        """200 while the data process answers, 503 otherwise: for a supervisor."""
-        return JSONResponse({"alive": service.healthy}, status_code=200 if service.healthy else 503)
+    @app.get("/health", responses={503: {"model": Health}})
+    async def health(response: Response) -> Health:
+        """Liveness: 503, with the sentence, once the data process is dead or hangs. Restart it then."""
+        found = service.health
+        response.status_code = 200 if found.alive else 503
+        return found
+
+    @app.get("/health/ready", responses={503: {"model": Health}})
+    async def ready(response: Response) -> Health:
+        """Readiness: 503 in Error too, which a person has to look at: no restart cures that."""
+        found = service.health
+        response.status_code = 200 if found.ready else 503
+        return found
 
     return app
 

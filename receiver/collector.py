@@ -136,6 +136,11 @@ class Collector:
         if self.series is not None:
             self._finish(cause, now)
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of the frames that are ahead of their header."""
+        return self._held_bytes
+
     def forget(self) -> None:
         """Drop everything that is held: the receiver goes into Error, or leaves it."""
         self.drained += len(self._held)

@@ -142,6 +142,18 @@ class Status:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Health:
+    """For a supervisor: restart what is not alive, send nobody to what is not ready."""
+
+    alive: bool
+    """The data process runs and answers, or has a series and hangs for no longer than a file system may."""
+    ready: bool
+    """Besides, it answers now and is not in Error: a series can be taken, or is being taken."""
+    message: str = ""
+    """Why not, in one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeriesCheck:
     """What a device asks before it arms: could this series be taken now?"""
 

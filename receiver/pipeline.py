@@ -34,6 +34,7 @@ from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.models import ConsumerStatus, Counts, Series, Status
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.sources import create
+from penstock.receiver.stage_times import LOSSES, Measures, StageTimes
 from penstock.receiver.states import Event, State, StateMachine
 from penstock.receiver.storage import StorageError
 from penstock.receiver.transforms.ahead import Ahead
@@ -87,6 +88,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """Number of the last command that was carried out."""
     answer: FrameAnswer = FrameAnswer(0)
     """To the latest request for a frame."""
+    measures: Measures = Measures()
 
 
 class Pipeline:
@@ -126,7 +128,12 @@ class Pipeline:
         self._errors: Counter[str] = Counter()
         self._last_error = ""
         self._drained = 0
+        self._times = StageTimes(clock)
+        self._lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
         self._frames = self._bytes = 0
+        self._flushed_bytes = 0  # of `_bytes`, those that came before the last flush
+        self._burst = (0.0, 0)  # when the running, or last, burst of messages began, and `_frames` then
+        self._last_frame_at = 0.0  # end of the last burst that had frames
         self._rates = (0.0, 0.0)
         self._rates_from = (clock(), 0, 0)
         self._shown: Series | None = None
@@ -150,10 +157,16 @@ class Pipeline:
         connections = sum(item.connections for item in self.ingest.connections())
         self._guarded(lambda: self._collector.tick(now - self._held_back, connections))
         if self._writer is not None and now >= self._flush_due:
-            self._guarded(self._writer.flush)
-            self._flush_due = now + self._config.flush_seconds
+            self._flush(self._writer, now)
         self._last_frame.step(now)
         self._forwarder.step()
+
+    def _flush(self, writer: SeriesWriter, now: float) -> None:
+        began = self._clock()
+        self._guarded(writer.flush)
+        self._times.stages["flush"].observe(self._clock() - began)
+        self._flush_due = now + self._config.flush_seconds
+        self._flushed_bytes = self._bytes
 
     def stop(self, reason: str) -> None:
         """End the running series, if there is one."""
@@ -199,12 +212,32 @@ class Pipeline:
             byte_rate=self._rates[1], latest_frame=self._latest, cpu_seconds=times.user + times.system,
         )  # fmt: skip
 
+    def measures(self) -> Measures:
+        """What was counted and measured since the start, for Prometheus."""
+        times = self._times
+        return Measures(
+            frames=self._frames, nbytes=self._bytes, lost=dict(self._lost),
+            queues={
+                "held": self._collector.held_bytes,
+                "transforms": self._ahead.nbytes if self._ahead is not None else 0,
+                "unflushed": self._bytes - self._flushed_bytes if self._writer is not None else 0,
+            },
+            stages=times.stages, latency=times.latency, idle=times.idle, stamps_ahead=times.stamps_ahead,
+        )  # fmt: skip
+
     def _take(self, now: float) -> None:
+        times, before = self._times, now
+        times.begin(now, self._frames)
+        self._burst = now, self._frames
         for parts in self.ingest.messages():
             # The collector's clock stands still while a consumer holds the streamer back: what waits on
             # the wire meanwhile is neither late nor missing.
             self._receive(parts, now - self._held_back)
-            if self._clock() - now > BURST_SECONDS:
+            done = self._clock()
+            if done >= times.due:
+                times.turn(before, done, self._frames)
+            before = done
+            if done - now > BURST_SECONDS:
                 break
             if self._forwarder.consumers and (stalled_by := self._forwarder.stalled_by):
                 self._log_stall(stalled_by)
@@ -212,13 +245,20 @@ class Pipeline:
         if self._ahead is not None:
             for message in self._ahead.drain():
                 self._turn(message, now - self._held_back)
+        if self._frames != self._burst[1]:
+            self._last_frame_at = self._clock()
 
     def _receive(self, parts: list[memoryview], now: float) -> None:
         if self.machine.state is State.ERROR:
             self._drained += 1  # keeps the sockets empty, so that no stale frame waits for the next series
             return
+        timed = self._times.on
+        if timed:
+            self._times.lap("receive")
         try:
             message = self._source.decode(parts)
+            if timed:
+                self._times.lap("decode")
             if self._ahead is None and not isinstance(message, tuple):
                 self._collector.handle(message, now)
                 return
@@ -283,6 +323,7 @@ class Pipeline:
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
             self._writer = SeriesWriter(path, self._detector, series, source)
             self._flush_due = self._clock() + self._config.flush_seconds
+            self._flushed_bytes = self._bytes
         self._forwarder.begin(header, series.metadata)
         self._last_frame.begin(series.metadata)
         self.asked.begin(series.metadata)
@@ -299,9 +340,17 @@ class Pipeline:
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """A sound frame: into the file, to the consumers, to the live view."""
+        timed = self._times.on
+        if timed:
+            self._times.lap("check")
         if status is FrameStatus.STORED and self._writer is not None:
             self._writer.add(index, frame)
+            if timed:
+                self._times.lap("write")
+                self._times.stored(frame.image.timestamp)
         self._forwarder.frame(index, frame)
+        if timed:
+            self._times.lap("forward")
         self._last_frame.offer(series.id, index, frame)
         self._latest = index
         self._frames += 1
@@ -310,7 +359,10 @@ class Pipeline:
     def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
         """The series has ended: close its file, then say so."""
         writer, self._writer = self._writer, None
+        began, frames_before = self._burst
+        last_frame_at = began if self._frames != frames_before else self._last_frame_at
         if writer is not None:
+            close_began = self._clock()
             try:
                 writer.close(
                     outcome,
@@ -319,9 +371,14 @@ class Pipeline:
                 )
             except WriterError as error:
                 failed = failed or str(error)
+            self._times.stages["close"].observe(self._clock() - close_began)
+            self._flushed_bytes = self._bytes
         self._forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
         self._last_frame.settle()
         self._counts = series.account.counts()
+        self._lost.update({kind: getattr(self._counts, kind) for kind in LOSSES})
+        if self._counts.received:
+            self._times.idle.observe(self._clock() - last_frame_at)
         assert self._shown is not None
         self._shown = replace(
             self._shown,
@@ -397,7 +454,8 @@ class Link:
             return
         if content != self._told:
             self._version += 1
-        snapshot = Snapshot(replace(status, version=self._version), self.handled, pipeline.asked.answer)
+        told = replace(status, version=self._version)
+        snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures())
         try:
             self._socket.send(msgspec.json.encode(snapshot), socket.MSG_DONTWAIT)
         except BlockingIOError:

@@ -23,8 +23,9 @@ from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.frame_refusal import FrameRefused, live_only
 from penstock.receiver.live_view import Shown, from_closed_file, unpacked
-from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.pipeline import Command, Setup, Snapshot
+from penstock.receiver.stage_times import Measures
 from penstock.receiver.storage import StorageError
 from penstock.receiver.writer import mark_interrupted
 
@@ -150,15 +151,38 @@ class ReceiverService:
             f"the data process of receiver {self.name} has not answered for {stalled:.0f} s; "
             "is its file system hanging?"
         )
-        if status.state == "running" and stalled <= STALL_SECONDS and status.series is not None:
+        if not self._hangs:
+            assert status.series is not None
             return replace(status, stalled=stalled, series=replace(status.series, reason=sentence))
         remedy = " If it stays so, restart the receiver"
         return replace(status, stalled=stalled, state="error", error=sentence + remedy)
 
     @property
-    def healthy(self) -> bool:
-        """Whether the data process runs and answers."""
-        return self.alive and not self._stalled
+    def measures(self) -> Measures:
+        """What the data process has counted and measured, beside its status."""
+        return self._snapshot.measures
+
+    @property
+    def health(self) -> Health:
+        """What a supervisor should know."""
+        status = self.status
+        alive = self.alive and not self._hangs
+        ready = alive and status.state != "error" and not status.stalled
+        message = status.error or (status.series.reason if status.stalled and status.series else "")
+        return Health(alive=alive, ready=ready, message="" if ready else message)
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """Ids of the processes that run, by name."""
+        data = {"data": self._process.pid} if self._process is not None and self.alive else {}
+        return {"http": os.getpid(), **data}
+
+    @property
+    def _hangs(self) -> bool:
+        """Whether the data process is silent for longer than it may be: in a series that is a while."""
+        stalled, status = self._stalled, self._snapshot.status
+        in_series = status.state == "running" and status.series is not None
+        return stalled > (STALL_SECONDS if in_series else 0.0)
 
     @property
     def _stalled(self) -> float:
@@ -351,7 +375,7 @@ class ReceiverService:
         self._version += 1
         # No snapshot of the next data process is taken for this one: theirs count from 1.
         dead = replace(before, version=0, state="error", error=sentence, series=series, connections=[])
-        self._snapshot = Snapshot(dead, 0)
+        self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)
 
     def _repair(self, filename: str, sentence: str) -> None:
         """Mark the file of a killed writer as incomplete, with the counts of what was flushed."""
@@ -364,7 +388,9 @@ class ReceiverService:
                 return
             status = self._snapshot.status
             if status.error == sentence:  # not yet reset
-                self._snapshot = Snapshot(replace(status, counts=counts), 0)
+                self._snapshot = msgspec.structs.replace(
+                    self._snapshot, status=replace(status, counts=counts)
+                )
                 self._version += 1
                 self._notify()
 

@@ -49,6 +49,11 @@ class Ahead:
         while len(self._waiting) > self._frames or (self._bytes > BYTES and len(self._waiting) > 1):
             yield self._next()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the frames that wait, packed and plain."""
+        return self._bytes
+
     def drain(self) -> Iterator[Message]:
         """Nothing more has come: yields all that waits."""
         while self._waiting:

@@ -1,0 +1,158 @@
+"""How long the stages of the data process take: histograms with fixed buckets, from samples.
+
+A frame of 20 kB takes 20 µs, and looking at the clock in every stage would cost a tenth of that. So one
+frame in each `SAMPLE_SECONDS` is timed, and counts for all that came since the one before: of fast frames
+one in fifty, of frames that take longer than that every one. A single frame that is slow among fast ones is
+found by its whole time (stage "message"), which the loop knows anyway.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from penstock.receiver.models import Counts
+
+BOUNDS = (
+    1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3,
+    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+)  # fmt: skip
+"""Upper bounds of the buckets, in seconds; a last one has no bound."""
+SAMPLE_SECONDS = 0.001
+
+STAGES: Mapping[str, str] = {
+    "receive": "takes the message off ZeroMQ",
+    "decode": "makes a frame of its parts",
+    "check": "finds its index, checks blob and checksum, transforms it or waits for the thread that does",
+    "write": "hands its pixels to the file",
+    "forward": "queues it for the consumers and sends what can be sent",
+    "message": "all of these; once a series each, the messages that begin and end it are among them",
+    "flush": "hands to the kernel what was written since the last flush",
+    "close": "ends the file: account, truncation, and the disk if durability is synced",
+}
+"""What the data process does, in its order; the last two are not done for each frame."""
+
+
+class Histogram(msgspec.Struct):
+    """Durations by bucket."""
+
+    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+    """As many as `BOUNDS`, and one for what is longer; each of its own bucket only."""
+    sum: float = 0.0
+
+    def observe(self, seconds: float, weight: int = 1) -> None:
+        """Count one duration as so many."""
+        self.counts[bisect_left(BOUNDS, seconds)] += weight
+        self.sum += seconds * weight
+
+
+class StageTimes:
+    """The clock that runs along with a sampled frame; what stands still for the others costs a comparison.
+
+    Args:
+        clock: monotonic seconds; injected in tests.
+        wall: seconds since 1970, to compare with the sender's.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+    ) -> None:
+        self.stages = {stage: Histogram() for stage in STAGES}
+        self.latency = Histogram()
+        """From the sender's time stamp to the file."""
+        self.idle = Histogram()
+        """From the last frame of a series to Idle, or Error."""
+        self.stamps_ahead = 0
+        """Sampled frames whose time stamp was still to come: the clocks of sender and receiver disagree."""
+        self.on = False
+        """Whether the frame that comes, or is under way, is timed."""
+        self.due = 0.0
+        """`turn` is to be called for the first frame that ends at or after this moment."""
+        self._clock = clock
+        self._wall = wall
+        self._began = self._last = 0.0
+        self._weight = 1
+        self._counted = 0
+
+    def begin(self, now: float, frames: int) -> None:
+        """Frames may come now, after a wait that no stage took; `frames` came since the receiver started."""
+        if self.on:
+            self._last = now
+        elif now >= self.due:
+            self._open(now, frames)
+
+    def lap(self, stage: str) -> None:
+        """A stage of a frame that is timed is done."""
+        now = self._clock()
+        self.stages[stage].observe(now - self._last, self._weight)
+        self._last = now
+
+    def stored(self, stamp: float | None) -> None:
+        """A frame that is timed is in the file; `stamp` is the sender's, seconds since 1970."""
+        if stamp is None:
+            return
+        seconds = self._wall() - stamp
+        if seconds < 0:
+            self.stamps_ahead += 1
+        else:
+            self.latency.observe(seconds, self._weight)
+
+    def turn(self, before: float, done: float, frames: int) -> None:
+        """A message is done that was timed, or it is time for the next one that is.
+
+        Args:
+            before: when it began.
+            done: when it ended.
+            frames: that came since the receiver started.
+        """
+        seconds = done - before
+        if self.on:
+            self.stages["message"].observe(seconds, self._weight)
+            self.on = False
+            self.due = self._began + SAMPLE_SECONDS
+        elif seconds >= SAMPLE_SECONDS:
+            self.stages["message"].observe(seconds)
+            self._counted += 1
+        if done >= self.due:
+            self._open(done, frames)
+
+    def _open(self, now: float, frames: int) -> None:
+        """The next frame is timed, and counts for all since the one before."""
+        self.on = True
+        self._began = self._last = now
+        self._weight = max(1, frames - self._counted)
+        self._counted += self._weight
+        self.due = 0.0
+
+
+class Measures(msgspec.Struct, frozen=True, kw_only=True):
+    """What the data process has counted and measured since it started, beside its status."""
+
+    frames: int = 0
+    """Sound frames that went to file, consumers and live view."""
+    nbytes: int = 0
+    """Of their blobs."""
+    lost: dict[str, int] = {}
+    """Frames of ended series that are not where they belong, by kind: see `LOSSES`."""
+    queues: dict[str, int] = {}
+    """Bytes that wait, by queue: see `QUEUES`."""
+    stages: dict[str, Histogram] = {}
+    latency: Histogram = msgspec.field(default_factory=Histogram)
+    idle: Histogram = msgspec.field(default_factory=Histogram)
+    stamps_ahead: int = 0
+
+
+LOSSES = tuple(
+    count
+    for count in ("missing", "partial", "corrupt", "not_triggered", "out_of_range")
+    if count in Counts.__dataclass_fields__
+)
+"""Counts of a series' account that are losses."""
+QUEUES: Mapping[str, str] = {
+    "held": "frames ahead of their header, bounded by hold_mb",
+    "transforms": "frames that threads transform, or that wait for them",
+    "unflushed": "frames since the last flush: the death of the receiver would take them along",
+}
