@@ -14,12 +14,15 @@ from penstock.receiver.models import Counts, Status
 _FRAME = ("Number", "Trigger", "Size", "Type", "Series")
 _SERIES = ("File", "Folder", "State")
 _ACCOUNT = {
-    "Planned": "planned", "Received": "received", "Stored": "stored", "Delivered only": "delivered",
-    "Discarded": "discarded", "Pending": "pending", "Not triggered": "not_triggered",
-    "Missing": "missing", "Corrupt": "corrupt", "Duplicate": "duplicate", "Late": "late",
-    "Out of range": "out_of_range", "Stale": "stale",
+    "Planned": "planned", "Received": "received", "Stored": "stored", "Partial": "partial",
+    "Delivered only": "delivered", "Discarded": "discarded", "Pending": "pending",
+    "Not triggered": "not_triggered", "Missing": "missing", "Corrupt": "corrupt",
+    "Duplicate": "duplicate", "Late": "late", "Out of range": "out_of_range", "Stale": "stale",
 }  # fmt: skip
-_WRONG = ("Missing", "Corrupt", "Not triggered", "Duplicate", "Late", "Out of range", "Stale", "Bad messages")
+_WRONG = (
+    "Partial", "Missing", "Corrupt", "Not triggered", "Duplicate", "Late", "Out of range", "Stale",
+    "Bad messages",
+)  # fmt: skip
 """Rows that a healthy series leaves at 0."""
 _RATES = ("Frames", "Data", "Drawn here")
 NOTHING = "–"

@@ -25,6 +25,8 @@ class FrameStatus(IntEnum):
     """Marked by the sender as not to be written."""
     CORRUPT = 4
     NOT_TRIGGERED = 5
+    PARTIAL = 6
+    """Some of its modules are missing or corrupt; the others are where the frame was meant to go."""
     PENDING = 255
     """Nothing is known yet; stands only in the account of a running series."""
 
@@ -32,13 +34,16 @@ class FrameStatus(IntEnum):
 GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED))
 """Statuses of a frame that went where it was meant to go."""
 
+IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
+"""Statuses of a frame that has pixels in the file, where there is one."""
+_SETTLED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED)
 _MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; this and above: not final
 BLOCK = 2**20
 """Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
 
 COUNTERS = (
-    "received", "stored", "delivered", "discarded", "corrupt", "missing", "not_triggered", "pending",
-    "duplicate", "late", "out_of_range", "stale",
+    "received", "stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered",
+    "pending", "duplicate", "late", "out_of_range", "stale",
 )  # fmt: skip
 """Counts in a file's account, /entry/instrument/<detector>/series."""
 
@@ -116,6 +121,18 @@ class Account:
         if index == self.gap_start:
             self._advance()
 
+    def revise(self, index: int, status: FrameStatus, *, late: bool) -> None:
+        """Enter what has become of a frame by something that arrived after it: one of its modules.
+
+        Args:
+            late: whether that is to be counted as late.
+        """
+        before = self._bytes[index]
+        self._bytes[index] = status
+        self._tally[before] -= 1
+        self._tally[status] += 1
+        self.late += late
+
     def has_gap(self) -> bool:
         """Whether a later index has come while an earlier one is not accounted for."""
         return self.gap_start <= self.highest
@@ -168,6 +185,10 @@ class Account:
         known[FrameStatus.NOT_TRIGGERED] += self.planned - max(size, self._triggered)
         self._tally = [int(n) for n in known]
 
+    def statuses_of(self, indices: np.ndarray) -> np.ndarray:
+        """Statuses of some indices that were taken, uint8."""
+        return self._status[indices]
+
     def statuses(self, length: int) -> np.ndarray:
         """Statuses of the first `length` indices, uint8 (`FrameStatus`); missing-for-now is missing."""
         out = self._final(length) if self.closed else np.full(length, FrameStatus.PENDING, np.uint8)
@@ -180,10 +201,11 @@ class Account:
         """The counts as they are now; stored + … + pending == planned while that is known."""
         tally = self._tally
         missing = tally[FrameStatus.MISSING] + tally[_MISSING_FOR_NOW]
-        settled = sum(tally[status] for status in (*GOOD, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED))
+        settled = sum(tally[status] for status in _SETTLED)
         size = self.planned if self.planned is not None else self.highest + 1
         return Counts(
             planned=self.planned, received=self.received, stored=tally[FrameStatus.STORED],
+            partial=tally[FrameStatus.PARTIAL],
             delivered=tally[FrameStatus.DELIVERED], discarded=tally[FrameStatus.DISCARDED],
             corrupt=tally[FrameStatus.CORRUPT], missing=missing,
             not_triggered=tally[FrameStatus.NOT_TRIGGERED], pending=size - settled - missing,

@@ -29,7 +29,7 @@ def check_status(index: int, status: FrameStatus, series: str) -> None:
     """
     frame = f"frame {index} of series {series}"
     match status:
-        case FrameStatus.STORED:
+        case FrameStatus.STORED | FrameStatus.PARTIAL:
             return
         case FrameStatus.PENDING:
             raise FrameRefused("not_yet", f"{frame} has not come yet; ask again, or look at the last frame")

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.receiver.account import FrameStatus
+from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.nexus import KNOWN, Parent
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 
-STATUSES = ("stored", "delivered", "discarded", "corrupt", "missing", "not_triggered")
+STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
 """Counts that add up to the frames planned."""
 
 SHOWN_RANGES = 12
@@ -178,6 +178,7 @@ def _account(
             "no_account", "the file does not say how many frames were planned: gaps at its end cannot be seen"
         )
         return
+    counts.setdefault("partial", 0)  # files from before there were any
     absent = [name for name in (*STATUSES, "planned") if name != "planned" and name not in counts]
     if absent or status is None:
         yield _problem("damaged_account", f"the account lacks {', '.join(absent) or 'frame_status'}")
@@ -248,7 +249,7 @@ def _frames(
     hollow: list[int] = []
     why = ""
     for index in range(len(series)):
-        stored = status is None or (index < len(status) and status[index] == FrameStatus.STORED)
+        stored = status is None or (index < len(status) and status[index] in IN_FILE)
         if stored:
             try:
                 if series.is_allocated(index):

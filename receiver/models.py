@@ -19,8 +19,8 @@ Colormap = Literal["gray", "viridis"]
 class Counts:
     """The account of the running, or else of the last, series.
 
-    While `planned` is known, stored + delivered + discarded + corrupt + missing + not_triggered
-    + pending == planned, always; pending is 0 once the series has ended.
+    While `planned` is known, stored + partial + delivered + discarded + corrupt + missing
+    + not_triggered + pending == planned, always; pending is 0 once the series has ended.
     """
 
     planned: int | None = None
@@ -29,6 +29,8 @@ class Counts:
     """Frame messages that were taken into the account, of whatever status."""
     stored: int = 0
     """In the file."""
+    partial: int = 0
+    """Frames of several modules of which some are missing or corrupt; the others are in the file."""
     delivered: int = 0
     """Live view and consumers only, as asked for."""
     discarded: int = 0

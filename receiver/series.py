@@ -110,7 +110,8 @@ class RunningSeries:
             sentences.append(f"all {counts.planned} frames are there")
         else:
             parts = {
-                "missing": counts.missing, "corrupt": counts.corrupt, "not triggered": counts.not_triggered
+                "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
+                "not triggered": counts.not_triggered,
             }  # fmt: skip
             what = ", ".join(f"{n} {name}" for name, n in parts.items() if n) or "none missing"
             good = counts.stored + counts.delivered + counts.discarded

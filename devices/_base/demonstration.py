@@ -45,7 +45,7 @@ class Outcome:
     file: Path
     frames: int
     counts: dict[str, int]
-    """stored, delivered, discarded, corrupt, missing, not_triggered: they sum to `frames`."""
+    """stored, partial, delivered, discarded, corrupt, missing, not_triggered: they sum to `frames`."""
     complete: bool
     status: str
     """The device's own sentence."""
@@ -170,8 +170,9 @@ class Demonstration:
         _wait(detector, events, lambda state: state is not tango.DevState.RUNNING, progress)
         seconds = time.monotonic() - begun
         names = {
-            "stored": "nFramesWritten", "delivered": "nFramesDelivered", "discarded": "nFramesDiscarded",
-            "corrupt": "nFramesCorrupt", "missing": "nFramesMissing", "not_triggered": "nFramesNotTriggered",
+            "stored": "nFramesWritten", "partial": "nFramesPartial", "delivered": "nFramesDelivered",
+            "discarded": "nFramesDiscarded", "corrupt": "nFramesCorrupt", "missing": "nFramesMissing",
+            "not_triggered": "nFramesNotTriggered",
         }  # fmt: skip
         counts = {name: int(getattr(detector, attribute)) for name, attribute in names.items()}
         progress(counts["stored"])

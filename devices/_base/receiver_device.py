@@ -39,6 +39,8 @@ SHOWN: tuple[_Shown, ...] = (
            lambda s: -1 if s.counts.planned is None else s.counts.planned),
     _shown("nFramesReceived", 0, "Frames taken into the account.", lambda s: s.counts.received),
     _shown("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
+    _shown("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
+           lambda s: s.counts.partial),
     _shown("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
     _shown("nFramesDiscarded", 0, "Frames marked by the sender as not to be written.",
            lambda s: s.counts.discarded),

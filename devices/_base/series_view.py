@@ -55,6 +55,7 @@ def account_sentence(view: SeriesView) -> str:
     for number, words in (
         (counts.delivered, "delivered without storing"),
         (counts.discarded, "discarded"),
+        (counts.partial, "partial: modules missing or corrupt"),
         (counts.corrupt, "corrupt"),
         (counts.missing, "missing"),
         (counts.not_triggered, "not triggered"),

@@ -29,6 +29,8 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("nFramesReceived", 0, "Frames that the receiver has taken into its account.",
              lambda view: view.counts.received),
     _reading("nFramesWritten", 0, "Frames in the file.", lambda view: view.counts.stored),
+    _reading("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
+             lambda view: view.counts.partial),
     _reading("nFramesMissing", 0, "Frames that were triggered or sent and did not arrive.",
              lambda view: view.counts.missing),
     _reading("nFramesDelivered", 0, "Frames for live view and consumers only, as asked for.",
@@ -46,4 +48,4 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("FileWritten", "", 'File of the series as the receiver sees it; "" when nothing is written.',
              lambda view: view.filename),
 )  # fmt: skip
-"""Written + delivered + discarded + corrupt + missing + not triggered + pending = planned, always."""
+"""Written + partial + delivered + discarded + corrupt + missing + not triggered + pending = planned."""

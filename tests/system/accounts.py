@@ -12,7 +12,8 @@ from tests.system.beamline import Station, until
 
 TANGO_NAMES = {
     "stored": "nFramesWritten", "delivered": "nFramesDelivered", "discarded": "nFramesDiscarded",
-    "corrupt": "nFramesCorrupt", "missing": "nFramesMissing", "not_triggered": "nFramesNotTriggered",
+    "partial": "nFramesPartial", "corrupt": "nFramesCorrupt", "missing": "nFramesMissing",
+    "not_triggered": "nFramesNotTriggered",
     "pending": "nFramesPending",
 }  # fmt: skip
 FINAL = [name for name in TANGO_NAMES if name != "pending"]
@@ -72,7 +73,7 @@ def file_counts(path: Path, planned: int) -> dict[str, int]:
         assert sum(counts.values()) == planned, counts
         statuses = np.asarray(detector["frame_status"][()])
     beyond = planned - len(statuses)
-    for name in ("stored", "delivered", "discarded", "corrupt"):
+    for name in ("stored", "partial", "delivered", "discarded", "corrupt"):
         assert int((statuses == FrameStatus[name.upper()]).sum()) == counts[name], name
     absent = int(np.isin(statuses, (FrameStatus.MISSING, FrameStatus.NOT_TRIGGERED)).sum())
     assert absent + beyond == counts["missing"] + counts["not_triggered"]
