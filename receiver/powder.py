@@ -2,11 +2,12 @@
 
 pyFAI reads frames and detectors from NeXus, and no geometry (looked up in 2026.9): so its own description is
 in the file beside NeXus' (see `receiver.geometry`), and this is what takes it from there. Who has only pyFAI
-and h5py needs two lines more: docs/how-to/integrate-with-pyfai.md.
+and h5py needs two lines more, see docs/how-to/integrate-with-pyfai.md.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def integrator(series: SeriesFile) -> Any:
             f"{series.path} has no geometry: its stream's header must give distance, beam_center_x, "
             "beam_center_y, x_pixel_size and y_pixel_size, or set these at the detector's device"
         )
-    made = pyFAI.load(text(found[()]))
+    made = pyFAI.load(json.loads(text(found[()])))
     mask = series.pixel_mask
     if mask is not None and mask.shape == series.shape[-2:]:
         made.detector.mask = (mask != 0).astype(np.int8)

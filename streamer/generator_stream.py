@@ -14,6 +14,7 @@ from penstock.stins.series import SeriesEncoder
 from penstock.streamer.generator_faults import FaultLog, Faults
 from penstock.streamer.generator_pixels import make_pool
 from penstock.streamer.generator_plan import Plan, module
+from penstock.streamer.patterns import powder_geometry
 from penstock.streamer.sender import PushSocket
 
 TICK = 0.05
@@ -87,7 +88,9 @@ class Stream:
             trigger_mode="INTERNAL",
             frame_time=1 / plan.rate if plan.rate else 0.0,
         )
-        metadata = {"exptime": 1 / plan.rate if plan.rate else 0.0, **self._place}
+        metadata: dict[str, Any] = {"exptime": 1 / plan.rate if plan.rate else 0.0, **self._place}
+        if plan.pattern == "powder" and plan.streams == 1:
+            metadata |= powder_geometry(*plan.shape[-2:])
         sent = self._send(self._encoder.start(header, metadata))
         self.bytes = 0
         return sent

@@ -23,6 +23,14 @@ RINGS = (
     (3, 1.0), (4, 0.3), (8, 0.55), (11, 0.45), (12, 0.08), (16, 0.08), (19, 0.2), (20, 0.13), (24, 0.15),
 )  # fmt: skip
 """CeO2, fluorite structure: h2 + k2 + l2 of its lattice planes (all odd or all even), intensity."""
+LATTICE = 5.4116
+"""Of CeO2, in angstrom (NIST SRM 674b)."""
+ENERGY = 40_000.0
+"""Of the beam that makes the rings, in eV."""
+DISTANCE = 3.0
+"""From the sample to the rings, where half the longer side of the image is 1."""
+PIXEL = 75e-6
+"""Size of a pixel that shows them, in m."""
 
 
 def gradient(shape: tuple[int, ...], dtype: str, number: int = 0) -> np.ndarray:
@@ -51,9 +59,19 @@ def powder(rows: int, cols: int) -> np.ndarray:
     steps = np.linspace(0, 1.5, 1 + 2 * max(rows, cols))
     profile = 0.12 * np.exp(-3 * steps)
     for planes, strength in RINGS:
-        profile += strength * np.exp(-(((steps - 0.17 * np.sqrt(planes)) / 0.006) ** 2))
+        angle = 2 * np.arcsin(12398.42 / ENERGY * np.sqrt(planes) / (2 * LATTICE))
+        profile += strength * np.exp(-(((steps - DISTANCE * np.tan(angle)) / 0.006) ** 2))
     image: np.ndarray = (profile / profile.max()).astype(np.float32)[_radius(rows, cols, steps.size / 1.5)]
     return image
+
+
+def powder_geometry(rows: int, cols: int) -> dict[str, float]:
+    """Header keys of a detector that sees `powder`; m, eV, pixels from the corner of the first one."""
+    return {
+        "distance": DISTANCE * 0.5 * max(rows, cols) * PIXEL,
+        "beam_center_x": cols / 2 + 0.5, "beam_center_y": rows / 2 + 0.5,
+        "x_pixel_size": PIXEL, "y_pixel_size": PIXEL, "incident_energy": ENERGY,
+    }  # fmt: skip
 
 
 def _radius(rows: int, cols: int, scale: float) -> np.ndarray:

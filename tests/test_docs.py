@@ -42,7 +42,13 @@ def test_the_how_to_for_a_new_transform_works_as_it_is_written(checkout: Path) -
 
 
 @pytest.mark.parametrize(
-    "page", ["tutorial/first-series.md", "tutorial/without-tango.md", "how-to/run-on-a-control-unit.md"]
+    "page",
+    [
+        "tutorial/first-series.md",
+        "tutorial/without-tango.md",
+        "how-to/run-on-a-control-unit.md",
+        "how-to/integrate-with-pyfai.md",
+    ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:
     run(ROOT / "docs" / page, tmp_path, {})

@@ -119,7 +119,7 @@ def test_powder_shows_rings_around_the_centre() -> None:
     image = patterns.powder(1000, 1000)
     y, x = np.ogrid[:1000, :1000]
     radius = np.hypot(y - 500, x - 500)
-    first = 500 * 0.17 * np.sqrt(3)
+    first = 500 * patterns.DISTANCE * np.tan(2 * np.arcsin(0.30996 * np.sqrt(3) / 2 / 5.4116))
     assert image[np.abs(radius - first) < 0.5].min() > 0.8 * image.max()
     assert image[np.abs(radius - first - 30) < 0.5].max() < 0.3 * image.max()
 

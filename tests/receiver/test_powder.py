@@ -74,9 +74,9 @@ def test_the_rings_stand_at_their_angles_given_nothing_but_the_file(
 
 def test_who_has_only_pyfai_and_h5py_gets_the_same_from_the_file(file: Path) -> None:
     program = """
-import sys, h5py, hdf5plugin, pyFAI
+import json, sys, h5py, hdf5plugin, pyFAI
 with h5py.File(sys.argv[1]) as file:
-    ai = pyFAI.load(file["entry/pyFAI/poni/data"].asstr()[()])
+    ai = pyFAI.load(json.loads(file["entry/pyFAI/poni/data"][()]))
     frame, mask = file["entry/data/data"][0], file["entry/instrument/sim_1/pixel_mask"][()] != 0
 result = ai.integrate1d(frame, 1000, unit="2th_deg", mask=mask)
 print(*result.radial)
@@ -115,7 +115,7 @@ def test_nexus_transformations_put_a_pixel_where_pyfai_sees_it(file: Path, pixel
         for axis, number in (("slow_pixel_direction", pixel[0]), ("fast_pixel_direction", pixel[1])):
             assert module[axis].attrs["depends_on"] == module["module_offset"].name
             place += (number + 0.5) * module[axis][()] * module[axis].attrs["vector"]
-        ai = pyfai.load(opened["entry/pyFAI/poni/data"].asstr()[()])
+        ai = pyfai.load(json.loads(opened["entry/pyFAI/poni/data"][()]))
     left, up, along = place
     rows, cols = (np.array([float(number)]) for number in pixel)
     assert ai.tth(rows, cols)[0] == pytest.approx(np.arctan2(np.hypot(left, up), along))
