@@ -48,6 +48,7 @@ def test_the_how_to_for_a_new_transform_works_as_it_is_written(checkout: Path) -
         "tutorial/without-tango.md",
         "how-to/run-on-a-control-unit.md",
         "how-to/integrate-with-pyfai.md",
+        "how-to/receive-an-sls-stream.md",
     ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:

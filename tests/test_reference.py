@@ -17,6 +17,7 @@ from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.stins import messages
 from penstock.streamer.settings import STANDARD, Parameter
@@ -89,6 +90,11 @@ def test_every_key_of_the_configuration_is_described_with_its_default(struct: ty
 @pytest.mark.parametrize("step", get_args(Transform))
 def test_every_transform_is_described(step: type[msgspec.Struct]) -> None:
     assert f"\n| {step.__struct_config__.tag} |" in _page("configuration.md")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_stream_is_described(kind: str) -> None:
+    assert f"\n| {kind} |" in _page("configuration.md")
 
 
 def test_every_count_is_described() -> None:

@@ -42,6 +42,7 @@ KINDS: Mapping[str, Kind] = {
     "stins": Kind("stins:StinsSource"),
     "dectris-v1": Kind("dectris_v1:DectrisV1Source"),
     "dectris-v2": Kind("dectris_v2:DectrisV2Source"),
+    "sls": Kind("sls:SlsSource", published=True),
 }
 """What `source.type` can be."""
 

@@ -1,0 +1,276 @@
+"""The stream of the SLS detector software: EIGER, JUNGFRAU, MOENCH … of PSI, PUB on ports 30001 and up.
+
+Source: slsDetectorPackage 6 to 9, "ZMQ: Json Header Format", `ZmqSocket::SendHeader` and `DataStreamer`.
+One port carries one module (JUNGFRAU) or half module (EIGER). Each message is a JSON header and, where it
+says `"data": 1`, a raw blob.
+
+There is no start message: the first frame begins a series, and so does one of another acquisition, which
+shows by another file index or name, another first frame, or a frame index that goes back. `acqIndex` would
+not do: it is the detector's frame number. An acquisition ends with a header without data, sent again until
+its own client has seen it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+
+from penstock.receiver.sources import Decoded, _vendor
+from penstock.stins import blobs
+from penstock.stins.codec import MAX_JSON_BYTES
+from penstock.stins.errors import RemoteError
+from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd, Start
+
+TYPES: Mapping[int, str] = {4: "uint8", 8: "uint8", 16: "uint16", 32: "uint32"}
+"""Pixels by `bitmode`, little endian. Of 4 bits, each becomes a byte here."""
+
+EIGER = 1
+DETECTORS: Mapping[int, str] = {
+    EIGER: "EIGER", 2: "GOTTHARD", 3: "JUNGFRAU", 4: "CHIPTESTBOARD", 5: "MOENCH", 6: "MYTHEN3",
+    7: "GOTTHARD2",
+}  # fmt: skip
+"""By `detType`."""
+
+CLOCK = 10_000_000
+"""Hz, of `timestamp` and of an exposure time in `expLength`."""
+
+EXTENSIONS = (".h5", ".hdf5", ".nxs", ".nx5")
+
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_vendor.MAX_NUMBER)]
+_Length: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    data: int
+    """1: a blob follows; 0: the acquisition has ended, nothing else in the header means anything."""
+
+
+class _Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    bitmode: int
+    shape: tuple[_Length, _Length]
+    """[x, y] of this port: columns first."""
+    frame_index: _Number
+    """From 0. Lost frames leave a gap."""
+    frame_number: _Number | None = None
+    """The detector's own counter."""
+    file_index: _Number = 0
+    fname: Annotated[str, msgspec.Meta(max_length=4096)] = ""
+    """Path and prefix of the file that the SLS software writes, without index and extension."""
+    progress: float | None = None
+    """Percent of the acquisition with this frame, six digits."""
+    complete_image: int = 1
+    packet_number: _Number | None = None
+    """Packets that have come."""
+    timestamp: _Number = 0
+    exp_length: _Number = 0
+    """Exposure time in ticks; of EIGER with 32 bits the number of subframes."""
+    detshape: tuple[_Length, _Length] = (1, 1)
+    """[x, y] in ports."""
+    row: _Length = 0
+    column: _Length = 0
+    det_type: int = 0
+    flip_rows: int = 0
+    rx_roi: Any = msgspec.field(name="rx_roi", default=None)
+    """Since package 8: region of interest, -1 where there is none."""
+    user: Any = msgspec.field(name="addJsonHeader", default=None)
+
+
+_kind = msgspec.json.Decoder(_Kind)
+_header = msgspec.json.Decoder(_Header)
+_T = TypeVar("_T")
+
+_PER_SERIES = (
+    "jsonversion", "version", "bitmode", "fileIndex", "fname", "detshape", "shape", "modId", "row", "column",
+    "detType", "flipRows", "quad", "rx_roi",
+)  # fmt: skip
+"""Keys that do not change within an acquisition; the file has them as sent."""
+
+
+class SlsSource:
+    """Decoder of the stream of one port."""
+
+    def __init__(self) -> None:
+        self._running: tuple[object, ...] | None = None
+        self._last = (-1, -1)
+
+    def decode(self, parts: Sequence[Buffer]) -> Decoded:
+        """One message: a frame, after the start of its series where it is the first; or the end.
+
+        Raises:
+            RemoteError: not JSON, missing key, wrong type, unknown bit mode, wrong number of parts.
+        """
+        if not parts:
+            raise RemoteError("no_parts", "message has no parts; the peer is no SLS detector receiver")
+        if len(parts[0]) > MAX_JSON_BYTES:
+            raise RemoteError("too_large", f"header of {len(parts[0])} bytes; the limit is {MAX_JSON_BYTES}")
+        if not _decode(_kind, parts[0]).data:
+            running, self._running = self._running, None
+            return () if running is None else SeriesEnd()
+        header = _decode(_header, parts[0])
+        if header.bitmode not in TYPES:
+            raise RemoteError(
+                "unknown_type",
+                f"frame {header.frame_index}: bitmode {header.bitmode}; known are 4, 8, 16 and 32",
+            )
+        blobs.blob_layout(header.shape[::-1], TYPES[header.bitmode])
+        if len(parts) != 2:
+            raise RemoteError(
+                "wrong_parts",
+                f"frame {header.frame_index} has {len(parts)} parts; it must have two, header and pixels",
+            )
+        acquisition = _acquisition(header)
+        frame = _frame(header, parts[1])
+        decoded: Decoded = frame
+        if acquisition != self._running or self._is_back(header):
+            decoded = _start(header, parts[0]), frame
+        # Now that nothing can be wrong with it any more.
+        self._running, self._last = acquisition, (header.frame_index, header.timestamp)
+        return decoded
+
+    def _is_back(self, header: _Header) -> bool:
+        """Whether an acquisition has begun that is numbered as the one before, whose end was lost."""
+        last_index, last_timestamp = self._last
+        # One port's frames come in order. The same index again is a duplicate, unless it was taken later.
+        return header.frame_index < last_index or (
+            header.frame_index == last_index and header.timestamp != last_timestamp
+        )
+
+
+def _acquisition(header: _Header) -> tuple[object, ...]:
+    """What all frames of an acquisition have alike, and those of the next one, most probably, not."""
+    first = None if header.frame_number is None else header.frame_number - header.frame_index
+    return header.file_index, header.fname, first
+
+
+def _frame(header: _Header, blob: Buffer) -> Frame:
+    columns, rows = header.shape
+    compression = "none"
+    if header.bitmode == 4:
+        if 2 * len(blob) == rows * columns:
+            blob = unpack(blob)
+        else:
+            # A name that nothing accepts: so it is corrupt at its index, and the sentence says why.
+            compression = f"4 bits a pixel, in {len(blob)} bytes"
+    if header.det_type == EIGER and header.flip_rows and len(blob) == rows * columns * _bytes(header):
+        blob = flip(blob, rows)
+    if not header.complete_image:
+        compression = f"none, of {header.packet_number} packets, others were lost"
+    subframes = header.det_type == EIGER and header.bitmode == 32
+    return Frame(
+        Image(
+            shape=(rows, columns),
+            type=TYPES[header.bitmode],
+            compression=compression,
+            frame=header.frame_index,
+            exposure_time=header.exp_length / CLOCK if header.exp_length and not subframes else None,
+            timestamp_hw=header.timestamp / CLOCK,
+        ),
+        (blob,),
+    )
+
+
+def _start(header: _Header, part: Buffer) -> Start:
+    columns, rows = header.shape
+    filename, user = _vendor.user_data(header.user, "addJsonHeader")
+    sent = msgspec.json.decode(part)
+    metadata: dict[str, Any] = {
+        "bit_depth_readout": header.bitmode,
+        "vendor": {key: sent[key] for key in _PER_SERIES if key in sent},
+        **_place(header),
+    }
+    if header.det_type in DETECTORS:
+        metadata["description"] = DETECTORS[header.det_type]
+    if user is not None:
+        metadata["user"] = user
+    frames = planned(header.frame_index, header.progress)
+    nbytes = rows * columns * _bytes(header)
+    return Start(
+        Header(
+            filename=_file_name(header) if filename is None else filename,
+            frames=frames,
+            shape=header.shape[::-1],
+            type=TYPES[header.bitmode],
+            compression="none",
+            frame_bytes=nbytes,
+        ),
+        metadata,
+    )
+
+
+def planned(index: int, progress: float | None) -> int | None:
+    """Frames of an acquisition that is done to `progress` percent with this one, if that tells exactly.
+
+    Six digits are enough for up to some hundred thousand frames.
+    """
+    if progress is None or not 0 < progress <= 100:
+        return None
+    frames = round(100 * (index + 1) / progress)
+    fitting = [n for n in (frames - 1, frames, frames + 1) if n > index and _progress(index, n) == progress]
+    return frames if fitting == [frames] else None
+
+
+def _progress(index: int, frames: int) -> float:
+    return float(f"{100 * (index + 1) / frames:.6g}")
+
+
+def unpack(blob: Buffer) -> bytes:
+    """Two pixels of 4 bits in a byte, the left one in its lower half, as a byte each."""
+    packed = np.frombuffer(blob, np.uint8)
+    pixels = np.empty(2 * len(packed), np.uint8)
+    np.bitwise_and(packed, 15, out=pixels[::2])
+    np.right_shift(packed, 4, out=pixels[1::2])
+    return pixels.tobytes()
+
+
+def flip(blob: Buffer, rows: int) -> bytes:
+    """The rows in opposite order: EIGER's lower half modules are read from their lower edge."""
+    return np.frombuffer(blob, np.uint8).reshape(rows, -1)[::-1].tobytes()
+
+
+def _bytes(header: _Header) -> int:
+    return max(1, header.bitmode // 8)
+
+
+def _place(header: _Header) -> dict[str, Any]:
+    """Where this port's pixels lie in the detector, as streams of modules say it; nothing for a whole one.
+
+    The pixels of all ports lie side by side: the wide pixels at the edges of chips are not made up for.
+    """
+    across, down = header.detshape
+    columns, rows = header.shape
+    cut = isinstance(header.rx_roi, list) and any(edge not in (-1, None) for edge in header.rx_roi)
+    if across * down <= 1 or cut:
+        return {}
+    row = header.row
+    if header.det_type == EIGER and header.rx_roi is None:
+        row = down - 1 - row  # before package 8, an EIGER's rows of ports were counted from below
+    return {
+        "x": header.column * columns,
+        "y": row * rows,
+        "rotation": 0,
+        "full_shape": [down * rows, across * columns],
+    }
+
+
+def _file_name(header: _Header) -> str | None:
+    """Name of the series' file by the name of the SLS software's own; `None` where none was set."""
+    folder, name = os.path.split(os.path.normpath(header.fname))
+    # The default is "run" in the root folder: nobody wants that.
+    if not header.fname.startswith("/") or not folder.strip("/"):
+        return None
+    path = os.path.join(f"/{folder.lstrip('/')}", name)
+    return path if name.endswith(EXTENSIONS) else f"{path}_{header.file_index}.h5"
+
+
+def _decode(decoder: msgspec.json.Decoder[_T], part: Buffer) -> _T:
+    try:
+        return decoder.decode(part)
+    except msgspec.ValidationError as error:
+        kind = "missing_key" if "missing required field" in str(error) else "wrong_type"
+        raise RemoteError(kind, f"SLS header: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RemoteError("not_json", f"SLS header is not JSON ({error}): {bytes(part[:60])!r}") from error
