@@ -113,6 +113,8 @@ class DectrisV2Source:
         }
         filename, user = _vendor.user_data(plain(message.get("user_data")), "user_data")
         metadata = _vendor.translate(sent, NAMES)
+        if (distance := _distance(sent.get("detector_translation"))) is not None:
+            metadata["distance"] = distance
         if user is not None:
             metadata["user"] = user
 
@@ -333,6 +335,14 @@ def _table(tag: cbor2.CBORTag) -> Any:
         )
     flat = np.frombuffer(array.value, np.dtype(dtype).newbyteorder("<"))
     return flat if shape is None else flat.reshape(shape)
+
+
+def _distance(translation: Any) -> float | None:
+    """From the sample, in m: along the beam, the last of three. V2 has no key of its own for it."""
+    match translation:
+        case [_, _, (int() | float()) as along] if not isinstance(along, bool) and along > 0:
+            return float(along)
+    return None
 
 
 def _ratio(value: Any) -> float | None:

@@ -34,8 +34,8 @@ def stins_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = folder / "data" / "scan.h5"
     metadata = {
         "save_raw": True, "exptime": 0.01, "count_time": 0.01, "label": "s1", "beam_center_x": 2.0,
-        "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 1e-4, "y_pixel_size": 1e-4, "description": "Simulator",
-        "incident_energy": 12_400.0, "user": {"sample": "CeO2"},
+        "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 1e-4, "y_pixel_size": 1e-4,
+        "description": "Simulator", "incident_energy": 12_400.0, "user": {"sample": "CeO2"},
     }  # fmt: skip
     header = {"htype": "header", "msg_number": 0, "filename": str(file), "series": "a1", "frames": 2}
     image = {"htype": "image", "shape": [3, 4], "type": "uint16", "compression": "none", "series": "a1"}
