@@ -41,6 +41,10 @@ def test_the_how_to_for_a_new_transform_works_as_it_is_written(checkout: Path) -
     run(ROOT / "docs/how-to/add-a-transform.md", checkout, {"PYTHONPATH": str(checkout / "links")})
 
 
+def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> None:
+    run(ROOT / "docs/how-to/add-a-source.md", checkout, {"PYTHONPATH": str(checkout / "links")})
+
+
 @pytest.mark.parametrize(
     "page",
     [
