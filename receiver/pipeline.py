@@ -226,25 +226,27 @@ class Pipeline:
         )  # fmt: skip
 
     def _take(self, now: float) -> None:
-        times, before = self._times, now
+        # The collector's clock stands still while a consumer holds the streamer back: what waits on the wire
+        # meanwhile is neither late nor missing.
+        at = now - self._held_back
+        receive, clock, times, before = self._receive, self._clock, self._times, now
         times.begin(now, self._frames)
         self._burst = now, self._frames
+        until = now + BURST_SECONDS
         for parts in self.ingest.messages():
-            # The collector's clock stands still while a consumer holds the streamer back: what waits on
-            # the wire meanwhile is neither late nor missing.
-            self._receive(parts, now - self._held_back)
-            done = self._clock()
+            receive(parts, at)
+            done = clock()
             if done >= times.due:
                 times.turn(before, done, self._frames)
             before = done
-            if done - now > BURST_SECONDS:
+            if done > until:
                 break
             if self._forwarder.consumers and (stalled_by := self._forwarder.stalled_by):
                 self._log_stall(stalled_by)
                 break
         if self._ahead is not None:
             for message in self._ahead.drain():
-                self._turn(message, now - self._held_back)
+                self._turn(message, at)
         if self._frames != self._burst[1]:
             self._last_frame_at = self._clock()
 
@@ -252,13 +254,13 @@ class Pipeline:
         if self.machine.state is State.ERROR:
             self._drained += 1  # keeps the sockets empty, so that no stale frame waits for the next series
             return
-        timed = self._times.on
-        if timed:
-            self._times.lap("receive")
+        times = self._times
+        if times.on:
+            times.lap("receive")
         try:
             message = self._source.decode(parts)
-            if timed:
-                self._times.lap("decode")
+            if times.on:
+                times.lap("decode")
             if self._ahead is None and not isinstance(message, tuple):
                 self._collector.handle(message, now)
                 return
@@ -340,17 +342,17 @@ class Pipeline:
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """A sound frame: into the file, to the consumers, to the live view."""
-        timed = self._times.on
-        if timed:
-            self._times.lap("check")
+        times = self._times
+        if timed := times.on:
+            times.lap("check")
         if status is FrameStatus.STORED and self._writer is not None:
             self._writer.add(index, frame)
             if timed:
-                self._times.lap("write")
-                self._times.stored(frame.image.timestamp)
+                times.lap("write")
+                times.stored(frame.image.timestamp)
         self._forwarder.frame(index, frame)
         if timed:
-            self._times.lap("forward")
+            times.lap("forward")
         self._last_frame.offer(series.id, index, frame)
         self._latest = index
         self._frames += 1
