@@ -27,7 +27,7 @@ from penstock.receiver import checksums, geometry, nexus, storage, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.receiver.stores import FrameFormat, FrameStore
+from penstock.receiver.stores import FrameFormat, FrameStore, Writing
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
 
@@ -69,17 +69,21 @@ class SeriesWriter:
         detector: name of the NXdetector group, made a NeXus name.
         series: its header and metadata are written at once.
         source: where the stream comes from, for the record.
+        writing: how many writers, and what may wait for them.
 
     Raises:
         StorageError: the folder cannot be created.
         WriterError: the file exists meanwhile, or cannot be created.
     """
 
-    def __init__(self, path: Path, detector: str, series: RunningSeries, source: str) -> None:
+    def __init__(
+        self, path: Path, detector: str, series: RunningSeries, source: str, writing: Writing | None = None
+    ) -> None:
         self.path = path
         self.detector = nexus.name_of(detector)
         self._series = series
         self._account: Account = series.account
+        self._writing = writing or Writing()
         self._store: FrameStore | None = None
         self._rows = 0
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
@@ -116,6 +120,11 @@ class SeriesWriter:
             self._let_go()
             os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of frames that are not with the kernel yet: several writers are at them."""
+        return 0 if self._store is None else self._store.waiting_bytes
 
     def add(self, index: int, frame: Frame) -> None:
         """Store one frame that the worker has judged sound.
@@ -191,11 +200,12 @@ class SeriesWriter:
         """
         self._release_reserve()
         try:
+            failure = self._settle_frames()
             self._write_waiting()
             length = self._account.highest + 1
             if pad and self._account.planned is not None:
                 length = self._account.planned
-            self._finish(length, outcome)
+            failure = self._finish(length, outcome, failure)
             self._check_place()
             self._file.close()
             if self._store is not None:
@@ -209,6 +219,8 @@ class SeriesWriter:
                 _close_quietly(self._file)
             self._let_go()
         self._account.flushed = self._account.counts().stored
+        if failure is not None:
+            raise failure
 
     # -- structure -----------------------------------------------------------------------------
 
@@ -256,7 +268,7 @@ class SeriesWriter:
 
     def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
         self._store = stores.create(
-            self._detector, FrameFormat(shape, dtype, compression, self._account.planned)
+            self._detector, FrameFormat(shape, dtype, compression, self._account.planned), self._writing
         )
         frames = self._store.data
         frames.attrs["units"] = "counts"
@@ -317,11 +329,25 @@ class SeriesWriter:
                     block[index[run] - first] = values[run]
                 dataset[first : last + 1] = block
 
-    def _finish(self, length: int, outcome: Outcome) -> None:
+    def _settle_frames(self) -> WriterError | None:
+        """The last frames are with the kernel, or are accounted for as lost."""
+        try:
+            if self._store is not None:
+                self._store.flush()
+        except (OSError, RuntimeError, ValueError) as error:
+            return self._failed("the last frames", error)
+        return None
+
+    def _finish(self, length: int, outcome: Outcome, failure: WriterError | None) -> WriterError | None:
         account, record = self._account, self._record
         statuses = account.statuses(length)
-        if self._store is not None:
-            self._store.finish(statuses)
+        try:
+            if self._store is not None:
+                self._store.finish(statuses)
+        except (OSError, RuntimeError, ValueError) as error:
+            failure = failure or self._failed("the end of the frames", error)
+        if failure is not None and outcome.complete:
+            outcome = Outcome(False, str(failure))
         self._resize(length)
         self._detector["frame_status"][:] = statuses
         self._write_counts()
@@ -330,6 +356,7 @@ class SeriesWriter:
         record["reason"][()] = _text(outcome.reason)
         record["index_source"][()] = _text(self._series.index_source)
         self._entry["end_time"] = _iso(time.time())
+        return failure
 
     def _write_counts(self) -> None:
         """At every flush, so that a file whose receiver was killed whole says what it holds."""
@@ -353,6 +380,7 @@ class SeriesWriter:
 
     def _failed(self, what: str, error: Exception) -> WriterError:
         self._release_reserve()
+        self._take_back()
         counts = self._account.counts()
         planned = "an unknown number" if counts.planned is None else str(counts.planned)
         return WriterError(
@@ -360,6 +388,14 @@ class SeriesWriter:
             f"{counts.stored} of {planned} frames are in the file. "
             f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
         )
+
+    def _take_back(self) -> None:
+        """Frames that the store had taken and lost are not stored."""
+        lost = set() if self._store is None else set(self._store.lost())
+        for index in lost:
+            if self._account.status(index) is FrameStatus.STORED:
+                self._account.revise(index, FrameStatus.MISSING, late=False)
+        self._waiting = [row for row in self._waiting if row[0] not in lost]
 
     def _let_go(self) -> None:
         """Of everything that belongs to the file; after its end has failed too."""
@@ -434,7 +470,7 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
         status = detector["frame_status"][:]
         stored = np.flatnonzero(status == FrameStatus.STORED)
         length = int(stored[-1]) + 1 if len(stored) else 0
-        stores.cut(detector, length)
+        stores.settle(detector, status[:length])
         planned = max(int(record["planned"][()]), length)
         counts = Counts(
             planned=planned, received=len(stored), stored=len(stored), missing=planned - len(stored),

@@ -6,22 +6,40 @@ the file's life, what a frame brings beside its pixels, the account.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from penstock.receiver.stores.chunked import ChunkedStore
-from penstock.receiver.stores.contract import FrameFormat, FrameStore, cut
+from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing, settle
+from penstock.receiver.stores.placed import PlacedStore
 
-__all__ = ["FrameFormat", "FrameStore", "create", "cut"]
+__all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle"]
+
+LEAST_PLACED_BYTES = 2**18
+"""Of a frame. Below, handing it to a thread costs as much as writing it."""
 
 
-def create(detector: Any, frames: FrameFormat) -> FrameStore:
+def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     """The store for frames of this format; when it returns, `data` is in the NXdetector group.
 
     Args:
         detector: NXdetector group of the open file.
         frames: what every frame looks like.
+        writing: by whom, as it is configured.
 
     Raises:
         OSError, RuntimeError, ValueError: a dataset cannot be created.
     """
+    if writing.writers > 1 and _has_places(detector, frames):
+        return PlacedStore(detector, frames, writing)
     return ChunkedStore(detector, frames)
+
+
+def _has_places(detector: Any, frames: FrameFormat) -> bool:
+    """Whether each frame's place can be known ahead, and the disk has space for all of them: a place
+    for which there is none would only show when frames in it are missing and are filled at the end."""
+    if frames.compression != "none" or len(frames.shape) != 2 or frames.planned is None:
+        return False
+    disk = os.fstatvfs(detector.file.id.get_vfd_handle())
+    needed, free = frames.nbytes * frames.planned, disk.f_bavail * disk.f_frsize
+    return frames.nbytes >= LEAST_PLACED_BYTES and needed <= free

@@ -41,6 +41,11 @@ class ChunkedStore:
         )
         self._write_chunk = self.data.id.write_direct_chunk
 
+    @property
+    def waiting_bytes(self) -> int:
+        """0: frames are written at once."""
+        return 0
+
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame; see `FrameStore`."""
         # In a dataset with the filter, a plain blob is stored with the filter masked out.
@@ -70,6 +75,10 @@ class ChunkedStore:
 
     def flush(self) -> None:
         """Nothing is held back here; the writer flushes the file."""
+
+    def lost(self) -> tuple[int, ...]:
+        """None: what could not be written was not taken."""
+        return ()
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length; what was never written reads as the fill value by itself."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from h5py import h5d
 
+from penstock.receiver.account import FrameStatus
 from penstock.stins.messages import Frame
 
 COMPRESSED = "bslz4"
 """The one compression that HDF5 has a filter for, by hdf5plugin; everything else is stored plain."""
+
+
+WITH_PIXELS = (FrameStatus.STORED,)
+"""Statuses of frames whose pixels are in the file."""
 
 
 @dataclass(frozen=True)
@@ -24,20 +32,38 @@ class FrameFormat:
     planned: int | None
     """Frames announced; `None` where nobody said."""
 
+    @property
+    def nbytes(self) -> int:
+        """Of a frame, uncompressed."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Who writes, as it is configured."""
+
+    writers: int = 1
+    queue_bytes: int = 2**28
+    """What waits for several writers, at most; any one frame is taken."""
+
 
 class FrameStore(Protocol):
     """Where frames go by their index, in any order.
 
     Every dataset that has a place for each frame has an unlimited first dimension and stands in the
-    NXdetector group, and no other dataset there has: so `cut` finds them after a writer was killed.
+    NXdetector group, and no other dataset there has: so `settle` finds them after a writer was killed.
 
     Methods raise OSError, RuntimeError or ValueError; the writer makes a sentence of it. After one has
-    raised, only `finish` and `close` are called, and what was written before must stay readable.
+    raised, only `lost`, `finish` and `close` are called, and what was written before must stay readable.
     """
 
     data: Any
     """Dataset `data` of the NXdetector group, which every program opens: (frames, *shape), or what a store
     that splits frames up shows instead. The writer links to it and describes it."""
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of frames that were taken and are not written yet; 0 where `write` writes."""
 
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame for which there is room (`grow`)."""
@@ -47,10 +73,14 @@ class FrameStore(Protocol):
         compression and frame number stand in its image header."""
 
     def grow(self, rows: int) -> None:
-        """Make room for so many frames: never fewer than there was room for."""
+        """Frames below `rows` may come now: never fewer than before. Where room is dear, a store may make
+        it in steps of its own."""
 
     def flush(self) -> None:
-        """All that was written is with the kernel when the writer has flushed its own file next."""
+        """All that was taken is with the kernel when the writer has flushed its own file next."""
+
+    def lost(self) -> Collection[int]:
+        """After a failure: frames that `write` had taken and that could not be written."""
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """The series has ended: cut to the length of `statuses` (uint8, `FrameStatus`, one an index), and
@@ -64,12 +94,21 @@ class FrameStore(Protocol):
         """
 
 
-def cut(detector: Any, length: int) -> None:
-    """Cut every dataset of an NXdetector group that has a place for each frame to this length."""
+def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    """After a writer was killed: do what `FrameStore.finish` would have done, whichever store it was.
+
+    Args:
+        detector: NXdetector group of the file.
+        statuses: uint8, `FrameStatus`, one an index.
+    """
+    empty = np.flatnonzero(~np.isin(statuses, WITH_PIXELS))
     for dataset in detector.values():
         maximum = getattr(dataset, "maxshape", None)
         if maximum and maximum[0] is None:
-            dataset.resize(length, axis=0)
+            dataset.resize(len(statuses), axis=0)
+            if dataset.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
+                for index in empty.tolist():
+                    dataset[index] = dataset.fillvalue
 
 
 def fill_value(dtype: str) -> Any:

@@ -1,0 +1,115 @@
+"""One chunked dataset whose chunks have their places ahead; frames go there by pwrite, in several threads.
+
+For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
+never filled) and is asked once for their places; a frame then costs no call of HDF5, whose one lock would
+let only one thread write. Why not one contiguous dataset: it can neither grow nor shrink (decision 13).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from h5py import h5d, h5p
+
+from penstock.receiver.stores.contract import WITH_PIXELS, FrameFormat, Writing, fill_value
+from penstock.receiver.stores.write_threads import WriteThreads, pwrite_all
+from penstock.stins.messages import Frame, Image
+
+STEP_BYTES = 2**30
+"""Places are taken for so many bytes at once, or for half of what there is. What is never written takes no
+space on the disk, but a file that was killed shows it in its length."""
+
+
+class PlacedStore:
+    """Frames of one blob in a 3-D dataset.
+
+    Args:
+        detector: NXdetector group; `data` is created in it.
+        frames: what every frame looks like; uncompressed.
+        writing: how many threads, and what may wait for them.
+    """
+
+    def __init__(self, detector: Any, frames: FrameFormat, writing: Writing) -> None:
+        early = h5p.create(h5p.DATASET_CREATE)
+        early.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+        self.data = detector.create_dataset(
+            "data",
+            (0, *frames.shape),
+            frames.dtype,
+            maxshape=(None, *frames.shape),
+            chunks=(1, *frames.shape),
+            fillvalue=fill_value(frames.dtype),
+            fill_time="never",  # an early allocation would write every frame twice
+            dcpl=early,
+        )
+        self._frames = frames
+        self._file = detector.file
+        self._offsets: list[int] = []
+        self._descriptor = os.dup(self._file.id.get_vfd_handle())
+        self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the frames that the threads have not written yet."""
+        return self._threads.waiting_bytes
+
+    def write(self, index: int, frame: Frame) -> None:
+        """Hand a frame to the threads; waits while too much is queued."""
+        if index >= len(self._offsets):
+            self._make_room(index)
+        self._threads.put(index, frame.blobs[0], self._offsets[index])
+
+    def read(self, index: int) -> Frame:
+        """A stored frame; see `FrameStore`."""
+        self._threads.drain()
+        frames = self._frames
+        blob = os.pread(self._descriptor, frames.nbytes, self._offsets[index])
+        return Frame(Image(shape=frames.shape, type=frames.dtype, compression="none", frame=index), [blob])
+
+    def grow(self, rows: int) -> None:
+        """Nothing yet: places are taken in steps of bytes, when a frame needs one."""
+
+    def flush(self) -> None:
+        """Return when the threads have written everything."""
+        self._threads.drain()
+
+    def lost(self) -> set[int]:
+        """Frames that were taken and could not be written; see `FrameStore`."""
+        return self._threads.lost
+
+    def finish(self, statuses: np.ndarray[Any, Any]) -> None:
+        """Cut to this length, and write the fill value where nothing is stored."""
+        self._threads.close()
+        self._place(len(statuses))
+        missing = np.flatnonzero(~np.isin(statuses, WITH_PIXELS))
+        if len(missing):
+            fill = np.full(self._frames.shape, self.data.fillvalue, self.data.dtype).tobytes()
+            for index in missing.tolist():
+                pwrite_all(self._descriptor, fill, self._offsets[index])
+
+    def close(self, *, synced: bool) -> None:
+        """End the threads; the file is the writer's."""
+        self._threads.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _make_room(self, index: int) -> None:
+        rows = len(self._offsets)
+        step = max(STEP_BYTES // self._frames.nbytes, rows // 2)
+        self._place(max(index + 1, min(rows + step, self._frames.planned or 0)))
+
+    def _place(self, rows: int) -> None:
+        """Let HDF5 allocate the chunks, and keep their places."""
+        self.data.resize(rows, axis=0)
+        # What the superblock will say must be there first: a file that is shorter does not open.
+        end = self._file.id.get_filesize()
+        if os.fstat(self._descriptor).st_size < end:
+            os.ftruncate(self._descriptor, end)
+        self._offsets = [0] * rows
+        self.data.id.chunk_iter(self._keep)
+
+    def _keep(self, chunk: Any) -> None:
+        self._offsets[chunk.chunk_offset[0]] = chunk.byte_offset

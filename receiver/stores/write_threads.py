@@ -1,0 +1,113 @@
+"""Threads that write blobs to known places of one file, bounded in bytes.
+
+pwrite lets go of the interpreter lock while it copies, so that threads are enough: frames reach them by
+reference, where other processes would need a copy.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+
+from penstock.stins.messages import Buffer
+
+
+class WriteThreads:
+    """A bounded queue and the threads that empty it.
+
+    Args:
+        descriptor: of the file; stays the caller's.
+        number: of threads.
+        most_bytes: that wait or are written at once; any one frame is taken.
+    """
+
+    def __init__(self, descriptor: int, number: int, most_bytes: int) -> None:
+        self.waiting_bytes = 0
+        self.lost: set[int] = set()
+        """Frames that were taken and could not be written."""
+        self._descriptor = descriptor
+        self._most_bytes = most_bytes
+        self._queue: deque[tuple[int, Buffer, int]] = deque()
+        self._changed = threading.Condition()
+        self._error: OSError | None = None
+        self._ended = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"writer {n + 1}", daemon=True) for n in range(number)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, index: int, blob: Buffer, offset: int) -> None:
+        """Let the blob of a frame be written at this offset; waits while too much is queued.
+
+        Raises:
+            OSError: an earlier frame, in `lost`, could not be written; this one was not taken.
+        """
+        size = len(blob)
+        with self._changed:
+            while self._error is None and self.waiting_bytes and self.waiting_bytes + size > self._most_bytes:
+                self._changed.wait()
+            if self._error is not None:
+                raise self._error
+            self.waiting_bytes += size
+            self._queue.append((index, blob, offset))
+            self._changed.notify_all()
+
+    def drain(self) -> None:
+        """Return when everything is written.
+
+        Raises:
+            OSError: a frame, in `lost`, could not be.
+        """
+        with self._changed:
+            while self.waiting_bytes:
+                self._changed.wait()
+            if self._error is not None:
+                raise self._error
+
+    def close(self) -> None:
+        """End the threads once the queue is empty; calling it again does nothing."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._queue and not self._ended:
+                    self._changed.wait()
+                if not self._queue:
+                    return
+                index, blob, offset = self._queue.popleft()
+                failed = self._error is not None
+            error = None
+            try:
+                # After a failure the rest is not tried: the series ends, and a disk that is full for one
+                # frame but not for the next would leave holes that nobody expects.
+                if not failed:
+                    pwrite_all(self._descriptor, blob, offset)
+            except OSError as reason:
+                failed, error = True, reason
+            with self._changed:
+                self.waiting_bytes -= len(blob)
+                if failed:
+                    self.lost.add(index)
+                    self._error = self._error or error
+                self._changed.notify_all()
+
+
+def pwrite_all(descriptor: int, blob: Buffer, offset: int) -> None:
+    """Write all of it: a call may write less, at most 2 GiB (write(2)).
+
+    Raises:
+        OSError: it could not be written, or not all of it.
+    """
+    written = os.pwrite(descriptor, blob, offset)
+    while written < len(blob):
+        more = os.pwrite(descriptor, memoryview(blob)[written:], offset + written)
+        if more == 0:
+            raise OSError(f"only {written} of {len(blob)} bytes could be written")
+        written += more
