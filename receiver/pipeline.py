@@ -239,10 +239,10 @@ class Pipeline:
             if done >= times.due:
                 times.turn(before, done, self._frames)
             before = done
-            if done > until:
-                break
             if self._forwarder.consumers and (stalled_by := self._forwarder.stalled_by):
                 self._log_stall(stalled_by)
+                break
+            if done > until:
                 break
         if self._ahead is not None:
             for message in self._ahead.drain():
