@@ -26,7 +26,7 @@ class FrameStatus(IntEnum):
     CORRUPT = 4
     NOT_TRIGGERED = 5
     PARTIAL = 6
-    """Some of its modules are missing or corrupt; the others are where the frame was meant to go."""
+    """Some of its modules, or pixels, are missing or corrupt; the rest is where the frame was meant to go."""
     PENDING = 255
     """Nothing is known yet; stands only in the account of a running series."""
 

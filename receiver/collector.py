@@ -5,6 +5,7 @@ come out. What happens to a frame:
 
 - of the running series, in range and sound: stored or delivered, at its own index;
 - sound header, broken blob: its index is corrupt;
+- sent with a part of its pixels: stored or delivered, its index is partial;
 - seen before: duplicate, dropped; after the gap clock gave it up: late, stored all the same;
 - outside the announced range: counted, dropped;
 - of an older series: stale, dropped;
@@ -227,8 +228,12 @@ class Collector:
             account.take(index, FrameStatus.CORRUPT)
             self._sink.bad_message(error)
             return
-        if frame.image.discard:
+        image = frame.image
+        if image.discard:
             status = FrameStatus.DISCARDED
+        elif image.partial is not None:
+            status = FrameStatus.PARTIAL
+            self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
         else:
             status = FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
         self._sink.frame(series, index, frame, status)

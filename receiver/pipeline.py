@@ -24,7 +24,7 @@ from dataclasses import replace
 import msgspec
 
 from penstock.receiver import storage
-from penstock.receiver.account import FrameStatus
+from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames, FrameAnswer
 from penstock.receiver.collector import Collector, GapError
 from penstock.receiver.config import ReceiverConfig
@@ -345,7 +345,7 @@ class Pipeline:
         times = self._times
         if timed := times.on:
             times.lap("check")
-        if status is FrameStatus.STORED and self._writer is not None:
+        if self._writer is not None and status in IN_FILE:
             self._writer.add(index, frame)
             if timed:
                 times.lap("write")

@@ -92,6 +92,8 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     timestamp_hw: float | None = None
     """Hardware clock, seconds, arbitrary origin."""
     checksums: tuple[str, ...] | None = None
+    partial: str | None = None
+    """Why part of its pixels are not there, in a sentence; the others are as they should be."""
 
 
 class SeriesEnd(

@@ -157,8 +157,6 @@ def _frame(header: _Header, blob: Buffer) -> Frame:
             compression = f"4 bits a pixel, in {len(blob)} bytes"
     if header.det_type == EIGER and header.flip_rows and len(blob) == rows * columns * _bytes(header):
         blob = flip(blob, rows)
-    if not header.complete_image:
-        compression = f"none, of {header.packet_number} packets, others were lost"
     subframes = header.det_type == EIGER and header.bitmode == 32
     return Frame(
         Image(
@@ -168,6 +166,7 @@ def _frame(header: _Header, blob: Buffer) -> Frame:
             frame=header.frame_index,
             exposure_time=header.exp_length / CLOCK if header.exp_length and not subframes else None,
             timestamp_hw=header.timestamp / CLOCK,
+            partial=None if header.complete_image else _lost(header),
         ),
         (blob,),
     )
@@ -229,6 +228,11 @@ def unpack(blob: Buffer) -> bytes:
 def flip(blob: Buffer, rows: int) -> bytes:
     """The rows in opposite order: EIGER's lower half modules are read from their lower edge."""
     return np.frombuffer(blob, np.uint8).reshape(rows, -1)[::-1].tobytes()
+
+
+def _lost(header: _Header) -> str:
+    came = "some" if header.packet_number is None else f"only {header.packet_number}"
+    return f"{came} of its packets came to the SLS receiver; the pixels of the others are its padding"
 
 
 def _bytes(header: _Header) -> int:

@@ -227,6 +227,14 @@ def test_blob_of_another_length_is_refused_with_the_number_of_its_frame_known(
     assert caught.value.kind == kind
 
 
+def test_frame_of_which_packets_were_lost_is_partial_and_says_so() -> None:
+    frame = first(completeImage=0, packetNumber=97)[1]
+    assert frame.image.partial is not None
+    assert "only 97 of its packets" in frame.image.partial
+    assert np.array_equal(array(frame), pixels(0))
+    assert first()[1].image.partial is None
+
+
 # -- hostile input ---------------------------------------------------------------------------------
 
 

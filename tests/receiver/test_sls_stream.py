@@ -99,6 +99,23 @@ def test_hostile_messages_are_counted_and_cost_no_frame(receiver: ReceiverProces
     assert status.errors == {"not_json": 1, "unknown_type": 1, "blob_length": 1, "wrong_parts": 1}
 
 
+def test_frame_of_which_packets_were_lost_is_stored_and_marked_partial(
+    receiver: ReceiverProcess, port: Port
+) -> None:
+    for index in range(3):
+        port.send(message(index, frames=3, completeImage=int(index != 1), packetNumber=97))
+    port.send([DUMMY])
+    status = receiver.wait(over())
+    assert status.series is not None
+    assert not status.series.complete
+    assert (status.counts.stored, status.counts.partial, status.errors) == (2, 1, {"partial": 1})
+    assert "only 97 of its packets" in status.last_error
+    with h5py.File(file(status)) as written:
+        detector = written["entry/instrument/sim_1"]
+        assert detector["frame_status"][:].tolist() == [1, FrameStatus.PARTIAL, 1]
+        assert np.array_equal(detector["data"][1], pixels(1))
+
+
 def test_detector_receiver_that_dies_ends_its_series(receiver: ReceiverProcess, port: Port) -> None:
     port.send(message(0, frames=4))
     receiver.received(1)
