@@ -38,6 +38,10 @@ demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver,
 test: lint ## lint, types, import contracts, and every test
 	QT_QPA_PLATFORM=offscreen pytest --durations=25 $(ARGS)
 
+.PHONY: faults
+faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: 15 minutes
+	PENSTOCK_FAULT_CASES=500 pytest tests/receiver/test_random_faults.py tests/receiver/test_generated_faults.py $(ARGS)
+
 .PHONY: lint
 lint: $(STAMPS)/develop $(VENV)/types/penstock ## ruff, mypy and import-linter, as continuous integration runs them
 	ruff check .
