@@ -187,7 +187,8 @@ class Account:
 
     def statuses_of(self, indices: np.ndarray) -> np.ndarray:
         """Statuses of some indices that were taken, uint8."""
-        return self._status[indices]
+        found: np.ndarray = self._status[indices]
+        return found
 
     def statuses(self, length: int) -> np.ndarray:
         """Statuses of the first `length` indices, uint8 (`FrameStatus`); missing-for-now is missing."""

@@ -75,6 +75,7 @@ class Collector:
         self._sink = sink
         self._worker = worker
         self._in_order = config.source.sockets * len(config.source.endpoints) == 1
+        self._end_lost_after = config.gap.seconds
         self._held: deque[tuple[float, int, Message]] = deque()
         self._held_bytes = 0
         self._ended: deque[str] = deque(maxlen=REMEMBERED_SERIES)
@@ -180,10 +181,7 @@ class Collector:
                 self._end_due = min(self._end_due, self._next_due)
 
     def _begin(self, start: Start, now: float) -> None:
-        if (unable := self._worker.begin(start.header)) is not None:
-            self._sink.bad_message(unable)
-        announced = Start(self._worker.announced(start.header), start.metadata)
-        series = RunningSeries(announced, self._config.source.frame_origin)
+        series = self._announce(start)
         self._gap_at = -1
         self._end_due = None
         self._disconnected_since = self._back_since = None
@@ -191,6 +189,12 @@ class Collector:
         self._sink.begin(series)
         self.series = series
         self._release(now)
+
+    def _announce(self, start: Start) -> RunningSeries:
+        if (unable := self._worker.begin(start.header)) is not None:
+            self._sink.bad_message(unable)
+        announced = Start(self._worker.announced(start.header), start.metadata)
+        return RunningSeries(announced, self._config.source.frame_origin)
 
     def _end(self, end: SeriesEnd, now: float) -> None:
         series = self.series
@@ -208,16 +212,7 @@ class Collector:
         account = series.account
         index = series.index(frame.image)
         if not account.in_range(index):
-            account.out_of_range += 1
-            self._sink.bad_message(
-                StinsError(
-                    "frame_out_of_range",
-                    f"frame {frame.image.frame} is index {index} of series {series.id}, "
-                    f"which has {'an unknown number of' if account.planned is None else account.planned} "
-                    "frames; it is not stored. Set source.frame_origin if this detector counts from "
-                    "elsewhere",
-                )
-            )
+            self._out_of_range(series, index, frame)
             return
         if account.is_duplicate(index):
             account.take(index, FrameStatus.STORED)
@@ -238,6 +233,18 @@ class Collector:
             status = FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
         self._sink.frame(series, index, frame, status)
         account.take(index, status)
+
+    def _out_of_range(self, series: RunningSeries, index: int, frame: Frame) -> None:
+        planned = series.account.planned
+        series.account.out_of_range += 1
+        self._sink.bad_message(
+            StinsError(
+                "frame_out_of_range",
+                f"frame {frame.image.frame} is index {index} of series {series.id}, "
+                f"which has {'an unknown number of' if planned is None else planned} frames; it is not "
+                "stored. Set source.frame_origin if this detector counts from elsewhere",
+            )
+        )
 
     def _finish(self, cause: str | None, now: float) -> None:
         series = self.series
@@ -327,7 +334,7 @@ class Collector:
     def _silence(self, series: RunningSeries, now: float) -> str | None:
         """Why a silent series has to end, or `None` while its silence is legitimate."""
         silent = now - self._last_message
-        if series.account.all_accounted() and silent > self._config.gap.seconds:
+        if series.account.all_accounted() and silent > self._end_lost_after:
             return "its end message was lost"
         gone = self._disconnected_since
         if gone is not None and now - max(gone, self._last_message) > self._config.peer_gone:

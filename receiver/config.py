@@ -13,6 +13,7 @@ import yaml
 
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
+from penstock.receiver.transforms.assemble import Assemble
 from penstock.receiver.transforms.chain import check_order
 
 # Bounded above too: JSON, by which the data process is told, knows no infinity.
@@ -41,14 +42,32 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Larger messages close the connection before they are taken into memory."""
     frame_origin: int | None = None
     """Number of a series' first frame; found out from the stream when not given."""
+    join: Literal["modules"] | None = None
+    """modules: each endpoint is a module of one detector, frames of equal number are one image."""
+    join_seconds: Positive = 10.0
+    """Seconds after the first start message of a series within which those of all modules have to come."""
 
     def __post_init__(self) -> None:
         if self.type not in KINDS:
             raise ValueError(f'type is "{self.type}"; known are {", ".join(KINDS)}')
+        if self.join == "modules":
+            self._check_modules()
         if KINDS[self.type].published and self.sockets > 1:
             raise ValueError(
                 f"sockets is {self.sockets}; a {self.type} stream is published: leave it at 1, "
                 "for each socket would get all of it"
+            )
+
+    def _check_modules(self) -> None:
+        if self.type != "stins" or self.sockets > 1:
+            raise ValueError(
+                "join takes stins streams with one socket an endpoint; "
+                f"type is {self.type}, sockets {self.sockets}"
+            )
+        if not 2 <= len(set(self.endpoints)) == len(self.endpoints):
+            raise ValueError(
+                "join takes one endpoint a module, each its own, two at least; "
+                f"there are {list(self.endpoints)}"
             )
 
 
@@ -119,6 +138,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if not self.data_root.startswith("/"):
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         check_order(self.transforms)
+        assembled = sum(isinstance(step, Assemble) for step in self.transforms)
+        if assembled > (self.source.join == "modules"):
+            raise ValueError("transforms: assemble is for source.join: modules, and once is enough")
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")

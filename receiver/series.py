@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.receiver.account import Account
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd, Start
+
+if TYPE_CHECKING:
+    from penstock.receiver.modules.series import Joined
+    from penstock.receiver.modules.status import ModuleStatus
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -37,6 +41,10 @@ class RunningSeries:
         self.end: SeriesEnd | None = None
         self.messages = 0
         """Frame messages of this series, whatever was in them."""
+        self.joined: Joined | None = None
+        """What its modules' streams have in common, where it is joined of several."""
+        self.modules: ModuleStatus | None = None
+        """What became of each module then."""
         self.index_source: str = start.header.index_source or "unknown"
         # Streams that name their series number its frames from 0; others show their origin with
         # the first frame.

@@ -20,18 +20,19 @@ class ChunkedStore:
     """Frames of one blob in a 3-D dataset, of k blobs in a 4-D one.
 
     Args:
-        detector: NXdetector group; `data` is created in it.
+        detector: NXdetector group; the dataset is created in it.
         frames: what every frame looks like.
+        name: of the dataset.
     """
 
-    def __init__(self, detector: Any, frames: FrameFormat) -> None:
+    def __init__(self, detector: Any, frames: FrameFormat, name: str = "data") -> None:
         shape = frames.shape
         self._compressed = frames.compression == COMPRESSED
         self._split = len(shape) == 3
         self._failed = False
         filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
         self.data = detector.create_dataset(
-            "data",
+            name,
             (0, *shape),
             frames.dtype,
             maxshape=(None, *shape),
@@ -55,7 +56,8 @@ class ChunkedStore:
                 self._write_chunk((index, 0, 0), frame.blobs[0], mask)
                 return
             for part, blob in enumerate(frame.blobs):
-                self._write_chunk((index, part, 0, 0), blob, mask)
+                if len(blob):  # of a module that came
+                    self._write_chunk((index, part, 0, 0), blob, mask)
         except BaseException:
             self._failed = True
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from penstock.receiver.transforms.assemble import Assemble
 from penstock.receiver.transforms.bslz4 import Bslz4, Decompress
 from penstock.receiver.transforms.cbf import Cbf
 from penstock.receiver.transforms.dark_flat import DarkFlat
@@ -18,6 +19,16 @@ from penstock.receiver.transforms.mono12 import Mono12p, Mono12Packed
 from penstock.receiver.transforms.rotate import Rotate
 
 Transform: TypeAlias = (
-    Bslz4 | Cbf | CountsToEnergy | DarkFlat | Decompress | Flip | Mask | Mono12p | Mono12Packed | Rotate
+    Assemble
+    | Bslz4
+    | Cbf
+    | CountsToEnergy
+    | DarkFlat
+    | Decompress
+    | Flip
+    | Mask
+    | Mono12p
+    | Mono12Packed
+    | Rotate
 )
 """Every step that a chain can have."""

@@ -38,7 +38,7 @@ class Ahead:
             running: whether a series runs. Frames of none are not worth a thread's time.
         """
         size = 0
-        if type(message) is Frame:
+        if isinstance(message, Frame):
             size = _size(message)
             if running or self._started:
                 self._worker.ahead(message)

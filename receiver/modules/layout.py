@@ -1,0 +1,134 @@
+"""Where modules sit in the assembled image, and the image itself: the NumPy reference of every other way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from penstock.stins.blobs import MAX_FRAME_BYTES
+from penstock.stins.modules import Module
+
+
+class LayoutError(Exception):
+    """The modules do not make one image; the sentence says which, and why."""
+
+    kind = "not_assembled"
+
+
+class Place(NamedTuple):
+    """One module in the assembled image."""
+
+    row: int
+    column: int
+    rows: int
+    """As it stands there: turned."""
+    columns: int
+    turns: int
+    """Quarter turns counter-clockwise from the frame as it is sent."""
+
+    @property
+    def sent_shape(self) -> tuple[int, int]:
+        """Rows and columns of its frames as they are sent."""
+        return (self.columns, self.rows) if self.turns % 2 else (self.rows, self.columns)
+
+    @property
+    def region(self) -> tuple[slice, slice]:
+        """Rows and columns that it covers."""
+        return slice(self.row, self.row + self.rows), slice(self.column, self.column + self.columns)
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """All modules of a detector."""
+
+    places: tuple[Place, ...]
+    shape: tuple[int, int]
+    """Rows and columns of the assembled image."""
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether a module's frames have to be turned, which a virtual dataset cannot do."""
+        return any(place.turns for place in self.places)
+
+
+def arrange(modules: Sequence[Module], rows: int, columns: int) -> Layout:
+    """The layout of modules whose frames have so many rows and columns.
+
+    Positions between pixels are rounded. Where one is below 0, all are moved by the same, so that the first
+    is 0: what counts is where they are to each other. Without `full_shape` the image is as small as can be.
+
+    Raises:
+        LayoutError: a rotation is no multiple of 90°, modules overlap, one reaches beyond `full_shape`, or
+            they do not agree on it.
+    """
+    turns = [_turns(number, module.rotation) for number, module in enumerate(modules)]
+    tops, lefts = [round(module.y) for module in modules], [round(module.x) for module in modules]
+    top, left = min(0, *tops), min(0, *lefts)
+    places = [
+        Place(y - top, x - left, *((columns, rows) if turn % 2 else (rows, columns)), turn)
+        for y, x, turn in zip(tops, lefts, turns, strict=True)
+    ]
+    for (first, one), (second, other) in combinations(enumerate(places), 2):
+        if _overlap(one, other):
+            raise LayoutError(
+                f"modules {first} and {second} overlap: {_text(one)}, {_text(other)}; "
+                "compare x and y of their start messages"
+            )
+    needed = (
+        max(place.row + place.rows for place in places),
+        max(place.column + place.columns for place in places),
+    )
+    shapes = {module.full_shape for module in modules} - {None}
+    if len(shapes) > 1:
+        raise LayoutError(f"modules do not agree on full_shape: {', '.join(map(str, sorted(shapes)))}")  # type: ignore[type-var]
+    shape = shapes.pop() if shapes else needed
+    assert shape is not None
+    if needed[0] > shape[0] or needed[1] > shape[1]:
+        raise LayoutError(
+            f"full_shape is {list(shape)}, the modules need {list(needed)}: {'; '.join(map(_text, places))}"
+        )
+    if shape[0] * shape[1] > MAX_FRAME_BYTES:
+        raise LayoutError(f"an image of {list(shape)} is larger than {MAX_FRAME_BYTES} pixels")
+    return Layout(tuple(places), shape)
+
+
+def assemble(layout: Layout, images: Sequence[np.ndarray | None], dtype: np.dtype, fill: float) -> np.ndarray:
+    """The image of the whole detector.
+
+    Args:
+        images: (rows, cols) of each module; `None` for one that is missing.
+        fill: value between the modules and of missing ones.
+    """
+    whole = np.full(layout.shape, fill, dtype)
+    for place, image in zip(layout.places, images, strict=True):
+        if image is not None:
+            whole[place.region] = np.rot90(image, place.turns) if place.turns else image
+    return whole
+
+
+def _turns(number: int, degrees: float) -> int:
+    quarters = degrees / 90
+    if quarters != round(quarters):
+        raise LayoutError(
+            f"module {number} is rotated by {degrees:g} degrees; only multiples of 90 keep its pixels"
+        )
+    return round(quarters) % 4
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return (
+        one.row < other.row + other.rows
+        and other.row < one.row + one.rows
+        and one.column < other.column + other.columns
+        and other.column < one.column + one.columns
+    )
+
+
+def _text(place: Place) -> str:
+    return (
+        f"rows {place.row} to {place.row + place.rows - 1}, "
+        f"columns {place.column} to {place.column + place.columns - 1}"
+    )

@@ -1,0 +1,273 @@
+"""What the modules' streams of one series become: one start message, joined frames, one end message."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from penstock.receiver.modules.layout import Layout, LayoutError, arrange, assemble
+from penstock.stins import modules as wire
+from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.messages import Buffer, EndReason, Frame, Header, Image, SeriesEnd, Start
+
+NO_PIXEL = 1
+"""Bit 0 of a NeXus pixel mask: there is no sensor, as between two modules."""
+IMAGES = {"pixel_mask": NO_PIXEL, "flatfield": 1}
+"""Metadata that are images of a module, and what stands between modules in the assembled one. A flat field
+of 1 changes nothing."""
+WORST_FIRST = (EndReason.FAULT, EndReason.ABORT, EndReason.STOP)
+
+
+class Joined:
+    """One series of several streams, as far as every frame of it has to know.
+
+    Args:
+        endpoints: one a module, in the order of the modules.
+        starts: their start messages.
+
+    Raises:
+        RemoteError: a place cannot be read.
+    """
+
+    def __init__(self, endpoints: Sequence[str], starts: Sequence[Start]) -> None:
+        self.endpoints = tuple(endpoints)
+        places = [wire.read(start.metadata) for start in starts]
+        known = [place for place in places if place is not None]
+        self._places = known if len(known) == len(places) else None
+        self._without = [name for name, place in zip(endpoints, places, strict=True) if place is None]
+        self.format: tuple[tuple[int, int], str, str] | None = None
+        """Rows and columns, type, compression of every module's frames; the first sound one says, where the
+        start messages do not."""
+        self.why_not = ""
+        """Why the modules do not make one image, once `arranged` was asked."""
+        self._arranged: dict[tuple[int, int], Layout | None] = {}
+
+    def arranged(self, rows: int, columns: int) -> Layout | None:
+        """The layout of modules of this size; `None` where they do not make one image."""
+        size = rows, columns
+        if size not in self._arranged:
+            self._arranged[size] = self._arrange(*size)
+        return self._arranged[size]
+
+    @property
+    def is_placeless(self) -> bool:
+        """Whether no module says where it sits, so that nobody expects an assembled image."""
+        return len(self._without) == len(self.endpoints)
+
+    @property
+    def places(self) -> Sequence[wire.Module]:
+        """Where the modules sit, as they say themselves; empty where one does not."""
+        return self._places or ()
+
+    def _arrange(self, rows: int, columns: int) -> Layout | None:
+        if self._places is None:
+            self.why_not = f"no x and y in the start message of {', '.join(self._without)}"
+            return None
+        try:
+            return arrange(self._places, rows, columns)
+        except LayoutError as error:
+            self.why_not = str(error)
+            return None
+
+
+class JoinedStart(Start, frozen=True):
+    """The start messages of all modules as one."""
+
+    joined: Joined
+
+
+class JoinedFrame(Frame, frozen=True):
+    """The blobs of one trigger, one a module: an empty one where a module is missing or corrupt.
+
+    `image` is that of the whole frame. While it is not judged yet, `images` are the modules' own headers,
+    `None` where nothing came; afterwards `corrupt` says which modules came and are not there, and why.
+    """
+
+    joined: Joined
+    images: tuple[Image | None, ...]
+    corrupt: Mapping[int, StinsError] = MappingProxyType({})
+    layout: Layout | None = None
+    """Where the blobs sit in the assembled image; `None` too for one that is assembled already."""
+
+    @property
+    def came(self) -> list[int]:
+        """Numbers of the modules that came."""
+        return [number for number, image in enumerate(self.images) if image is not None]
+
+    def without(self, modules: Collection[int]) -> JoinedFrame:
+        """The frame as if these modules had not come."""
+        if not modules:
+            return self
+        return msgspec.structs.replace(
+            self,
+            blobs=[b"" if number in modules else blob for number, blob in enumerate(self.blobs)],
+            images=tuple(None if number in modules else image for number, image in enumerate(self.images)),
+        )
+
+
+def frame(
+    joined: Joined, series: str, number: int, came: Mapping[int, tuple[Image, Sequence[Buffer]]]
+) -> JoinedFrame:
+    """The joined frame of what came, not judged.
+
+    Args:
+        number: of the frame in the series.
+        came: header and blobs by module.
+    """
+    count = len(joined.endpoints)
+    images = tuple(came[module][0] if module in came else None for module in range(count))
+    first = came[min(came)][0]
+    # One blob a module is all that can be joined; the worker says so of any other number.
+    blobs: list[Buffer] = [
+        came[module][1][0] if module in came and len(came[module][1]) == 1 else b"" for module in range(count)
+    ]
+    whole = Image(
+        shape=first.shape, type=first.type, compression=first.compression, frame=number, series=series,
+        discard=any(image.discard for image in images if image is not None),
+        exposure_time=first.exposure_time, trigger=first.trigger, timestamp=first.timestamp,
+        timestamp_hw=first.timestamp_hw,
+    )  # fmt: skip
+    return JoinedFrame(whole, blobs, joined, images)
+
+
+def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tuple[JoinedStart, list[str]]:
+    """One start message of all, and what is wrong with it in sentences, though the series can be taken.
+
+    File name, trigger mode and times are those of the first endpoint. The greatest number of frames counts:
+    modules that announce fewer leave partial frames, which the account shows.
+
+    Raises:
+        RemoteError: frames of different shape or type cannot be joined.
+    """
+    joined = Joined(endpoints, starts)
+    headers = [start.header for start in starts]
+    shape, dtype = _agreed(endpoints, headers, "shape"), _agreed(endpoints, headers, "type")
+    compression = {header.compression for header in headers}
+    checksum = {header.checksum or "" for header in headers}
+    frames = [header.frames for header in headers]
+    nbytes = [header.frame_bytes for header in headers]
+    first = headers[0]
+    header = msgspec.structs.replace(
+        first,
+        msg_number=None,
+        series=series,
+        frames=max((n for n in frames if n is not None), default=None),
+        shape=None,
+        type=dtype,
+        # Where one packs and another does not, frames are packed: the file can hold both.
+        compression="bslz4" if compression == {"none", "bslz4"} else _only(compression),
+        frame_bytes=None if None in nbytes else sum(n for n in nbytes if n is not None),
+        streams=len(headers),
+        checksum=", ".join(sorted(checksum - {""})) or None,
+    )
+    wrong: list[str] = []
+    layout = None
+    if shape is not None:
+        rows, columns = single(shape)
+        header = msgspec.structs.replace(header, shape=(len(headers), rows, columns))
+        if header.type is not None and header.compression is not None:
+            joined.format = ((rows, columns), header.type, header.compression)
+        layout = joined.arranged(rows, columns)
+    names = {header.filename for header in headers}
+    if len(names) > 1:
+        wrong.append(f"the modules' file names differ; that of {endpoints[0]} is taken: {first.filename}")
+    metadata = _metadata([start.metadata for start in starts], layout)
+    return JoinedStart(header, metadata, joined), wrong
+
+
+def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: int | None) -> SeriesEnd:
+    """One end message of all: the worst reason, with the endpoint that gave it."""
+    for reason in WORST_FIRST:
+        told = [(name, end) for name, end in zip(endpoints, ends, strict=True) if end.reason == reason]
+        if told:
+            message = "; ".join(f"{name}: {end.message}" for name, end in told if end.message) or None
+            break
+    else:
+        reason, message = EndReason.COMPLETE, None
+    triggered = [end.triggered for end in ends]
+    lost: dict[str, int] = {}
+    for item in ends:
+        for cause, count in (item.lost or {}).items():
+            lost[cause] = max(count, lost.get(cause, 0))
+    return SeriesEnd(
+        series=series,
+        reason=reason.value if any(item.reason is not None for item in ends) else None,
+        message=message,
+        # One that does not say leaves the question open for all.
+        triggered=None if None in triggered else max(n for n in triggered if n is not None),
+        sent=sent,
+        lost=lost or None,
+    )
+
+
+def single(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a module's frames.
+
+    Raises:
+        RemoteError: they have several blobs each.
+    """
+    if len(shape) == 3 and shape[0] == 1:
+        shape = shape[1:]
+    if len(shape) != 2:
+        raise RemoteError(
+            "modules_differ",
+            f"a module sends frames of shape {list(shape)}; with source.join, modules have one blob each",
+        )
+    return shape[0], shape[1]
+
+
+def _agreed(endpoints: Sequence[str], headers: Sequence[Header], key: str) -> Any:
+    values = [getattr(header, key) for header in headers]
+    if key == "shape":
+        values = [None if shape is None else single(shape) for shape in values]
+    told = {value for value in values if value is not None}
+    if len(told) > 1:
+        all_told = "; ".join(f"{name}: {value}" for name, value in zip(endpoints, values, strict=True))
+        raise RemoteError(
+            "modules_differ",
+            f"the modules announce frames of different {key} ({all_told}); none can be joined",
+        )
+    return _only(set(values))
+
+
+def _only(values: set[Any]) -> Any:
+    return values.pop() if len(values) == 1 else None
+
+
+def _metadata(metadata: Sequence[Mapping[str, Any]], layout: Layout | None) -> dict[str, Any]:
+    """What is the same in all stays as it is; what differs becomes a list, one value a module."""
+    merged: dict[str, Any] = {}
+    for key in dict.fromkeys(key for item in metadata for key in item):
+        values = [item.get(key) for item in metadata]
+        if key in IMAGES:
+            merged[key] = _image(key, values, layout)
+        elif all(value == values[0] for value in values[1:]):
+            merged[key] = values[0]
+        else:
+            merged[key] = values
+    # Where the modules sit is in the file's groups of the modules; as a list it stays for consumers.
+    return merged
+
+
+def _image(key: str, values: Sequence[Any], layout: Layout | None) -> Any:
+    """Assembled like a frame; the list of what came, where that cannot be."""
+    try:
+        arrays = [None if value is None else np.asarray(value) for value in values]
+    except ValueError:
+        return list(values)  # ragged
+    if layout is None:
+        return list(values)
+    arrays = [array[0] if array is not None and array.shape[:-2] == (1,) else array for array in arrays]
+    told = [array for array in arrays if array is not None]
+    size = layout.places[0].sent_shape
+    if any(array.shape != size or array.dtype.kind not in "biuf" for array in told):
+        return list(values)
+    whole = assemble(layout, arrays, np.result_type(*told), IMAGES[key])
+    for place, array in zip(layout.places, arrays, strict=True):
+        if array is None and key == "pixel_mask":
+            whole[place.region] = 0  # nothing is known of its pixels, but they are there
+    return whole

@@ -1,0 +1,49 @@
+"""The keys of a module stream: where its frames sit in the image of the whole detector.
+
+They stand in the metadata of the start message (X-Spectrum's Lambda sends them); what a receiver makes of
+several such streams is its own affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from penstock.stins.errors import RemoteError
+
+KEYS = ("x", "y", "rotation", "full_shape")
+"""Keys of the metadata that make a stream one of a module."""
+
+_Place = Annotated[float, msgspec.Meta(ge=-(2**24), le=2**24)]
+_Length = Annotated[int, msgspec.Meta(ge=1, le=2**24)]
+
+
+class Module(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where one module sits."""
+
+    x: _Place
+    """Column of its upper left pixel in the image of the whole detector; may be below 0."""
+    y: _Place
+    """Row of it."""
+    rotation: float = 0.0
+    """Degrees by which its frames are turned, counter-clockwise, to stand as they are in the image. The upper
+    left pixel is that of the turned frame."""
+    full_shape: tuple[_Length, _Length] | None = None
+    """Rows and columns of the whole image."""
+
+
+def read(metadata: Mapping[str, Any]) -> Module | None:
+    """The module whose stream this is; `None` where the metadata do not say.
+
+    Raises:
+        RemoteError: they do, and it cannot be.
+    """
+    found = {key: metadata[key] for key in KEYS if metadata.get(key) is not None}
+    if "x" not in found and "y" not in found:
+        return None
+    try:
+        return msgspec.convert(found, Module, strict=True)
+    except msgspec.ValidationError as error:
+        raise RemoteError("wrong_type", f"the place of a module cannot be read: {error}") from error
