@@ -1,22 +1,29 @@
 """The newest frame, from the data process to the HTTP process, through shared memory.
 
 Costs the data path nothing while nobody looks: a viewer's request sets `wanted`, the data process
-copies the next frame in, and no more than one in `LEAST_SECONDS`. Compressed blobs are copied as
-they are; the HTTP process unpacks them. One writer, one reader, and a version that is odd while
-the copy is under way: a reader that meets an odd or a changed version reads again.
+copies the next frame in, and no more than one in `LEAST_SECONDS`. A thread of its own makes the copy, with
+the interpreter's lock released: the thread that every frame passes only hands over a reference. Compressed
+blobs are copied as they are; the HTTP process unpacks them. One writer, one reader, and a version that is
+odd while the copy is under way: a reader that meets an odd or a changed version reads again.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from queue import Queue
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from penstock.stins.messages import Buffer, Frame
+
+log = logging.getLogger(__name__)
 
 CAPACITY = 2**30
 """Largest frame that can be shown, in bytes. Memory is only taken by what is written to."""
@@ -39,6 +46,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     """Bytes of each blob."""
     saturation: float | None = None
     """Counts at which a pixel is saturated, if the detector says so."""
+    channels: tuple[str, ...] = ()
+    """Names of the blobs, where each is an image of its own."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -62,14 +71,19 @@ class LastFrame:
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, _HEAD + CAPACITY)
         self._view = memoryview(self._memory)
+        self._pixels = np.frombuffer(self._memory, np.uint8, offset=_HEAD)
+        self._orders: Queue[tuple[str, int, Frame]] = Queue()
+        self._copier: threading.Thread | None = None
         self._published = 0.0
         self._newest: tuple[str, int, Frame] | None = None
         self._saturation: float | None = None
+        self._channels: tuple[str, ...] = ()
 
     # -- data process --------------------------------------------------------------------------
 
-    def begin(self, metadata: Mapping[str, Any]) -> None:
+    def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
         """A new series: take up what a viewer should know of it."""
+        self._channels = tuple(channels)
         value = metadata.get("saturation_value")
         self._saturation = float(value) if isinstance(value, (int, float)) and 0 < value < 1e300 else None
 
@@ -78,16 +92,36 @@ class LastFrame:
         self._newest = (series, index, frame)
 
     def step(self, now: float) -> None:
-        """Show the newest frame if somebody asked, and not sooner after the last one than is useful."""
+        """Have the newest frame shown if somebody asked, and not sooner after the last one than is useful."""
         if self._newest is not None and now - self._published >= LEAST_SECONDS and self._get(_WANTED):
+            if self._orders.unfinished_tasks:
+                return  # a machine that has no time for the copy gets no second one
             self._published = now
-            self.settle()
+            self._orders.put(self._newest)
+            self._newest = None
+            if self._copier is None:
+                self._copier = threading.Thread(target=self._copy, name="last frame", daemon=True)
+                self._copier.start()
 
     def settle(self) -> None:
-        """Show the newest frame that was offered, asked or not: the series has ended."""
+        """Show the newest frame that was offered, asked or not, before this returns: the series has ended."""
+        self._orders.join()
         if self._newest is not None:
             self.show(*self._newest)
             self._newest = None
+
+    def _copy(self) -> None:
+        while True:
+            self._copy_next()
+
+    def _copy_next(self) -> None:  # a function of its own, so that nothing holds the frame afterwards
+        order = self._orders.get()
+        try:
+            self.show(*order)
+        except Exception:
+            log.exception("frame %d of series %s cannot be shown", order[1], order[0])
+        finally:
+            self._orders.task_done()
 
     def show(self, series: str, index: int, frame: Frame) -> bool:
         """Show this frame, asked or not; false if it is too large for the memory."""
@@ -103,6 +137,7 @@ class LastFrame:
                 image.compression,
                 sizes,
                 self._saturation,
+                self._channels,
             )
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
@@ -113,10 +148,11 @@ class LastFrame:
         self._set(_WANTED, 0)
         self._set(_LENGTH, len(info))
         self._view[_INFO : _INFO + len(info)] = info
-        place = _HEAD
-        for blob in frame.blobs:
-            self._view[place : place + len(blob)] = blob
-            place += len(blob)
+        place = 0
+        for blob, size in zip(frame.blobs, sizes, strict=True):
+            # NumPy releases the interpreter's lock meanwhile, a memoryview does not.
+            self._pixels[place : place + size] = np.frombuffer(blob, np.uint8)
+            place += size
         self._set(_VERSION, copying + 1)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,8 +22,16 @@ from tests.streams import image, pixels
 def ends() -> Iterator[tuple[LastFrame, LastFrame]]:
     """The data process' end and the HTTP process' end of the same memory."""
     descriptor = last_frame.create()
-    yield LastFrame(descriptor), LastFrame(descriptor)
+    yield Writer(descriptor), LastFrame(descriptor)
     os.close(descriptor)
+
+
+class Writer(LastFrame):
+    """Whose copies are made once `step` has returned."""
+
+    def step(self, now: float) -> None:
+        super().step(now)
+        self._orders.join()
 
 
 def shown(reader: LastFrame) -> tuple[int, int]:
@@ -117,17 +126,58 @@ def test_a_writer_that_was_killed_in_the_middle_of_a_copy_blocks_no_viewer(
 ) -> None:
     writer, reader = ends
     monkeypatch.setattr(last_frame, "READ_SECONDS", 0.05)
-    reader.want()
-    broken = Frame(image(0, pixels(0)), [b"not as long", b"as a", 7])  # type: ignore[list-item]
-    writer.offer("a", 0, broken)
-    with pytest.raises(TypeError):
-        writer.step(1.0)
     writer._set(last_frame._VERSION, 1)  # what a copy that never ends looks like
     assert reader.read() is None
     reader.want()
     writer.offer("a", 1, frame(1))
     writer.step(2.0)
     assert shown(reader)[1] == 1, "the next data process writes into the same memory"
+
+
+def test_a_frame_that_cannot_be_copied_ends_nothing(
+    ends: tuple[LastFrame, LastFrame], caplog: pytest.LogCaptureFixture
+) -> None:
+    writer, reader = ends
+    released = memoryview(b"as long")
+    released.release()
+    reader.want()
+    writer.offer("a", 0, Frame(image(0, pixels(0)), [released]))
+    writer.step(1.0)
+    assert "frame 0 of series a cannot be shown" in caplog.text
+    reader.want()
+    writer.offer("a", 1, frame(1))
+    writer.step(2.0)
+    assert shown(reader)[1] == 1
+
+
+class Gate(Writer):
+    """Copies only when the test lets it."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor)
+        self.open = threading.Event()
+
+    def step(self, now: float) -> None:
+        LastFrame.step(self, now)
+
+    def show(self, series: str, index: int, frame: Frame) -> bool:
+        assert self.open.wait(10)
+        return super().show(series, index, frame)
+
+
+def test_the_thread_that_every_frame_passes_does_not_wait_for_the_copy() -> None:
+    descriptor = last_frame.create()
+    writer, reader = Gate(descriptor), LastFrame(descriptor)
+    reader.want()
+    for number in range(100):  # each a step on, and none of them waits
+        writer.offer("a", number, frame(number))
+        writer.step(1.0 + number)
+    assert reader.version == 0
+    assert writer._orders.unfinished_tasks == 1, "while one copy waits there is no second one"
+    writer.open.set()
+    writer.settle()
+    assert shown(reader)[1] == 99, "the last one is shown when the series has ended"
+    os.close(descriptor)
 
 
 @pytest.mark.parametrize(
