@@ -164,6 +164,8 @@ def run(args: argparse.Namespace) -> int:
     print(msgspec.json.encode(report).decode() if args.json else _sentence(report), flush=True)
     if report.reason == DIED:
         os.kill(os.getpid(), signal.SIGKILL)
+    if signal.SIGINT in told:
+        raise KeyboardInterrupt
     return 0 if report.sent == report.planned else 1
 
 

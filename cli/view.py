@@ -17,16 +17,13 @@ import argparse
 import os
 from pathlib import Path
 
+from penstock.cli._address import add_receiver, receiver_url
 from penstock.cli.main import UserError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "receiver", nargs="?", default="http://127.0.0.1:5000", metavar="URL|NAME",
-        help="address of the receiver's HTTP API, or its name in the configuration (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration that knows NAME")
+    add_receiver(parser)
     parser.add_argument(
         "--rate",
         type=_rate,
@@ -66,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.gui.app import Options
     from penstock.gui.app import run as show
 
-    url = _url(args.receiver, args.config)
+    url = receiver_url(args.receiver, args.config)
     trouble = show(
         Options(
             url=url, rate=args.rate, logarithmic=args.log,
@@ -78,28 +75,6 @@ def run(args: argparse.Namespace) -> int:
     if trouble is not None:
         raise UserError(trouble)
     return 0
-
-
-def _url(receiver: str, config: Path | None) -> str:
-    if "://" in receiver:
-        if not receiver.startswith(("http://", "https://")):
-            raise UserError(f'"{receiver}": a receiver is asked over HTTP, such as http://127.0.0.1:5000')
-        return receiver
-    if config is None and ":" in receiver:
-        return f"http://{receiver}"
-
-    from importlib.resources import files
-
-    from penstock.receiver import config as configuration
-
-    path = config or Path(str(files("penstock.resources") / "detectors.yaml"))
-    try:
-        http = configuration.receiver(configuration.load(path), receiver, str(path)).http
-    except configuration.ConfigError as error:
-        raise UserError(f"{error}; or give the receiver's address, such as http://127.0.0.1:5000") from error
-    host, _, port = http.rpartition(":")
-    # A receiver that binds every address is asked on this host.
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 
 
 def _rate(text: str) -> float:

@@ -184,9 +184,11 @@ class ReceiverClient:
         try:
             answer = self._http.request(method, url, body=payload, headers=headers, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:
+            refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+            how = "(nobody listens there)" if refused else f"within {self._timeout:g} s"
             raise ReceiverUnavailable(
-                f"receiver at {self.url} does not answer within {self._timeout:g} s "
-                f"({type(error).__name__}); is `penstock receiver` running there?"
+                f"receiver at {self.url} does not answer {how}; is `penstock receiver` running, "
+                "and is this the address that it printed?"
             ) from error
         if answer.status >= 400 and answer.status not in also:
             try:

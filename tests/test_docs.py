@@ -49,7 +49,7 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
     "page",
     [
         "tutorial/first-series.md",
-        "tutorial/without-tango.md",
+        "tutorial/receive-your-stream.md",
         "how-to/run-on-a-control-unit.md",
         "how-to/integrate-with-pyfai.md",
         "how-to/receive-an-sls-stream.md",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.cli import view
+from penstock.cli._address import receiver_url
 from penstock.cli.main import UserError, main
 from penstock.gui import colours
 from penstock.gui.display import why_no_display
@@ -80,7 +81,7 @@ def test_the_command_offers_the_colour_maps_of_the_window() -> None:
     [("http://detector-7:5000", "http://detector-7:5000"), ("detector-7:5000", "http://detector-7:5000")],
 )
 def test_a_receiver_is_found_by_its_address(given: str, url: str) -> None:
-    assert view._url(given, None) == url
+    assert receiver_url(given, None) == url
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_a_receiver_is_found_by_its_name_in_the_configuration(tmp_path: Path, ht
     config = tmp_path / "receivers.yaml"
     config.write_text(f"{SIM}, http: '{http}'}}\n")
 
-    assert view._url("sim-1", config) == url
+    assert receiver_url("sim-1", config) == url
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path: Path) -> None
     config.write_text(SIM + "}\n")
 
     with pytest.raises(UserError, match="it has: sim-1; or give the receiver's address"):
-        view._url("sim-2", config)
+        receiver_url("sim-2", config)
 
 
 @pytest.mark.parametrize("option", [["--rate", "0"], ["--downsample", "0"], ["--after-frames", "-1"]])

@@ -35,7 +35,7 @@ def check_next_series(station: Station) -> None:
 
 def test_receiver_away(station: Station) -> None:
     station.receiver.stop()
-    check_refused_and_intact(station, station.receiver.url, "is `penstock receiver` running there?")
+    check_refused_and_intact(station, station.receiver.url, "is `penstock receiver` running")
     station.receiver.start()
     check_next_series(station)
 

@@ -1,0 +1,33 @@
+"""Let a receiver leave Error, once what it names is mended.
+
+Examples:
+  penstock reset                              the receiver on this machine
+  penstock reset http://writer-1:5000         the receiver at this address
+  penstock reset eiger-1                      the receiver of this name in the configuration
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli.main import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_receiver(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reset, and say what it is now."""
+    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+
+    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    try:
+        client.reset()
+        status = client.status()
+    except (ReceiverRefused, ReceiverUnavailable) as error:
+        raise UserError(str(error)) from error
+    print(f"{status.detector}: {status.state}")
+    return 1 if status.error else 0

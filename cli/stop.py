@@ -1,0 +1,40 @@
+"""End the running series of a receiver; its file is closed, and says why.
+
+This stops the receiver's side only: what the detector still sends of the series is dropped, and counted.
+
+Examples:
+  penstock stop                               the receiver on this machine
+  penstock stop eiger-1 --reason "beam lost"  the receiver of this name in the configuration
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli.main import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_receiver(parser)
+    parser.add_argument(
+        "--reason", default="stopped by hand", help="stands in the file (default: %(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Stop, and say how the series ended."""
+    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+
+    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    try:
+        running = client.status().series
+        if running is None or not running.active:
+            raise UserError("no series runs there")
+        client.stop(args.reason)
+        series = client.status().series
+    except (ReceiverRefused, ReceiverUnavailable) as error:
+        raise UserError(str(error)) from error
+    print("the series has ended" if series is None else f"{series.reason}\n{series.filename or 'no file'}")
+    return 0

@@ -1,0 +1,124 @@
+"""`penstock status`: a running receiver, asked as its user would."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+
+@pytest.fixture
+def streamer() -> Iterator[Streamer]:
+    running = Streamer()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def receiver(tmp_path: Path, streamer: Streamer) -> Iterator[ReceiverProcess]:
+    running = ReceiverProcess(tmp_path, streamer.endpoint)
+    yield running
+    running.close()
+
+
+def status(receiver: ReceiverProcess, *options: str) -> int:
+    return main(["status", receiver.client.url, *options])
+
+
+def test_receiver_without_a_streamer_says_where_it_looks_for_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        endpoint = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+    receiver = ReceiverProcess(tmp_path, endpoint)
+    try:
+        assert status(receiver) == 0
+    finally:
+        receiver.close()
+    said = capsys.readouterr().out
+    assert "sim-1: idle" in said
+    assert f"NOT connected to {endpoint}" in said
+    assert "no series yet" in said
+
+
+def test_complete_series_is_said_with_counts_and_file(
+    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = receiver.root / "a.h5"
+    receiver.connected()
+    streamer.series_of(str(path), 5)
+    assert status(receiver, "--wait") == 0
+    said = capsys.readouterr().out
+    assert f"  connected to {streamer.endpoint}" in said
+    assert "complete: all 5 frames are there" in said
+    assert "5 planned, 5 received, 5 stored\n" in said
+    assert str(path) in said
+    assert "errors" not in said
+
+
+def test_series_that_is_not_complete_ends_with_1(
+    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streamer.start("", frames=3)
+    streamer.frame(0)
+    streamer.send([b"rubbish"])
+    streamer.end(reason="complete", triggered=3, sent=3)
+    assert status(receiver, "--wait") == 1
+    said = capsys.readouterr().out
+    assert "NOT complete: 1 of 3 frames: 2 missing" in said
+    assert "no file: live view and consumers only" in said
+    assert "errors since it was started: 1 not_json" in said
+
+
+def test_receiver_in_error_says_why_and_what_to_do(
+    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streamer.series_of("/elsewhere/a.h5", 2)
+    assert status(receiver, "--wait") == 1
+    said = capsys.readouterr().out
+    assert "sim-1: error" in said
+    assert "/elsewhere/a.h5" in said
+    assert "penstock reset" in said
+
+
+def test_json_is_the_whole_status(receiver: ReceiverProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(receiver, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["received"] == 0
+
+
+def test_nobody_there_ends_with_2_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    assert main(["status", f"http://127.0.0.1:{port}"]) == 2
+    assert "nobody listens there" in capsys.readouterr().err
+
+
+def test_stop_ends_the_series_with_the_reason(
+    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = receiver.root / "a.h5"
+    streamer.start(str(path), frames=3)
+    streamer.frame(0)
+    receiver.received(1)
+    assert main(["stop", receiver.client.url, "--reason", "enough seen"]) == 0
+    said = capsys.readouterr().out
+    assert "enough seen" in said
+    assert str(path) in said
+    assert main(["stop", receiver.client.url]) == 2
+    assert "no series runs there" in capsys.readouterr().err
+
+
+def test_reset_leaves_error(
+    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streamer.series_of("/elsewhere/a.h5", 2)
+    receiver.wait(lambda status: bool(status.error))
+    assert main(["reset", receiver.client.url]) == 0
+    assert capsys.readouterr().out == "sim-1: idle\n"
