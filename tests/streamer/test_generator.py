@@ -150,7 +150,7 @@ def test_interrupted_it_sends_the_end_message(generate: Callable[..., Generator]
     *_, end = generator.receive_series()
     summary = generator.summary()
     assert (end.reason, end.sent) == ("stop", summary["sent"])
-    assert generator.process.returncode == 1
+    assert generator.process.returncode == 130
 
 
 def test_without_a_receiver_it_says_so_and_ends(generate: Callable[..., Generator]) -> None:
