@@ -128,6 +128,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="kill it once the frames before have left",
     )
+    faults.add_argument(
+        "--stream-dies-at",
+        type=_not_negative,
+        metavar="N",
+        help="close the stream's connection before frame N",
+    )
+    faults.add_argument(
+        "--lag",
+        type=_not_negative,
+        default=0,
+        metavar="N",
+        help="frames by which the stream is behind others",
+    )
+    faults.add_argument("--lose-start", action="store_true", help="send no start message")
     faults.add_argument("--lose-end", action="store_true", help="send no end message")
     faults.add_argument(
         "--never-end", action="store_true", help="send no end message, and stay connected until interrupted"
@@ -201,7 +215,8 @@ def _faults(args: argparse.Namespace, stream: int) -> Faults:
         raise UserError(str(error)) from error
     return Faults(
         **{kind: drawn.get(kind, value) for kind, value in given.items()},
-        window=args.window, delay_seconds=args.delay_seconds, lose_end=args.lose_end,
+        window=args.window, delay_seconds=args.delay_seconds,
+        lose_start=args.lose_start, lose_end=args.lose_end, dies_at=args.stream_dies_at, lag=args.lag,
     )  # fmt: skip
 
 

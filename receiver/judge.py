@@ -234,8 +234,8 @@ def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[
             "sequence_length", f"sequence_number has {len(numbers)} values for {len(status)} frames"
         )
         return
-    held = numbers[(status == FrameStatus.STORED) & (numbers >= 0)]
-    if len(np.unique(held - np.arange(len(numbers))[(status == FrameStatus.STORED) & (numbers >= 0)])) > 1:
+    here = np.flatnonzero(np.isin(status, IN_FILE) & (numbers >= 0))
+    if len(np.unique(numbers[here] - here)) > 1:
         yield _problem("sequence", "frames do not lie at their sequence_number: they are in the wrong places")
 
 

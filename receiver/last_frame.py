@@ -21,6 +21,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from penstock.receiver.modules.layout import Layout
+from penstock.receiver.modules.series import JoinedFrame
 from penstock.stins.messages import Buffer, Frame
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     """Counts at which a pixel is saturated, if the detector says so."""
     channels: tuple[str, ...] = ()
     """Names of the blobs, where each is an image of its own."""
+    layout: Layout | None = None
+    """Where the blobs sit in one image, where they are modules of one."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -138,6 +142,7 @@ class LastFrame:
                 sizes,
                 self._saturation,
                 self._channels,
+                frame.layout if isinstance(frame, JoinedFrame) else None,
             )
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from penstock.receiver.account import Account
+from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd, Start
 
@@ -54,6 +55,13 @@ class RunningSeries:
     def writes(self) -> bool:
         """Whether the frames go into a file."""
         return bool(self.header.filename) and self.metadata.get("save_raw", True) is not False
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """The metadata that the file has as fields: where modules sit stands in groups of their own there."""
+        if self.joined is None or not self.joined.places:
+            return self.metadata
+        return {key: value for key, value in self.metadata.items() if key not in modules.KEYS}
 
     @property
     def checksum(self) -> str:

@@ -34,8 +34,14 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """Its last blob is one byte short."""
     wrong_type: frozenset[int] = frozenset()
     """Its image header names another type of pixel."""
+    lose_start: bool = False
+    """No start message."""
     lose_end: bool = False
     """No end message."""
+    dies_at: int | None = None
+    """The connection is closed before this frame, and nothing comes of this stream any more."""
+    lag: int = 0
+    """Each frame leaves so many frames after those of the other streams."""
 
     @property
     def frames(self) -> frozenset[int]:
@@ -57,6 +63,10 @@ class FaultLog(msgspec.Struct, kw_only=True):
     corrupt: list[int] = []
     truncate: list[int] = []
     wrong_type: list[int] = []
+    start_sent: bool = False
+    """Whether the start message went out."""
+    died_at: int | None = None
+    """First frame after the death of this stream."""
     end_sent: bool = False
     """Whether the end message went out."""
 

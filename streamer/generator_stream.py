@@ -67,6 +67,7 @@ class Stream:
         self._kind = Image if place is None else ModuleImage
         self._chunks = (1, *plan.shape[1:]) if len(plan.shape) == 3 else None
         self._held: list[Held] = []
+        self._turns = 0
         self.log = FaultLog()
         self.bytes = 0
         """Of blobs that were handed over."""
@@ -91,12 +92,25 @@ class Stream:
         metadata: dict[str, Any] = {"exptime": 1 / plan.rate if plan.rate else 0.0, **self._place}
         if plan.pattern == "powder" and plan.streams == 1:
             metadata |= powder_geometry(*plan.shape[-2:])
-        sent = self._send(self._encoder.start(header, metadata))
+        parts = self._encoder.start(header, metadata)
+        if self._faults.lose_start:
+            return True
+        self.log.start_sent = self._send(parts)
         self.bytes = 0
-        return sent
+        return self.log.start_sent
 
     def frame(self, frame: int) -> bool:
+        """It is this frame's turn; false when told to stop before."""
+        self._turns = frame + 1
+        lag = self._faults.lag
+        return frame < lag or self._frame(frame - lag)
+
+    def _frame(self, frame: int) -> bool:
         """Send a frame, or do to it what is asked for; false when told to stop before."""
+        if frame == self._faults.dies_at and not self._die(frame):
+            return False
+        if self.log.died_at is not None:
+            return True
         turn = frame % len(self._pool)
         blobs = self._pool[turn]
         image = self._kind(
@@ -114,6 +128,17 @@ class Stream:
 
     def settle(self) -> bool:
         """Send what is held back, each at its moment; false when told to stop before."""
+        lagging = range(max(0, self._turns - self._faults.lag), self._turns)
+        return all(map(self._frame, lagging)) and self._settle()
+
+    def _die(self, frame: int) -> bool:
+        if not self._settle():
+            return False
+        self._push.close()
+        self.log.died_at = frame
+        return True
+
+    def _settle(self) -> bool:
         for held in sorted(self._held, key=lambda held: held.due):
             while (left := held.due - time.monotonic()) > 0:
                 if self._stopping():
@@ -127,7 +152,7 @@ class Stream:
     def end(self, end: SeriesEnd) -> None:
         """Send the end message, unless it is to be lost."""
         parts = self._encoder.end(end)
-        if not self._faults.lose_end:
+        if not self._faults.lose_end and self.log.died_at is None:
             self.log.end_sent = self._send(parts)
 
     def _mistreat(self, frame: int, image: Image, blobs: list[bytes]) -> bool:

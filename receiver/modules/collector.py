@@ -117,11 +117,7 @@ class ModuleCollector(Collector):
             return
         for why in frame.corrupt.values():
             self._sink.bad_message(why)
-        good = self._good(series, frame)
-        status = modules.enter(
-            index,
-            {n: FrameStatus.CORRUPT if n in frame.corrupt else good for n in frame.came},
-        )
+        status = modules.enter(index, {module: self._status(series, frame, module) for module in frame.came})
         sound = len(frame.corrupt) < len(frame.came)
         if sound and not self._laid_out:
             self._say_layout(series, frame.image.shape)
@@ -135,9 +131,15 @@ class ModuleCollector(Collector):
         account.take(index, status)
         self._fail_on_gap(frame)
 
-    def _good(self, series: RunningSeries, frame: JoinedFrame) -> FrameStatus:
+    def _status(self, series: RunningSeries, frame: JoinedFrame, module: int) -> FrameStatus:
+        if module in frame.corrupt:
+            return FrameStatus.CORRUPT
         if frame.image.discard:
             return FrameStatus.DISCARDED
+        image = frame.images[module]
+        if image is not None and image.partial is not None:
+            self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
+            return FrameStatus.PARTIAL
         return FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
 
     def _fail_on_gap(self, frame: JoinedFrame) -> None:

@@ -219,7 +219,7 @@ class Joiner:
             yield from self._begin(now)
             yield from self._header_clock(now)
             return
-        yield from self._gone(now)
+        yield from self._gone(now, idle)
         yield from self._gap_clock(now, idle)
         yield from self._end_clock(now, idle)
 
@@ -407,11 +407,13 @@ class Joiner:
 
     # -- clocks --------------------------------------------------------------------------------
 
-    def _gone(self, now: float) -> Iterator[Event]:
+    def _gone(self, now: float, idle: Sequence[bool]) -> Iterator[Event]:
         lost = False
-        for stream in self._streams:
+        for stream, is_idle in zip(self._streams, idle, strict=True):
             since = stream.gone_since
-            if since is None or stream.is_done or now - max(since, stream.last) <= self._gone_after:
+            if since is None or stream.is_done or not is_idle:
+                continue
+            if now - max(since, stream.last) <= self._gone_after:
                 continue
             stream.lost = f"its streamer is gone, no connection for {now - since:.1f} s and no end message"
             lost = True

@@ -11,6 +11,9 @@ import numpy as np
 
 from penstock.receiver.account import GOOD, FrameStatus
 
+HAVE = GOOD | {FrameStatus.PARTIAL}
+"""Statuses of a module of which pixels came."""
+
 
 class ModuleStatus:
     """Statuses of the modules of one series, (frames, k), by the numbers of `FrameStatus`.
@@ -30,7 +33,7 @@ class ModuleStatus:
         if index >= len(self._status):
             return frozenset()
         return frozenset(
-            number for number, status in enumerate(self._status[index].tolist()) if status in GOOD
+            number for number, status in enumerate(self._status[index].tolist()) if status in HAVE
         )
 
     def enter(self, index: int, statuses: Mapping[int, FrameStatus]) -> FrameStatus:
@@ -65,10 +68,11 @@ class ModuleStatus:
 def frame_status(modules: list[int]) -> FrameStatus:
     """What a frame is whose modules have these statuses.
 
-    All good: what they are. Some good: partial. None good: corrupt if one came, else missing.
+    All good: what they are. Some good, or one of them partial itself: partial. None good: corrupt if one
+    came, else missing.
     """
-    good = [status for status in modules if status in GOOD]
-    if len(good) == len(modules):
+    good = [status for status in modules if status in HAVE]
+    if len(good) == len(modules) and FrameStatus.PARTIAL not in good:
         return FrameStatus(good[0])
     if good:
         # What the sender wanted discarded is not in the file, however much of it came.

@@ -109,7 +109,13 @@ class ModuleWorker(Worker):
                 good[module] = self._module(frame, module)
             except RemoteError as error:
                 corrupt[module] = error
-        judged = msgspec.structs.replace(frame, corrupt=corrupt)
+        absent = [name for n, name in enumerate(frame.joined.endpoints) if n not in good]
+        partial = [image.partial for image in frame.images if image is not None and image.partial is not None]
+        if absent:
+            partial.insert(0, f"without {', '.join(absent)}")
+        # Consumers are told; what came is `images`' affair from here on.
+        whole = msgspec.structs.replace(frame.image, partial="; ".join(partial) or None)
+        judged = msgspec.structs.replace(frame, corrupt=corrupt, image=whole)
         if not good:
             return msgspec.structs.replace(judged, blobs=[b""] * len(frame.blobs))
         first = next(iter(good.values())).image
@@ -122,11 +128,11 @@ class ModuleWorker(Worker):
             np.frombuffer(good[module].blobs[0], dtype).reshape(size) if module in good else None
             for module in range(len(frame.blobs))
         ]
-        whole = assemble(layout, images, dtype, fill_value(first.type))
+        pixels = assemble(layout, images, dtype, fill_value(first.type))
         image = msgspec.structs.replace(
-            frame.image, shape=layout.shape, type=first.type, compression="none", chunks=None, checksums=None
+            whole, shape=layout.shape, type=first.type, compression="none", chunks=None, checksums=None
         )
-        assembled = Frame(image, [memoryview(whole.data).cast("B")])
+        assembled = Frame(image, [memoryview(pixels.data).cast("B")])
         if self._after is not None:
             assembled = self._after.apply(assembled)
         return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs)

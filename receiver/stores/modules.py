@@ -129,7 +129,10 @@ class ModuleStore:
     def _describe(self, detector: Any, layout: Layout | None) -> None:
         """Where each module sits: as an NXdetector_module, and as its stream said it."""
         for number, module in enumerate(self._joined.places):
-            group = detector.create_group(f"module_{number}")
+            name = f"module_{number}"
+            while name in detector:  # a key of the sender
+                name += "_"
+            group = detector.create_group(name)
             group.attrs["NX_class"] = "NXdetector_module"
             for name, value, units in (
                 ("x", module.x, "pixel"), ("y", module.y, "pixel"), ("rotation", module.rotation, "deg"),

@@ -125,7 +125,7 @@ def test_faults_are_committed_and_reported(generate: Callable[..., Generator]) -
     assert end.sent == 6
     (log,) = generator.summary()["faults"]
     assert log == {kind: [] for kind in KINDS} | {
-        "drop": [1], "duplicate": [2], "truncate": [4], "end_sent": True
+        "drop": [1], "duplicate": [2], "truncate": [4], "start_sent": True, "died_at": None, "end_sent": True
     }  # fmt: skip
 
 
@@ -288,3 +288,23 @@ def test_the_same_seed_draws_the_same_faults_and_no_frame_has_two() -> None:
     assert drawn != draw(5000, 7, 1, chances)
     assert all(400 < len(frames) < 600 for frames in drawn.values())
     assert len(frozenset().union(*drawn.values())) == sum(map(len, drawn.values()))
+
+
+def test_a_stream_dies_lags_and_loses_its_start_while_the_others_go_on(
+    generate: Callable[..., Generator],
+) -> None:
+    options = ("--shape", "4,4", "--frames", "6", "--streams", "2", "--faults-in", "1", "--linger", "5")
+    generator = generate(*options, "--stream-dies-at", "3", "--lag", "2", "--lose-start", connect=False)
+    pulls = [generator.context.socket(zmq.PULL) for _ in range(2)]
+    for pull, endpoint in zip(pulls, generator.endpoints, strict=True):
+        pull.connect(endpoint)
+    whole, odd = generator.summary()["faults"]
+    assert (whole["start_sent"], whole["died_at"], whole["end_sent"]) == (True, None, True)
+    assert (odd["start_sent"], odd["died_at"], odd["end_sent"]) == (False, 3, False)
+    assert pulls[1].poll(int(DEADLINE * 1000))
+    frames = []
+    while pulls[1].poll(100):
+        frames.append(codec.decode(pulls[1].recv_multipart()))
+    assert [frame.image.frame for frame in frames if isinstance(frame, Frame)] == [0, 1, 2]
+    for pull in pulls:
+        pull.close(0)
