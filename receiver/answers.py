@@ -44,11 +44,12 @@ def answer(shown: Shown, wish: Wish, step: int) -> Answer:
         ViewError: what was asked for cannot be made of it.
     """
     view = replace(wish.view, downsample=wish.view.downsample or step)
-    array = cut(shown.array, view)
+    array = cut(shown.image(view.channel), view)
     known: dict[str, Any] = {
         "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
         "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
+        "channels": shown.channels,
     }  # fmt: skip
     match wish.format:
         case "png" | "jpeg" as kind:
@@ -73,7 +74,7 @@ def as_pickle(shown: Shown, wish: Wish, step: int) -> Answer:
     Raises:
         ViewError: what was asked for cannot be made of it.
     """
-    array = cut(shown.array, replace(wish.view, downsample=wish.view.downsample or step))
+    array = cut(shown.image(wish.view.channel), replace(wish.view, downsample=wish.view.downsample or step))
     header = {
         "htype": "image", "frame": shown.frame, "shape": list(array.shape), "type": array.dtype.name,
         "compression": "none",

@@ -59,6 +59,7 @@ def _wished(
     height: Annotated[int | None, Query(ge=1)] = None,
     downsample: Annotated[int | None, Query(ge=1, le=64)] = None,
     method: Method = "nth",
+    channel: Annotated[str | None, Query(max_length=256)] = None,
     format: answers.Format | None = None,
     scale: Scale = "lin",
     low: Annotated[float | None, Query(allow_inf_nan=False)] = None,
@@ -68,7 +69,7 @@ def _wished(
     colormap: Colormap = "gray",
 ) -> answers.Wish:
     """What is to be made of a frame: a region, smaller, in some format."""
-    view = View(x, y, width, height, downsample, method)
+    view = View(x, y, width, height, downsample, method, channel)
     contrast = Contrast(scale, low, high, low_percentile, high_percentile, colormap)
     return answers.Wish(view, contrast, format)
 

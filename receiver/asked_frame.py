@@ -8,7 +8,7 @@ and no more than `SHARE` of the data process' time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -46,9 +46,9 @@ class AskedFrames:
         self._asked: tuple[int, int] | None = None
         self._due = 0.0
 
-    def begin(self, metadata: Mapping[str, Any]) -> None:
+    def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
         """A new series: take up what a viewer should know of it."""
-        self._shared.begin(metadata)
+        self._shared.begin(metadata, channels)
 
     def ask(self, ticket: int, index: int) -> None:
         """Take a request; one that still waits is forgotten, its asker has given up."""

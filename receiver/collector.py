@@ -220,9 +220,12 @@ class Collector:
         try:
             frame = self._worker.process(frame)
         except BlobError as error:
-            account.take(index, FrameStatus.CORRUPT)
-            self._sink.bad_message(error)
-            return
+            left = self._worker.sound_channels(frame)
+            if left is None:
+                account.take(index, FrameStatus.CORRUPT)
+                self._sink.bad_message(error)
+                return
+            frame = left
         image = frame.image
         if image.discard:
             status = FrameStatus.DISCARDED

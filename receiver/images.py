@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.codecs import bslz4
+from penstock.receiver.stores.contract import fill_value
 from penstock.stins import blobs as rules
 from penstock.stins.messages import Buffer
 
 
 def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence[Buffer]) -> np.ndarray:
-    """The pixels of a frame, little endian, of this shape.
+    """The pixels of a frame, little endian, of this shape; an empty blob is one that did not come.
 
     Raises:
         ValueError: a blob cannot be unpacked.
@@ -21,7 +22,9 @@ def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence
     kind = np.dtype(dtype).newbyteorder("<")
     parts = []
     for blob in blobs:
-        if compression == "bslz4":
+        if not len(blob):
+            parts.append(np.full(nbytes // kind.itemsize, fill_value(dtype), kind))
+        elif compression == "bslz4":
             parts.append(bslz4.decompress(blob, nbytes // kind.itemsize, kind))
         else:
             parts.append(np.frombuffer(blob, kind))

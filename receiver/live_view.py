@@ -11,6 +11,7 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.images import unpack
 from penstock.receiver.last_frame import Held
+from penstock.receiver.pictures import ViewError
 from penstock.receiver.reader import ReaderError, SeriesFile
 
 
@@ -27,6 +28,21 @@ class Shown:
     version: int = 0
     """Of the newest frame; 0 for one that was asked for by its index."""
     saturation: float | None = None
+    channels: tuple[str, ...] = ()
+    """Names of the k images, where each is one of its own."""
+
+    def image(self, channel: str | None) -> np.ndarray[Any, Any]:
+        """The image of one channel; all of them for `None`.
+
+        Raises:
+            ViewError: there is no such channel.
+        """
+        if channel is None:
+            return self.array
+        if channel not in self.channels or self.array.ndim != 3:
+            known = f"has {', '.join(self.channels)}" if self.channels else "has no channels: leave it out"
+            raise ViewError(f"channel {channel}: series {self.series} {known}")
+        return np.asarray(self.array[self.channels.index(channel)])
 
 
 def unpacked(held: Held, version: int = 0) -> Shown:
@@ -42,7 +58,7 @@ def unpacked(held: Held, version: int = 0) -> Shown:
         raise FrameRefused(
             "not_unpacked", f"frame {info.index} of series {info.series} cannot be unpacked: {error}"
         ) from error
-    return Shown(array, info.index, info.series, info.trigger, version, info.saturation)
+    return Shown(array, info.index, info.series, info.trigger, version, info.saturation, info.channels)
 
 
 def from_closed_file(path: str, series: str, index: int) -> Shown:
@@ -62,7 +78,9 @@ def from_closed_file(path: str, series: str, index: int) -> Shown:
                 check_status(index, FrameStatus(int(statuses[index])), series)
             array = file.frame(index)
             trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
-            return Shown(array, index, series, None if trigger < 0 else trigger, 0, _saturation(file))
+            return Shown(
+                array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels
+            )
     except ReaderError as error:
         raise FrameRefused("unreadable", str(error)) from error
 

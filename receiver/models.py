@@ -204,6 +204,8 @@ class View:
     """Rows and columns that become one; the receiver's own setting where not given."""
     method: Method = "nth"
     """The first of them, their mean (float32), or their greatest."""
+    channel: str | None = None
+    """One of the images that make a frame, as a threshold, by its name; all of them where not given."""
 
 
 @dataclass(frozen=True)

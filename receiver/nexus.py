@@ -23,7 +23,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
@@ -57,6 +57,9 @@ RESERVED = frozenset(
         "depends_on",
         "transformations",
         "detector_module",
+        "channel_status",
+        "modules",
+        "module_status",
     }
 )
 """Names in the NXdetector group that belong to the writer, and to `receiver.geometry`."""
@@ -112,6 +115,8 @@ class Field:
     """The key as sent, when it could not be the name."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Further attributes."""
+    same_as: tuple[str, ...] | None = None
+    """Path of the dataset that this one is another name of; `value` is not written then."""
 
 
 KNOWN: Mapping[str, Place] = {
@@ -155,15 +160,17 @@ KNOWN: Mapping[str, Place] = {
 """Known keys. Names, classes and kinds: NeXus definitions NXdetector and NXbeam."""
 
 
-def fields(metadata: Mapping[str, Any], detector: str) -> Iterator[Field]:
+def fields(metadata: Mapping[str, Any], detector: str, channels: Sequence[str] = ()) -> Iterator[Field]:
     """The datasets that the metadata of one series becomes.
 
     Args:
         metadata: keys of the start message's second part, or what a vendor decoder made; values may
             be NumPy arrays. Anything is accepted, nothing raises.
         detector: name of the NXdetector group; it must be a NeXus name already.
+        channels: names of the images that make a frame, as sent. A known key whose value is an object with
+            one value for each goes to their NXdetector_channel groups; the first one's is the detector's too.
     """
-    layout = _Layout(detector)
+    layout = _Layout(detector, channels)
     unset = _unset(metadata)
     rest: dict[str, Any] = {}
     left = MAX_FIELDS
@@ -187,22 +194,35 @@ def name_of(key: str) -> str:
     return f"_{name}"[:MAX_NAME] if name[0].isdigit() else name
 
 
+def channel_names(channels: Sequence[str]) -> tuple[str, ...]:
+    """The datasets of a frame's images, by name; none where the names given could not be told apart, or are
+    taken."""
+    names = tuple(map(name_of, channels))
+    taken = {*RESERVED, *KNOWN, HEADER, *(f"{name}_channel" for name in names)}
+    return () if len(names) < 2 or len(set(names)) < len(names) or taken & set(names) else names
+
+
 class _Layout:
     """Gives out places for one file, each path once."""
 
-    def __init__(self, detector: str) -> None:
+    def __init__(self, detector: str, channels: Sequence[str] = ()) -> None:
         self._taken: set[tuple[str, ...]] = set()
         self._detector: _Group = (("instrument", detector), ("NXinstrument", "NXdetector"))
         # A detector may be called "beam"; its group then has that name already.
         beam = "beam" if detector != "beam" else "incident_beam"
         self._beam: _Group = (("instrument", beam), ("NXinstrument", "NXbeam"))
         self._header: _Group = ((*self._detector[0], HEADER), (*self._detector[1], "NXcollection"))
-        self._taken.update((*self._detector[0], name) for name in (*RESERVED, HEADER))
+        names = channel_names(channels)
+        self._channels = dict(zip(channels, names, strict=True)) if names else {}
+        groups = (f"{name}_channel" for name in names)
+        self._taken.update((*self._detector[0], name) for name in (*RESERVED, HEADER, *names, *groups))
 
     def place(self, key: str, value: Any) -> Iterator[Field]:
         """Fields of one top-level key."""
         known = KNOWN.get(key)
-        if known is not None:
+        if known is not None and (parts := self._by_channel(known, value)) is not None:
+            yield from self._of_channels(key, known, parts)
+        elif known is not None:
             yield self._known(key, known, value)
         elif key == HEADER and isinstance(value, Mapping):
             for name, item in value.items():
@@ -224,6 +244,26 @@ class _Layout:
             return self.header(key, _value(value))
         self._taken.add(path)
         return Field(path, classes, fitted, place.units)
+
+    def _by_channel(self, place: Place, value: Any) -> dict[str, Value] | None:
+        """The value for each channel, by the name of its dataset; `None` where it is not one for each."""
+        if place.parent is not Parent.DETECTOR or not isinstance(value, Mapping) or not self._channels:
+            return None
+        if set(value) != set(self._channels):
+            return None
+        fitted = {name: _fit(value[sent], place.kind) for sent, name in self._channels.items()}
+        found = {name: item for name, item in fitted.items() if item is not None}
+        return found if len(found) == len(fitted) else None
+
+    def _of_channels(self, key: str, place: Place, values: Mapping[str, Value]) -> Iterator[Field]:
+        parent, classes = self._detector
+        first: tuple[str, ...] | None = None
+        for name, value in values.items():
+            path = (*parent, f"{name}_channel", key)
+            yield Field(path, (*classes, "NXdetector_channel"), value, place.units)
+            first = first or path
+        self._taken.add((*parent, key))
+        yield Field((*parent, key), classes, "", same_as=first)
 
     def _free(self, group: _Group, key: str, value: Any, depth: int) -> Iterator[Field]:
         if value is None:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import storage
+from penstock.receiver import nexus, storage
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames, FrameAnswer
 from penstock.receiver.collector import Collector, GapError
@@ -327,8 +327,9 @@ class Pipeline:
             self._flush_due = self._clock() + self._config.flush_seconds
             self._flushed_bytes = self._bytes
         self._forwarder.begin(header, series.metadata)
-        self._last_frame.begin(series.metadata)
-        self.asked.begin(series.metadata)
+        channels = nexus.channel_names(series.header.channels or ())
+        self._last_frame.begin(series.metadata, channels)
+        self.asked.begin(series.metadata, channels)
         self._latest = None
         self._shown = Series(
             id=series.id,

@@ -56,6 +56,8 @@ def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
     for index in range(len(series)):
         if status is None or (index < len(status) and status[index] == FrameStatus.STORED):
             frame = series.frame(index)
+            if series.channels:
+                frame = frame[0]
             if frame.ndim != 2:
                 raise ReaderError(f"{series.path} has frames of {frame.shape[0]} blobs, no images")
             counts = _has_value(frame)

@@ -21,6 +21,7 @@ import numpy as np
 
 from penstock.receiver.account import COUNTERS
 from penstock.receiver.checksums import NAME
+from penstock.receiver.stores.reading import DataFiles, is_spread
 
 
 class ReaderError(Exception):
@@ -61,22 +62,38 @@ class SeriesFile:
 
     def close(self) -> None:
         """Close the file; nothing can be read from it afterwards."""
+        if self._data_files is not None:
+            self._data_files.close()
         self.file.close()
 
     # -- frames --------------------------------------------------------------------------------
 
     @property
     def data(self) -> h5py.Dataset | None:
-        """The frames; `None` in a series that has none (yet)."""
+        """The frames, of the first channel where there are several; `None` if there are none (yet)."""
         found = self.group.get("data")
         return found if isinstance(found, h5py.Dataset) and found.ndim >= 2 else None
 
+    @cached_property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the images that make a frame, as thresholds, each of a dataset; empty where a frame is one
+        image, or modules of one."""
+        record = self.group.get("series")
+        found = record.get("channels") if isinstance(record, h5py.Group) else None
+        if not isinstance(found, h5py.Dataset) or found.ndim != 1:
+            return ()
+        names = tuple(text(name) for name in found[...])
+        sets = [self.group.get(name) for name in names]
+        return names if all(isinstance(item, h5py.Dataset) and item.ndim == 3 for item in sets) else ()
+
     @property
     def shape(self) -> tuple[int, ...]:
-        """(frames, rows, cols), or (frames, k, rows, cols) for k blobs; (0,) without frames."""
+        """(frames, rows, cols), or (frames, k, rows, cols) for k blobs or channels; (0,) without frames."""
         data = self.data
         if data is None:
             return (0,)
+        if self.channels:
+            return (len(data), len(self.channels), *data.shape[1:])
         return tuple(data.shape) if data.ndim > 2 else (1, *data.shape)
 
     @property
@@ -104,39 +121,84 @@ class SeriesFile:
         if data is None or not 0 <= index < len(self):
             raise IndexError(f"{self.path} has {len(self)} frames, none of index {index}")
         try:
+            if self.channels:
+                return np.stack([self.group[name][index] for name in self.channels])
             return np.asarray(data[index] if data.ndim > 2 else data[...])
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
+    @property
+    def _stored(self) -> h5py.Dataset | None:
+        """Where the blobs are: `data`, or what it is assembled of."""
+        found = self.group.get("modules")
+        return found if isinstance(found, h5py.Dataset) and found.ndim == 4 else self.data
+
+    @property
+    def module_status(self) -> np.ndarray[Any, Any] | None:
+        """Status of each module of each index, (frames, k); `None` where frames are not of modules."""
+        found = self.group.get("module_status")
+        return np.asarray(found[...]) if isinstance(found, h5py.Dataset) and found.ndim == 2 else None
+
     def is_allocated(self, index: int) -> bool:
         """Whether something was ever stored at this index."""
-        data = self.data
+        data = self._stored
+        if self._data_files is not None:
+            return self._data_files.blob(index) is not None
         if data is None or data.chunks is None or data.is_virtual:
             return data is not None
+        if data.ndim == 4:
+            return any(_has_chunk(data, (index, part, 0, 0)) for part in range(data.shape[1]))
+        if self.channels:
+            return any(_has_chunk(self.group[name], (index, 0, 0)) for name in self.channels)
         corner = (index, *(0 for _ in data.shape[1:])) if data.ndim > 2 else (0,) * data.ndim
         corner = tuple(place // length * length for place, length in zip(corner, data.chunks, strict=True))
-        return data.id.get_chunk_info_by_coord(corner).byte_offset is not None
+        return _has_chunk(data, corner)
 
     def blobs(self, index: int) -> list[bytes] | None:
-        """The blobs of a frame as they are stored, compressed or not; `None` if they cannot be read.
+        """The blobs of a frame as they are stored, compressed or not; `None` if they cannot be read. The
+        blob of a module that is missing is empty.
 
         Raises:
             ReaderError: the frames lie in other files, or not in chunks of one blob.
         """
-        data = self.data
+        data = self._stored
+        if self._data_files is not None:
+            blob = self._data_files.blob(index)
+            return None if blob is None else [blob]
         if data is None or data.chunks is None or data.is_virtual or data.ndim not in (3, 4):
             raise ReaderError(
                 f"the frames of {self.path} are not stored as one chunk a blob in this file; "
                 "verify the files that hold them"
             )
+        if self.channels:
+            return self._channel_blobs(index)
         parts = range(data.shape[1]) if data.ndim == 4 else (None,)
+        places = [(index, *(() if part is None else (part,)), 0, 0) for part in parts]
         try:
+            if not any(_has_chunk(data, place) for place in places):
+                return None
             return [
-                data.id.read_direct_chunk((index, *(() if part is None else (part,)), 0, 0))[1]
-                for part in parts
+                data.id.read_direct_chunk(place)[1] if _has_chunk(data, place) else b"" for place in places
             ]
         except (OSError, RuntimeError, ValueError):
             return None
+
+    def _channel_blobs(self, index: int) -> list[bytes] | None:
+        """Empty where a channel did not come."""
+        place = (index, 0, 0)
+        try:
+            return [
+                found.id.read_direct_chunk(place)[1] if _has_chunk(found, place) else b""
+                for found in (self.group[name] for name in self.channels)
+            ]
+        except (OSError, RuntimeError, ValueError):
+            return None
+
+    @cached_property
+    def _data_files(self) -> DataFiles | None:
+        """The files beside this one that hold its frames; `None` where they are in this one."""
+        data = self._stored
+        return DataFiles(self.path.parent, data) if data is not None and is_spread(data) else None
 
     # -- the account ---------------------------------------------------------------------------
 
@@ -253,6 +315,10 @@ class SeriesFile:
             return np.asarray(found[...])
         except (OSError, RuntimeError) as error:
             raise ReaderError(f"{name} of {self.path} cannot be read: {error}") from error
+
+
+def _has_chunk(dataset: h5py.Dataset, corner: tuple[int, ...]) -> bool:
+    return dataset.id.get_chunk_info_by_coord(corner).byte_offset is not None
 
 
 def text(value: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from penstock.receiver.channels import PartialFrame, sound_ones
 from penstock.receiver.transforms.chain import Chain
 from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, checksums
@@ -32,6 +33,7 @@ class Worker:
         self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
         self._ahead: dict[int, Future[Frame]] = {}
         self._checksum: str | None = None
+        self._channels: tuple[str, ...] = ()
         self._format: tuple[tuple[int, ...], str, str] | None = None
 
     def begin(self, header: Header) -> StinsError | None:
@@ -44,6 +46,7 @@ class Worker:
             BlobError: it announces frames that cannot be.
         """
         self._checksum = header.checksum if header.checksum in ALGORITHMS else None
+        self._channels = header.channels or ()
         self._format = None
         if header.frames is not None and header.frames > MAX_FRAMES:
             raise BlobError("too_large", f"{header.frames} frames announced; the limit is {MAX_FRAMES}")
@@ -124,3 +127,17 @@ class Worker:
             frame = self._chain.apply(frame) if future is None else future.result()
         self._format = self._format or found_format
         return frame
+
+    def sound_channels(self, frame: Frame) -> PartialFrame | None:
+        """Of a frame that `process` has refused: its channels that are sound. `None` where there is none, or
+        a frame has no channels."""
+        image, number = frame.image, len(self._channels)
+        shape, dtype, compression = self._format or (image.shape, image.type, image.compression)
+        alike = (image.shape, image.type) == (shape, dtype) and image.compression in (compression, "none")
+        if number < 2 or not alike or len(shape) != 3 or not shape[0] == number == len(frame.blobs):
+            return None
+        apply = None if self._chain is None else self._chain.apply
+        found = sound_ones(frame, self._channels, self._checksum, apply)
+        if found is not None:
+            self._format = self._format or (image.shape, image.type, image.compression)
+        return found

@@ -85,6 +85,7 @@ class SeriesWriter:
         self._account: Account = series.account
         self._writing = writing or Writing()
         self._store: FrameStore | None = None
+        self._channels = nexus.channel_names(series.header.channels or ())
         self._rows = 0
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
         self._checksums: h5py.Dataset | None = None
@@ -241,7 +242,7 @@ class SeriesWriter:
         entry["program_name"].attrs["version"] = penstock
         instrument = _group(entry, "instrument", "NXinstrument")
         detector = _group(instrument, self.detector, "NXdetector")
-        _write_fields(entry, nexus.fields(series.metadata, self.detector))
+        _write_fields(entry, nexus.fields(series.metadata, self.detector, series.header.channels or ()))
         for name, (dtype, fill, units) in PER_FRAME.items():
             dataset = detector.create_dataset(
                 name, (0,), dtype, maxshape=(None,), chunks=(PER_FRAME_CHUNK,), fillvalue=fill
@@ -262,17 +263,19 @@ class SeriesWriter:
         record["index_source"] = _text(series.index_source)
         record["source"] = source
         record["checksum"] = _text(series.checksum)
+        if self._channels:
+            record["channels"] = list(self._channels)
         for name in COUNTERS:
             record[name] = 0
         self._detector, self._record, self._entry = detector, record, entry
 
     def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
-        self._store = stores.create(
-            self._detector, FrameFormat(shape, dtype, compression, self._account.planned), self._writing
-        )
-        frames = self._store.data
-        frames.attrs["units"] = "counts"
-        frames.attrs["target"] = frames.name
+        channels = self._channels if len(shape) == 3 and len(self._channels) == shape[0] else ()
+        frames = FrameFormat(shape, dtype, compression, self._account.planned, channels)
+        self._store = stores.create(self._detector, frames, self._writing)
+        shown = self._store.data
+        shown.attrs["units"] = "counts"
+        shown.attrs["target"] = shown.name
         algorithm = self._series.header.checksum
         if algorithm is not None and algorithm in ALGORITHMS:
             blobs = shape[0] if len(shape) == 3 else 1
@@ -281,10 +284,14 @@ class SeriesWriter:
             )
         data = _group(self._entry, "data", "NXdata")
         data.attrs["signal"] = "data"
-        data["data"] = frames
+        data["data"] = shown
+        for name in channels[1:]:
+            data[name] = self._detector[name]
+        if channels:
+            data.attrs["auxiliary_signals"] = list(channels[1:])
         where = geometry.find(self._series.metadata)
-        if where is not None and frames.ndim == 3:
-            _write_fields(self._entry, geometry.fields(where, frames.shape[1:], self.detector))
+        if where is not None and shown.ndim == 3:
+            _write_fields(self._entry, geometry.fields(where, shown.shape[1:], self.detector))
         return self._store
 
     def _grow(self, index: int) -> None:
@@ -424,6 +431,9 @@ def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
         group = entry
         for name, nx_class in zip(field.path, field.classes, strict=False):
             group = group[name] if name in group else _group(group, name, nx_class)
+        if field.same_as is not None:
+            group[field.path[-1]] = entry["/".join(field.same_as)]
+            continue
         dataset = group.create_dataset(field.path[-1], data=field.value)
         dataset.attrs.update(field.attributes)
         if field.units is not None:

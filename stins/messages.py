@@ -59,6 +59,9 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     frame_bytes: Amount | None = None
     """An upper estimate of the bytes of one frame as sent."""
     streams: Amount | None = None
+    channels: tuple[Name, ...] | None = None
+    """Names of the k blobs of a frame where each is an image of its own, as a threshold; `None`: they are the
+    modules of one image, or nobody said."""
     checksum: Name | None = None
     """Name of the algorithm whose values stand in `Image.checksums`."""
     index_source: Name | None = None

@@ -127,6 +127,7 @@ class DectrisV2Source:
                 filename=filename,
                 series=series,
                 frames=None if images is None else images * triggers,
+                channels=channels if len(channels) > 1 else None,
                 # Without the compression, which no start message has, shape and type would not say
                 # how to store frames: the first frame says it all. Nor is `trigger_mode` given,
                 # though the metadata have the vendor's own: an armed detector may wait for its trigger
@@ -146,11 +147,12 @@ class DectrisV2Source:
             raise _wrong(f"image {frame}", "data", "a map of channels", data)
         known = series == self._series
         images = [
-            _pixels(value, f"image {frame}, {channel}")
+            None if value is None else _pixels(value, f"image {frame}, {channel}")
             for channel, value in self._in_order(data, frame, known)
         ]
-        shape, dtype, compression, _ = images[0]
-        if any(other[:3] != images[0][:3] for other in images):
+        came = [image for image in images if image is not None]
+        shape, dtype, compression, _ = came[0]
+        if any(other[:3] != came[0][:3] for other in came):
             raise RemoteError(
                 "bad_shape", f"image {frame}: its channels differ in shape, type or compression"
             )
@@ -167,20 +169,21 @@ class DectrisV2Source:
                 timestamp=_moment(message),
                 timestamp_hw=_ratio(message.get("start_time")),
             ),
-            tuple(blob for _, _, _, blob in images),
+            # The worker knows an empty blob for a channel that did not come.
+            tuple(b"" if image is None else image[3] for image in images),
         )
 
     def _in_order(self, data: Mapping[Any, Any], frame: int, known: bool) -> list[tuple[str, Any]]:
         """Channels in the order of the start message; as sent when that was not seen."""
         if not known or not self._channels:
             return [(str(channel), value) for channel, value in data.items()]
-        if set(data) != set(self._channels):
+        if not set(data) <= set(self._channels):
             raise RemoteError(
                 "blob_count",
                 f"image {frame} has the channels {_names(data)}; "
                 f"the start message named {_names(self._channels)}",
             )
-        return [(channel, data[channel]) for channel in self._channels]
+        return [(channel, data.get(channel)) for channel in self._channels]
 
 
 class _Plain:
@@ -249,17 +252,10 @@ def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _by_channel(value: Any, channels: tuple[str, ...]) -> Any:
-    """A map of one value for each channel as that value, or as a list or stack of them."""
-    if not isinstance(value, dict) or not channels or set(value) != set(channels):
-        return value
-    values = [value[channel] for channel in channels]
-    if len(values) == 1:
-        return values[0]
-    arrays = [item for item in values if isinstance(item, np.ndarray)]
-    if not arrays:
-        return values
-    alike = len(arrays) == len(values) and len({(item.shape, item.dtype) for item in arrays}) == 1
-    return np.stack(arrays) if alike else value
+    """A map of one value for the only channel as that value."""
+    if isinstance(value, dict) and len(channels) == 1 and set(value) == set(channels):
+        return value[channels[0]]
+    return value
 
 
 def _pixels(value: Any, where: str) -> tuple[tuple[int, ...], str, str, Buffer]:

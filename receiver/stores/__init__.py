@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from penstock.receiver.stores.channels import ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing, settle
 from penstock.receiver.stores.placed import PlacedStore
@@ -30,6 +31,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     Raises:
         OSError, RuntimeError, ValueError: a dataset cannot be created.
     """
+    if frames.channels:
+        return ChannelStore(detector, frames)
     if writing.writers > 1 and _has_places(detector, frames):
         return PlacedStore(detector, frames, writing)
     return ChunkedStore(detector, frames)

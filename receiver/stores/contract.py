@@ -31,6 +31,8 @@ class FrameFormat:
     compression: str
     planned: int | None
     """Frames announced; `None` where nobody said."""
+    channels: tuple[str, ...] = ()
+    """Names of the datasets of the k blobs, where each is an image of its own; else none."""
 
     @property
     def nbytes(self) -> int:

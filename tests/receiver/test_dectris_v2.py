@@ -51,8 +51,8 @@ def image(data: object = None, number: Any = 0, **keys: Any) -> list[bytes]:
     return packed({"type": "image", **SERIES, "image_id": number, **times, "data": data, **keys})
 
 
-def decoded_start(parts: Sequence[bytes]) -> Start:
-    message = DectrisV2Source().decode(parts)
+def decoded_start(parts: Sequence[bytes], source: DectrisV2Source | None = None) -> Start:
+    message = (source or DectrisV2Source()).decode(parts)
     assert isinstance(message, Start)
     return message
 
@@ -105,7 +105,7 @@ def test_metadata_have_nexus_names_and_the_rest_is_the_vendors() -> None:
     assert metadata["vendor"]["arm_mode"] == "x"
 
 
-def test_values_of_one_channel_stand_alone_and_of_several_in_their_order() -> None:
+def test_values_of_one_channel_stand_alone_and_of_several_by_their_names() -> None:
     one = decoded_start(start(threshold_energy={"threshold_1": 4000.0})).metadata
     assert one["threshold_energy"] == 4000.0
     two = decoded_start(
@@ -115,8 +115,10 @@ def test_values_of_one_channel_stand_alone_and_of_several_in_their_order() -> No
             pixel_mask={name: shaped(PIXELS.tobytes()) for name in ("threshold_1", "threshold_2")},
         )
     ).metadata
-    assert two["threshold_energy"] == [2.0, 1.0]
-    assert two["pixel_mask"].shape == (2, 2, 3)
+    assert two["threshold_energy"] == {"threshold_1": 1.0, "threshold_2": 2.0}
+    assert {name: mask.shape for name, mask in two["pixel_mask"].items()} == {
+        "threshold_1": (2, 3), "threshold_2": (2, 3),
+    }  # fmt: skip
 
 
 def test_compressed_mask_is_kept_as_it_came() -> None:
@@ -159,11 +161,21 @@ def test_bslz4_frame_is_passed_through(dtype: str, tag: int) -> None:
 
 def test_channels_become_blobs_in_the_order_of_the_start_message() -> None:
     source = DectrisV2Source()
-    source.decode(start(channels=["threshold_1", "threshold_2"]))
+    assert decoded_start(start(channels=["threshold_1", "threshold_2"]), source).header.channels == (
+        "threshold_1", "threshold_2",
+    )  # fmt: skip
     data = {f"threshold_{number}": shaped((PIXELS + number).tobytes()) for number in (2, 1)}
     message = decoded_frame(image(data), source)
     assert message.image.shape == (2, 2, 3)
     assert pixels(message)[:, 0, 0].tolist() == [1, 2]
+
+
+def test_channel_that_did_not_come_is_an_empty_blob() -> None:
+    source = DectrisV2Source()
+    source.decode(start(channels=["threshold_1", "threshold_2"]))
+    message = decoded_frame(image({"threshold_2": shaped(PIXELS.tobytes())}), source)
+    assert message.image.shape == (2, 2, 3)
+    assert [len(blob) for blob in message.blobs] == [0, PIXELS.nbytes]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,155 @@
+"""Frames of several channels: one that is broken leaves the others, and what of the header is whose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.receiver import nexus
+from penstock.receiver.account import FrameStatus
+from penstock.receiver.channels import PartialFrame
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.transforms.chain import Chain
+from penstock.receiver.worker import Worker
+from penstock.stins.checksums import checksums
+from penstock.stins.messages import Frame, Header
+from tests.receiver.pixels import pixels as unpacked
+from tests.receiver.series import Bench, end, start
+from tests.streams import image, pixels
+
+NAMES = ("threshold_1", "threshold_2", "difference")
+SHAPE = (3, 4, 6)
+STORED, CORRUPT, MISSING = FrameStatus.STORED, FrameStatus.CORRUPT, FrameStatus.MISSING
+
+
+def frame(number: int = 0, *, broken: dict[int, bytes] | None = None, **keys: Any) -> Frame:
+    """Three images; `broken` has other blobs for some of them. Checksums are those of the sound ones."""
+    blobs = [part.tobytes() for part in pixels(number, SHAPE)]
+    sums = checksums("crc32", blobs)
+    head = image(number, pixels(number, SHAPE), series="a", checksums=sums, **keys)
+    return Frame(head, [(broken or {}).get(place, blob) for place, blob in enumerate(blobs)])
+
+
+@pytest.fixture
+def bench() -> Bench:
+    running = Bench()
+    running.say(start(0, frames=3, channels=NAMES, checksum="crc32"))
+    return running
+
+
+FLIPPED = b"\1" * 48
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected", "sentence"),
+    [
+        ({1: b"cut"}, (STORED, CORRUPT, STORED), "threshold_2: frame 1: blob of 3 bytes, 48 expected"),
+        ({1: FLIPPED}, (STORED, CORRUPT, STORED), "threshold_2: the checksum does not match"),
+        ({0: b""}, (MISSING, STORED, STORED), "threshold_1 did not come"),
+        ({0: b"", 2: FLIPPED}, (MISSING, STORED, CORRUPT), "threshold_1 did not come; difference: the"),
+    ],
+)
+def test_sound_channels_of_a_frame_outlive_a_broken_one(
+    broken: dict[int, bytes], expected: tuple[FrameStatus, ...], sentence: str
+) -> None:
+    worker = Worker()
+    worker.begin(Header(filename="", channels=NAMES, checksum="crc32"))
+    sent = frame(1, broken=broken)
+    left = worker.sound_channels(sent)
+    assert isinstance(left, PartialFrame)
+    assert left.statuses == expected
+    assert left.image.partial is not None and sentence in left.image.partial
+    assert left.image.shape == SHAPE
+    assert sent.image.checksums is not None and left.image.checksums is not None
+    for place, status in enumerate(expected):
+        good = status is STORED
+        assert bytes(left.blobs[place]) == (sent.blobs[place] if good else b"")
+        assert left.image.checksums[place] == (sent.image.checksums[place] if good else "")
+
+
+def test_a_frame_with_a_broken_channel_is_partial_and_one_with_none_that_is_sound_corrupt(
+    bench: Bench,
+) -> None:
+    bench.say(frame(0), frame(1, broken={1: FLIPPED}), frame(2, broken=dict.fromkeys(range(3), FLIPPED)))
+    bench.say(end())
+    counts = bench.sink.counts
+    assert (counts.stored, counts.partial, counts.corrupt, counts.missing) == (1, 1, 1, 0)
+    assert bench.sink.frames == [("a", 0, STORED), ("a", 1, FrameStatus.PARTIAL)]
+    assert bench.sink.errors == ["partial", "checksum"]
+    assert not bench.sink.outcome.complete
+
+
+def test_blobs_that_nobody_has_named_are_corrupt_together() -> None:
+    bench = Bench()
+    bench.say(start(0, frames=1), frame(0, broken={1: b"cut"}), end())
+    assert bench.sink.counts.corrupt == 1
+
+
+def test_a_frame_with_too_few_blobs_is_corrupt_since_nobody_knows_whose_they_are(bench: Bench) -> None:
+    whole = frame(0)
+    bench.say(Frame(whole.image, whole.blobs[:2]), end())
+    assert bench.sink.counts.corrupt == 1
+
+
+def test_sound_channels_pass_the_transforms() -> None:
+    entry = {"data_root": "/", "source": {"endpoints": ["tcp://127.0.0.1:1"]}}
+    entry |= {"transforms": [{"type": "rotate", "quarter_turns": 1}, {"type": "bslz4"}]}
+    worker = Worker(Chain(msgspec.convert(entry, ReceiverConfig).transforms))
+    worker.begin(Header(filename="", channels=NAMES))
+    left = worker.sound_channels(frame(1, broken={1: b""}))
+    assert left is not None
+    assert (left.image.shape, left.image.compression) == ((3, 6, 4), "bslz4")
+    single = msgspec.structs.replace(left.image, shape=(6, 4))
+    for place in (0, 2):
+        turned = np.rot90(pixels(1, SHAPE)[place])
+        assert np.array_equal(unpacked(Frame(single, [left.blobs[place]])), turned)
+
+
+# Header -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sent", "names"),
+    [
+        (("threshold_1", "threshold_2"), ("threshold_1", "threshold_2")),
+        (("low energy", "2"), ("low_energy", "_2")),
+        (("one",), ()),
+        ((), ()),
+        (("a b", "a_b"), ()),
+        (("data", "other"), ()),
+        (("pixel_mask", "other"), ()),
+        (("one", "one_channel"), ()),
+    ],
+)
+def test_channels_have_datasets_of_their_names_unless_these_are_taken(
+    sent: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    assert nexus.channel_names(sent) == names
+
+
+def placed(metadata: dict[str, Any], channels: tuple[str, ...]) -> dict[tuple[str, ...], nexus.Field]:
+    found = list(nexus.fields(metadata, "sim", channels))
+    assert len({field.path for field in found}) == len(found)
+    return {field.path[2:]: field for field in found}
+
+
+def test_a_value_for_each_channel_goes_to_its_group_and_the_firsts_to_the_detector_too() -> None:
+    found = placed({"threshold_energy": {"low": 4000.0, "high": 7000.0}}, ("low", "high"))
+    assert found["low_channel", "threshold_energy"].value == 4000.0
+    assert found["high_channel", "threshold_energy"].value == 7000.0
+    assert found["high_channel", "threshold_energy"].units == "eV"
+    assert found["high_channel", "threshold_energy"].classes[-1] == "NXdetector_channel"
+    assert found[("threshold_energy",)].same_as == ("instrument", "sim", "low_channel", "threshold_energy")
+
+
+def test_values_for_other_channels_than_announced_are_kept_in_header() -> None:
+    found = placed({"threshold_energy": {"low": 4000.0, "middle": 7000.0}}, ("low", "high"))
+    assert set(found) == {("header", "threshold_energy")}
+
+
+def test_a_free_key_does_not_take_the_place_of_a_channel() -> None:
+    found = placed({"low": 1, "low_channel": 2}, ("low", "high"))
+    assert set(found) == {("low_2",), ("low_channel_2",)}
