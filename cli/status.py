@@ -75,7 +75,8 @@ def describe(status: Status) -> Iterator[str]:
     if status.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in status.errors.items())
         yield f"  errors since it was started: {kinds}"
-        yield f"    the last, {status.last_error}"
+    if status.last_error:
+        yield f"    the last bad message, {status.last_error}"
     if status.drained:
         yield f"  {status.drained} messages belonged to no series and were dropped"
 

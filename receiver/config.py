@@ -193,7 +193,7 @@ def parse(raw: Any, origin: str) -> ConfigFile:
     try:
         return msgspec.convert(raw, ConfigFile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{origin}: {_where_wrong(raw)}{error}{_remedy(raw)}") from error
+        raise ConfigError(f"{origin}: {_where_wrong(raw)}{error}{_remedy(raw, str(error))}") from error
 
 
 def _where_wrong(raw: Any) -> str:
@@ -207,8 +207,10 @@ def _where_wrong(raw: Any) -> str:
     return ""
 
 
-def _remedy(raw: Any) -> str:
-    return "" if isinstance(raw, dict) else '; the file begins with "receivers:"'
+def _remedy(raw: Any, said: str) -> str:
+    if not isinstance(raw, dict):
+        return '; the file begins with "receivers:"'
+    return '; write endpoints: ["tcp://HOST:PORT"]' if ".source.endpoints" in said else ""
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:

@@ -305,7 +305,9 @@ CONFIGS = [
     BadConfig("a relative data root", _entry(f"{_SOURCE}, data_root: data"), "give an absolute path"),
     BadConfig("no endpoint", _entry("source: {endpoints: []}, data_root: /tmp"), "endpoints"),
     BadConfig(
-        "an endpoint without a port", _entry("source: {endpoints: ['tcp://h']}, data_root: /tmp"), "endpoints"
+        "an endpoint without a port",
+        _entry("source: {endpoints: ['tcp://h']}, data_root: /tmp"),
+        'write endpoints: ["tcp://HOST:PORT"]',
     ),
     BadConfig(
         "an endpoint that is a URL", _entry("source: {endpoints: ['http://h:1']}, data_root: /"), "endpoints"
