@@ -14,6 +14,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -24,10 +25,11 @@ import msgspec
 import numpy as np
 
 from penstock.receiver import checksums, geometry, nexus, storage, stores
-from penstock.receiver.account import COUNTERS, Account, FrameStatus
+from penstock.receiver.account import COUNTERS, IN_FILE, Account, FrameStatus
 from penstock.receiver.models import Counts
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat, FrameStore, Writing
+from penstock.receiver.stores.modules import ModuleStore
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
 
@@ -83,11 +85,12 @@ class SeriesWriter:
         self.detector = nexus.name_of(detector)
         self._series = series
         self._account: Account = series.account
-        self._writing = writing or Writing()
+        self._writing = replace(writing or Writing(), path=path, overwrite=series.header.overwrite)
         self._store: FrameStore | None = None
         self._channels = nexus.channel_names(series.header.channels or ())
         self._rows = 0
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
+        self._late: list[tuple[int, tuple[str, ...]]] = []
         self._checksums: h5py.Dataset | None = None
         folder = storage.open_folder(path)
         try:
@@ -152,6 +155,19 @@ class SeriesWriter:
             )
         )
 
+    def complete(self, index: int, frame: Frame) -> None:
+        """Store blobs of a frame that is there already without them: of modules that came late.
+
+        Raises:
+            WriterError: they could not be written.
+        """
+        assert self._store is not None
+        try:
+            self._store.write(index, frame)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed(f"late modules of frame {index}", error) from error
+        self._late.append((index, frame.image.checksums or ()))
+
     def read(self, index: int) -> Frame:
         """One stored frame, its blobs as they were received: nothing is unpacked.
 
@@ -165,7 +181,7 @@ class SeriesWriter:
         if trigger is None:
             trigger = int(self._detector["trigger"][index])
         image = msgspec.structs.replace(frame.image, trigger=None if trigger < 0 else trigger)
-        return Frame(image, frame.blobs)
+        return msgspec.structs.replace(frame, image=image)
 
     def flush(self) -> None:
         """Hand everything to the kernel: from now on it survives the death of this process.
@@ -174,18 +190,20 @@ class SeriesWriter:
             WriterError: it could not be written.
             FileGoneError: somebody removed, moved or replaced the file.
         """
-        if not self._waiting:
-            return
         try:
-            self._check_place()
             if self._store is not None:
-                self._store.flush()
+                self._store.flush()  # with nothing to write too: it notices what has become of its writers
+            if not self._waiting and not self._late:
+                return
+            self._check_place()
             self._write_waiting()
+            self._write_late()
             self._write_counts()
             self._file.flush()
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed("the last batch", error) from error
-        self._account.flushed = self._account.counts().stored
+        counts = self._account.counts()
+        self._account.flushed = counts.stored + counts.partial
 
     def close(self, outcome: Outcome, *, pad: bool, synced: bool) -> None:
         """Write the account, shrink to what came, close.
@@ -203,6 +221,7 @@ class SeriesWriter:
         try:
             failure = self._settle_frames()
             self._write_waiting()
+            self._write_late()
             length = self._account.highest + 1
             if pad and self._account.planned is not None:
                 length = self._account.planned
@@ -219,7 +238,8 @@ class SeriesWriter:
             if self._file:
                 _close_quietly(self._file)
             self._let_go()
-        self._account.flushed = self._account.counts().stored
+        counts = self._account.counts()
+        self._account.flushed = counts.stored + counts.partial
         if failure is not None:
             raise failure
 
@@ -242,7 +262,7 @@ class SeriesWriter:
         entry["program_name"].attrs["version"] = penstock
         instrument = _group(entry, "instrument", "NXinstrument")
         detector = _group(instrument, self.detector, "NXdetector")
-        _write_fields(entry, nexus.fields(series.metadata, self.detector, series.header.channels or ()))
+        _write_fields(entry, nexus.fields(series.described, self.detector, series.header.channels or ()))
         for name, (dtype, fill, units) in PER_FRAME.items():
             dataset = detector.create_dataset(
                 name, (0,), dtype, maxshape=(None,), chunks=(PER_FRAME_CHUNK,), fillvalue=fill
@@ -270,9 +290,15 @@ class SeriesWriter:
         self._detector, self._record, self._entry = detector, record, entry
 
     def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
-        channels = self._channels if len(shape) == 3 and len(self._channels) == shape[0] else ()
+        joined, modules = self._series.joined, self._series.modules
+        split = joined is None and len(shape) == 3 and len(self._channels) == shape[0]
+        channels = self._channels if split else ()
         frames = FrameFormat(shape, dtype, compression, self._account.planned, channels)
-        self._store = stores.create(self._detector, frames, self._writing)
+        if joined is None or modules is None:
+            self._store = stores.create(self._detector, frames, self._writing)
+        else:
+            whole = stores.create(self._detector, frames, self._writing) if len(shape) == 2 else None
+            self._store = ModuleStore(self._detector, frames, joined, modules, whole)
         shown = self._store.data
         shown.attrs["units"] = "counts"
         shown.attrs["target"] = shown.name
@@ -290,8 +316,10 @@ class SeriesWriter:
         if channels:
             data.attrs["auxiliary_signals"] = list(channels[1:])
         where = geometry.find(self._series.metadata)
-        if where is not None and shown.ndim == 3:
-            _write_fields(self._entry, geometry.fields(where, shown.shape[1:], self.detector))
+        # A virtual dataset is not asked for its shape: see `SpreadStore`.
+        image = shape if len(shape) == 2 else self._store.data.shape[1:]
+        if where is not None and len(image) == 2:
+            _write_fields(self._entry, geometry.fields(where, image, self.detector))
         return self._store
 
     def _grow(self, index: int) -> None:
@@ -317,7 +345,7 @@ class SeriesWriter:
         index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
         self._waiting.clear()
         columns = {
-            "frame_status": np.full(len(index), FrameStatus.STORED, np.uint8),
+            "frame_status": self._account.statuses_of(index),
             "trigger": trigger,
             "sequence_number": number,
             "timestamp": stamp,
@@ -345,6 +373,17 @@ class SeriesWriter:
             return self._failed("the last frames", error)
         return None
 
+    def _write_late(self) -> None:
+        """What modules brought that came after their frame; rare, so one by one."""
+        for index, sums in self._late:
+            self._detector["frame_status"][index] = self._account.status(index)
+            if self._checksums is not None and sums:
+                row = self._checksums[index]
+                came = [number for number, value in enumerate(sums) if value]
+                row[came] = [sums[number].encode() for number in came]
+                self._checksums[index] = row
+        self._late.clear()
+
     def _finish(self, length: int, outcome: Outcome, failure: WriterError | None) -> WriterError | None:
         account, record = self._account, self._record
         statuses = account.statuses(length)
@@ -353,6 +392,7 @@ class SeriesWriter:
                 self._store.finish(statuses)
         except (OSError, RuntimeError, ValueError) as error:
             failure = failure or self._failed("the end of the frames", error)
+            statuses = account.statuses(length)
         if failure is not None and outcome.complete:
             outcome = Outcome(False, str(failure))
         self._resize(length)
@@ -478,13 +518,14 @@ def mark_interrupted(filename: str, reason: str) -> Counts:
             raise OSError(f"{filename} has no NXdetector")
         record = detector["series"]
         status = detector["frame_status"][:]
-        stored = np.flatnonzero(status == FrameStatus.STORED)
+        stored = np.flatnonzero(np.isin(status, IN_FILE))
         length = int(stored[-1]) + 1 if len(stored) else 0
         stores.settle(detector, status[:length])
         planned = max(int(record["planned"][()]), length)
+        partial = int(np.count_nonzero(status == FrameStatus.PARTIAL))
         counts = Counts(
-            planned=planned, received=len(stored), stored=len(stored), missing=planned - len(stored),
-            flushed=len(stored),
+            planned=planned, received=len(stored), stored=len(stored) - partial, partial=partial,
+            missing=planned - len(stored), flushed=len(stored),
         )  # fmt: skip
         for name in COUNTERS:
             record[name][()] = getattr(counts, name)

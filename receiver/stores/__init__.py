@@ -11,8 +11,10 @@ from typing import Any
 
 from penstock.receiver.stores.channels import ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
-from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing, settle
+from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.placed import PlacedStore
+from penstock.receiver.stores.settle import settle
+from penstock.receiver.stores.spread import SpreadStore
 
 __all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle"]
 
@@ -35,6 +37,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
         return ChannelStore(detector, frames)
     if writing.writers > 1 and _has_places(detector, frames):
         return PlacedStore(detector, frames, writing)
+    if writing.processes and writing.path is not None and len(frames.shape) == 2:
+        return SpreadStore(detector, frames, writing.path, writing)
     return ChunkedStore(detector, frames)
 
 

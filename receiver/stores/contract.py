@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from h5py import h5d
 
-from penstock.receiver.account import FrameStatus
 from penstock.stins.messages import Frame
+
+if TYPE_CHECKING:
+    from penstock.receiver.stores.writer_processes import WriterProcess
 
 COMPRESSED = "bslz4"
 """The one compression that HDF5 has a filter for, by hdf5plugin; everything else is stored plain."""
-
-
-WITH_PIXELS = (FrameStatus.STORED,)
-"""Statuses of frames whose pixels are in the file."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,12 @@ class Writing:
     writers: int = 1
     queue_bytes: int = 2**28
     """What waits for several writers, at most; any one frame is taken."""
+    processes: tuple[WriterProcess, ...] = ()
+    """That wait for files to write, where there are several writers."""
+    path: Path | None = None
+    """File of the series, for data files beside it."""
+    overwrite: bool = False
+    """Whether files that are there may be replaced."""
 
 
 class FrameStore(Protocol):
@@ -94,23 +98,6 @@ class FrameStore(Protocol):
         Args:
             synced: return only when it is on the disk.
         """
-
-
-def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
-    """After a writer was killed: do what `FrameStore.finish` would have done, whichever store it was.
-
-    Args:
-        detector: NXdetector group of the file.
-        statuses: uint8, `FrameStatus`, one an index.
-    """
-    empty = np.flatnonzero(~np.isin(statuses, WITH_PIXELS))
-    for dataset in detector.values():
-        maximum = getattr(dataset, "maxshape", None)
-        if maximum and maximum[0] is None:
-            dataset.resize(len(statuses), axis=0)
-            if dataset.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
-                for index in empty.tolist():
-                    dataset[index] = dataset.fillvalue
 
 
 def fill_value(dtype: str) -> Any:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from h5py import h5d, h5p
 
-from penstock.receiver.stores.contract import WITH_PIXELS, FrameFormat, Writing, fill_value
+from penstock.receiver.account import IN_FILE
+from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
 from penstock.receiver.stores.write_threads import WriteThreads, pwrite_all
 from penstock.stins.messages import Frame, Image
 
@@ -83,7 +84,7 @@ class PlacedStore:
         """Cut to this length, and write the fill value where nothing is stored."""
         self._threads.close()
         self._place(len(statuses))
-        missing = np.flatnonzero(~np.isin(statuses, WITH_PIXELS))
+        missing = np.flatnonzero(~np.isin(statuses, IN_FILE))
         if len(missing):
             fill = np.full(self._frames.shape, self.data.fillvalue, self.data.dtype).tobytes()
             for index in missing.tolist():

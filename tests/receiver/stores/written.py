@@ -47,7 +47,7 @@ class Written:
         writing: keys of `Writing`.
     """
 
-    def __init__(self, path: Path, opening: Start, **writing: int) -> None:
+    def __init__(self, path: Path, opening: Start, **writing: Any) -> None:
         self.series = RunningSeries(opening)
         self.writer = SeriesWriter(path, "sim-1", self.series, "a test", Writing(**writing))
 

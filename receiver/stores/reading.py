@@ -1,0 +1,58 @@
+"""The data files of a spread series, for whoever wants its blobs as they are stored; see `spread`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from penstock.receiver.stores.messages import DATASET
+
+
+class DataFiles:
+    """Which data file holds a frame, and what it holds there; files are opened when they are needed.
+
+    Args:
+        folder: of the file of the series.
+        data: its virtual dataset.
+    """
+
+    def __init__(self, folder: Path, data: Any) -> None:
+        self._folder = folder
+        self._sources: list[tuple[int, int, int, str]] = []
+        for source in data.virtual_sources():
+            (start, *_), (stride, *_), _, (block, *_) = source.vspace.get_regular_hyperslab()
+            self._sources.append((start, stride, block, source.file_name))
+        self._open: dict[str, h5py.File] = {}
+
+    def blob(self, index: int) -> bytes | None:
+        """The blob of a frame as it is stored; `None` if nothing is there, or it cannot be read."""
+        try:
+            for start, stride, block, name in self._sources:
+                turn, within = divmod(index - start, stride)
+                if turn < 0 or within >= block:
+                    continue
+                place = (turn * block + within, 0, 0)
+                if name not in self._open:
+                    self._open[name] = h5py.File(self._folder / name, "r", locking=False)
+                dataset = self._open[name][DATASET]
+                if (
+                    place[0] < len(dataset)
+                    and dataset.id.get_chunk_info_by_coord(place).byte_offset is not None
+                ):
+                    return bytes(dataset.id.read_direct_chunk(place)[1])
+        except (OSError, RuntimeError, ValueError, KeyError):
+            pass  # moved, removed or damaged: the caller says which frames that are
+        return None
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+
+def is_spread(data: Any) -> bool:
+    """Whether the frames of this dataset lie in data files."""
+    return bool(data.is_virtual) and all(source.dset_name == DATASET for source in data.virtual_sources())

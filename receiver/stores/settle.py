@@ -1,0 +1,36 @@
+"""What is left to do where a writer was killed: what `FrameStore.finish` would have done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from h5py import h5d
+
+from penstock.receiver.account import IN_FILE
+from penstock.receiver.stores import spread
+
+
+def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    """Cut everything that has a place for each frame, and fill what is empty, whichever store it was.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        statuses: uint8, `FrameStatus`, one an index.
+
+    Raises:
+        OSError: a data file is not there, or cannot be written.
+    """
+    empty = np.flatnonzero(~np.isin(statuses, IN_FILE))
+    for dataset in detector.values():
+        # First of all: to ask a virtual dataset for its shape opens what it shows.
+        if getattr(dataset, "is_virtual", False):
+            spread.cut(detector.file, dataset, len(statuses))
+            continue
+        maximum = getattr(dataset, "maxshape", None)
+        if not maximum or maximum[0] is not None:
+            continue
+        dataset.resize(len(statuses), axis=0)
+        if dataset.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
+            for index in empty.tolist():
+                dataset[index] = dataset.fillvalue

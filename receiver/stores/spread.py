@@ -1,0 +1,236 @@
+"""Frames spread over N data files beside the file of the series, each written by a process of its own.
+
+Blocks of B frames go to the writers in turn: block index // B, writer block mod N. `data` is a virtual
+dataset with one mapping a data file that has no end, so that it is right from the first frame on, grows with
+the data files, and reads as the fill value where a block never came. It names them without a folder: all can
+be moved together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import h5py
+import numpy as np
+from h5py import h5d, h5p, h5s, h5t
+
+from penstock.receiver import storage
+from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, Writing, fill_value
+from penstock.receiver.stores.messages import DATASET
+from penstock.receiver.stores.writer_processes import WriterProcess
+from penstock.stins.messages import Frame, Image
+
+T = TypeVar("T")
+
+MOST_BLOCK = 64
+"""Frames in a row that one writer gets; fewer of large ones, so that the queues hold a block for each."""
+LOCK_SECONDS = 5.0
+"""For a writer to end after the data process has died."""
+
+
+def data_file_name(path: Path, number: int) -> str:
+    """Name of the n-th data file, from 1, of a series whose file this is."""
+    return f"{path.stem}_data_{number:04d}.h5"
+
+
+class SpreadStore:
+    """Frames of one blob in a virtual 3-D dataset.
+
+    Args:
+        detector: NXdetector group; `data` is created in it.
+        frames: what every frame looks like.
+        path: file of the series; the data files are created beside it, exclusively.
+        writing: the processes, and whether data files that are there may be replaced.
+
+    Raises:
+        FileExistsError: there is a data file of that name.
+        OSError: one cannot be created.
+    """
+
+    def __init__(
+        self,
+        detector: Any,
+        frames: FrameFormat,
+        path: Path,
+        writing: Writing,
+    ) -> None:
+        processes = writing.processes
+        self._frames = frames
+        self._processes = processes
+        queue = sum(process.memory for process in processes)
+        self._block = max(1, min(MOST_BLOCK, queue // (2 * len(processes) * frames.nbytes)))
+        self._compressed = frames.compression == COMPRESSED
+        self._paths = [path.with_name(data_file_name(path, process.number)) for process in processes]
+        self._files: list[int] = []
+        folder = storage.open_folder(path)
+        try:
+            for file in self._paths:
+                self._make_free(file, folder, overwrite=writing.overwrite)
+            self.data = self._bind(detector)
+            for process, file in zip(processes, self._paths, strict=True):
+                process.open(folder, file.name, frames)
+                self._files.append(os.open(file.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder))
+        except BaseException:
+            for file in self._paths[: len(self._files)]:
+                os.unlink(file.name, dir_fd=folder)
+            self.close(synced=False)
+            raise
+        finally:
+            os.close(folder)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the frames that the processes have not written yet."""
+        return sum(process.waiting_bytes for process in self._processes)
+
+    def write(self, index: int, frame: Frame) -> None:
+        """Hand a frame to its writer; waits while its queue is full."""
+        turn, within = divmod(index, self._block)
+        turn, writer = divmod(turn, len(self._processes))
+        mask = 1 if self._compressed and frame.image.compression == "none" else 0
+        self._processes[writer].put(index, turn * self._block + within, frame.blobs[0], mask)
+
+    def read(self, index: int) -> Frame:
+        """A stored frame; see `FrameStore`."""
+        turn, within = divmod(index, self._block)
+        turn, writer = divmod(turn, len(self._processes))
+        offset, size, mask = self._processes[writer].where(turn * self._block + within)
+        blob = os.pread(self._files[writer], size, offset)
+        compression = COMPRESSED if self._compressed and not mask & 1 else "none"
+        shape, dtype = self._frames.shape, self._frames.dtype
+        return Frame(Image(shape=shape, type=dtype, compression=compression, frame=index), [blob])
+
+    def grow(self, rows: int) -> None:
+        """Nothing: each process makes room in its own file."""
+
+    def flush(self) -> None:
+        """Return when every process has handed its file to the kernel."""
+        _each(WriterProcess.begin_flush, self._processes)
+        _each(WriterProcess.end_flush, self._processes)
+        for path, descriptor in zip(self._paths, self._files, strict=True):
+            if not _is_here(path, descriptor):
+                raise OSError(f"{path.name} was removed, moved or replaced")
+
+    def lost(self) -> set[int]:
+        """Frames that were taken and could not be written; see `FrameStore`."""
+        return set().union(*(process.lost for process in self._processes))
+
+    def finish(self, statuses: np.ndarray[Any, Any]) -> None:
+        """Cut each data file to its share; what was never written reads as the fill value by itself."""
+        shares = [
+            _share(len(statuses), self._block, len(self._processes), n) for n in range(len(self._processes))
+        ]
+        _each(lambda item: item[0].finish(item[1]), list(zip(self._processes, shares, strict=True)))
+
+    def close(self, *, synced: bool) -> None:
+        """Let go of the data files; their processes stay for the next series."""
+        while self._files:
+            os.close(self._files.pop())
+        if synced:
+            for path in self._paths:
+                storage.sync(path)
+
+    @staticmethod
+    def _make_free(file: Path, folder: int, *, overwrite: bool) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if overwrite:
+                os.unlink(file.name, dir_fd=folder)
+            else:
+                os.lstat(file.name, dir_fd=folder)
+                raise FileExistsError(f"{file} exists and is never overwritten")
+
+    def _bind(self, detector: Any) -> Any:
+        """The virtual dataset, while there are no data files yet: HDF5 opens those that it finds, for
+        writing as it has the file of the series, and would later put its own idea of their end into them.
+        For the same reason nobody here may read it, or ask for its shape."""
+        shape, without_end = self._frames.shape, (h5s.UNLIMITED, *self._frames.shape)
+        number, block, rest = len(self._processes), self._block, (1,) * len(shape)
+        layout = h5p.create(h5p.DATASET_CREATE)
+        layout.set_fill_value(np.array(fill_value(self._frames.dtype), self._frames.dtype))
+        for turn, path in enumerate(self._paths):
+            here, there = (h5s.create_simple((0, *shape), without_end) for _ in range(2))
+            count = (h5s.UNLIMITED, *rest)
+            here.select_hyperslab(
+                (turn * block, *(0 for _ in shape)), count, (number * block, *rest), (block, *shape)
+            )
+            there.select_hyperslab((0, *(0 for _ in shape)), count, (block, *rest), (block, *shape))
+            layout.set_virtual(here, path.name.encode(), DATASET.encode(), there)
+        space = h5s.create_simple((0, *shape), without_end)
+        kind = h5t.py_create(np.dtype(self._frames.dtype))
+        return h5py.Dataset(h5d.create(detector.id, b"data", kind, space, dcpl=layout))
+
+
+def cut(series: Any, dataset: Any, length: int) -> None:
+    """Cut the data files whose writers were killed, so that the virtual `dataset` has this length.
+
+    Args:
+        series: the open file of the series.
+        dataset: its `data`; one of another origin stays as it is.
+        length: in frames.
+
+    Raises:
+        OSError: a data file is not there, or a writer is still at it.
+    """
+    folder = Path(series.filename).parent
+    sources = [source for source in dataset.virtual_sources() if source.dset_name == DATASET]
+    for source in sources:
+        start, _, _, (block, *_) = source.vspace.get_regular_hyperslab()
+        path = folder / source.file_name
+        with _locked(path), h5py.File(path, "r+", locking=False) as file:
+            file[source.dset_name].resize(_share(length, block, len(sources), start[0] // block), axis=0)
+
+
+def _share(length: int, block: int, writers: int, turn: int) -> int:
+    """How many of the first `length` frames are one writer's."""
+    rounds, rest = divmod(length, block * writers)
+    return rounds * block + max(0, min(block, rest - turn * block))
+
+
+def _each(action: Callable[[T], None], items: Sequence[T]) -> None:
+    """All of them, whatever becomes of one; then raises what the first one raised."""
+    errors = []
+    for item in items:
+        try:
+            action(item)
+        except OSError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def _is_here(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a data file: its writer is gone. A file system without locks is taken at its word."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        due = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > due:
+                    raise
+                time.sleep(0.01)
+            except OSError as error:
+                if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+                    raise
+                break
+            else:
+                break
+        yield
+    finally:
+        os.close(descriptor)
