@@ -187,6 +187,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         scrape = metrics.Scrape(
             service.name, service.status, service.measures,
             healthy=service.health.alive, processes=service.processes,
+            budget=service.config.memory_mb * 1e6,
         )  # fmt: skip
         return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
 

@@ -39,16 +39,19 @@ class Scrape(Collector):
         measures: what the data process said beside it.
         healthy: whether that process lives and answers.
         processes: their ids by name, for the memory that they hold.
+        budget: bytes that the data process may take.
     """
 
     def __init__(
-        self, name: str, status: Status, measures: Measures, *, healthy: bool, processes: Mapping[str, int]
-    ) -> None:
+        self, name: str, status: Status, measures: Measures, *, healthy: bool,
+        processes: Mapping[str, int], budget: float,
+    ) -> None:  # fmt: skip
         self._name = name
         self._status = status
         self._measures = measures
         self._healthy = healthy
         self._processes = processes
+        self._budget = budget
 
     def collect(self) -> Iterable[Metric]:
         """Every metric, those without a value too: a graph shall not depend on what has happened yet."""
@@ -138,6 +141,9 @@ class Scrape(Collector):
         yield self._counter("cpu_seconds", "Processor time of the data process", value=status.cpu_seconds)
         memory = {name: resident_bytes(pid) for name, pid in self._processes.items()}
         known = {name: value for name, value in memory.items() if not math.isnan(value)}
+        bound = status.series.memory_bytes if status.series is not None else None
+        yield self._gauge("memory_bound_bytes", "Most that the data process may hold", value=bound)
+        yield self._gauge("memory_budget_bytes", "What it may take, as configured", value=self._budget)
         yield self._gauge(
             "resident_memory_bytes", "Memory of a process, shared memory included", "process", known
         )

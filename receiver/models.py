@@ -64,6 +64,8 @@ class Series:
     """Why it ended, or what it waits for."""
     started: float = 0.0
     """Seconds since 1970 (UTC)."""
+    memory_bytes: int | None = None
+    """Most memory that the data process takes with frames of this size; `None` where it is not announced."""
     checksum: str = ""
     """Algorithm of the blobs' checksums, "crc32" or the like, each checked on receipt; "unchecked: …" where
     it is not known; "" when none was announced."""
@@ -175,6 +177,8 @@ class SeriesCheckResult:
     filename: str | None
     """Path as the receiver sees it."""
     free_bytes: int | None
+    memory_bytes: int | None = None
+    """Most memory that the receiver's data process takes for it; `None` without `frame_bytes`."""
     connections: int
     """Receiver sockets that are connected to its streamers."""
 

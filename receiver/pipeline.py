@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import nexus, storage
+from penstock.receiver import memory, nexus, storage
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames, FrameAnswer
 from penstock.receiver.collector import Collector, GapError
@@ -336,6 +336,7 @@ class Pipeline:
             filename=str(path) if path else None,
             active=True,
             started=time.time(),
+            memory_bytes=memory.announced(self.machine.name, self._config, header),
             checksum=series.checksum,
         )
         planned = "an unknown number of" if header.frames is None else header.frames

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import last_frame, storage
+from penstock.receiver import last_frame, memory, storage
 from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.frame_refusal import FrameRefused, live_only
@@ -233,9 +233,15 @@ class ReceiverService:
                 free = storage.check(path, overwrite=series.overwrite, nbytes=nbytes, min_free=min_free)
         except StorageError as error:
             raise Refused(error.kind, str(error)) from error
+        need = None
+        if series.frame_bytes is not None:
+            if over := memory.objection(self.name, self.config, series.frame_bytes):
+                raise Refused("over_memory", over)
+            need = memory.bound(memory.parts(self.config, series.frame_bytes, series.frame_bytes))
         return SeriesCheckResult(
             filename=str(path) if path else None,
             free_bytes=free,
+            memory_bytes=need,
             connections=sum(item.connections for item in connections),
         )
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from penstock.receiver.models import Counts
-
 BOUNDS = (
     1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3,
     0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
@@ -145,11 +143,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     stamps_ahead: int = 0
 
 
-LOSSES = tuple(
-    count
-    for count in ("missing", "partial", "corrupt", "not_triggered", "out_of_range")
-    if count in Counts.__dataclass_fields__
-)
+LOSSES = ("missing", "partial", "corrupt", "not_triggered", "out_of_range")
 """Counts of a series' account that are losses."""
 QUEUES: Mapping[str, str] = {
     "held": "frames ahead of their header, bounded by hold_mb",
