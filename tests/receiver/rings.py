@@ -16,9 +16,9 @@ GEOMETRY = {
 WAVELENGTH = 12398.4198 / GEOMETRY["incident_energy"]
 
 
-def two_theta() -> np.ndarray:
+def two_theta(wavelength: float = WAVELENGTH, planes: tuple[int, ...] = PLANES) -> np.ndarray:
     """Angles of the lines, in degrees."""
-    return np.degrees(2 * np.arcsin(WAVELENGTH * np.sqrt(PLANES) / 2 / LATTICE))
+    return np.degrees(2 * np.arcsin(wavelength * np.sqrt(planes) / 2 / LATTICE))
 
 
 def momentum_transfer() -> np.ndarray:
