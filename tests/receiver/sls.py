@@ -14,6 +14,9 @@ from tests.streams import DEADLINE_MS
 SHAPE = (4, 6)
 """Rows and columns of one port."""
 
+QUEUE = 40
+"""Messages for a subscriber that is slow; what comes then is dropped."""
+
 DUMMY = json.dumps(
     {
         "jsonversion": 4,
@@ -64,6 +67,7 @@ class Port:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.XPUB)
         self._socket.set(zmq.LINGER, 0)
+        self._socket.set(zmq.SNDHWM, QUEUE)
         self._socket.set(zmq.RCVTIMEO, DEADLINE_MS)
         self._socket.bind("tcp://127.0.0.1:0")
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -70,6 +72,37 @@ def test_frames_that_publishing_lost_are_missing_at_their_index(
         detector = written["entry/instrument/sim_1"]
         assert np.flatnonzero(detector["frame_status"][:] == FrameStatus.MISSING).tolist() == [0, 4, 5]
         assert np.array_equal(detector["data"][6], pixels(6))
+
+
+def test_what_a_receiver_was_too_slow_for_is_missing_and_the_rest_is_at_its_index(
+    receiver: ReceiverProcess, port: Port
+) -> None:
+    frames, rows, columns = 100, 512, 512
+    big = {"shape": [columns, rows], "size": 2 * rows * columns, "frames": frames}
+
+    def blob(index: int) -> bytes:
+        return np.full((rows, columns), index, "<u2").tobytes()
+
+    port.send(message(0, blob(0), **big))
+    receiver.received(1)
+    os.kill(receiver.data_process(), signal.SIGSTOP)
+    for index in range(1, frames):
+        port.send(message(index, blob(index), **big))
+    os.kill(receiver.data_process(), signal.SIGCONT)
+
+    def ended(status: Status) -> bool:
+        port.send([DUMMY])  # it may be lost, too; so it is sent until it was heard
+        return over()(status)
+
+    status = receiver.wait(ended)
+    counts = status.counts
+    assert counts.missing > 0
+    assert counts.stored + counts.missing == counts.planned == frames
+    with h5py.File(file(status)) as written:
+        detector = written["entry/instrument/sim_1"]
+        stored = np.flatnonzero(detector["frame_status"][:] == FrameStatus.STORED)
+        assert len(stored) == counts.stored
+        assert all((detector["data"][index] == index).all() for index in stored)
 
 
 def test_file_is_where_the_sls_software_would_put_it_and_a_lost_end_costs_nothing(
