@@ -132,6 +132,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """What every frame passes, in this order, before file, consumers and live view."""
     workers: Count = 1
     """Threads for the transforms."""
+    writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    """Who writes the frames of one series: with 1 the receiver's loop does, into one file. With more, threads
+    do (plain frames of an announced number, from 256 kB), or processes, each into a data file of its own."""
+    write_queue_mb: Positive = 256.0
+    """Memory for what waits for several writers."""
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")

@@ -59,6 +59,10 @@ def parts(config: ReceiverConfig, frame_bytes: int, plain_bytes: int) -> dict[st
         each = frame_bytes + plain_bytes
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0
         found["transforms (workers)"] = waiting + each
+    if config.writers > 1:
+        # The ring of each holds two frames at least, and packed ones may be a little larger than plain.
+        queue = max(int(config.write_queue_mb * 1e6), 2 * config.writers * plain_bytes)
+        found["several writers (writers, write_queue_mb)"] = queue
     if config.forward:
         queues = sum(int(consumer.queue_mb * 1e6) for consumer in config.forward)
         found["consumers (forward, queue_mb)"] = queues + len(config.forward) * (IN_SOCKET + 1) * frame_bytes

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import memory, nexus, storage
+from penstock.receiver import memory, nexus, storage, stores
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames, FrameAnswer
 from penstock.receiver.collector import Collector, GapError
@@ -111,18 +111,17 @@ class Pipeline:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.machine = StateMachine(name)
-        self.ingest = Ingest(config.source)
+        self.ingest, self._worker, self._collector = self._stages(config)
         self._config = config
         self._detector = config.detector or name
         self._clock = clock
         self._source = create(config.source.type)
-        self._worker = Worker(Chain(config.transforms) if config.transforms else None, config.workers)
         self._ahead = Ahead(self._worker, config.workers) if self._worker.parallel else None
-        self._collector = Collector(config, self, self._worker)
         self._last_frame = last_frame
         self.asked = AskedFrames(asked_frame, clock)
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
+        self._writing = stores.writing(config.writers, int(config.write_queue_mb * 1e6))
         self._flush_due = 0.0
         self._held_back = 0.0  # seconds for which consumers have held the streamer back
         self._errors: Counter[str] = Counter()
@@ -140,6 +139,10 @@ class Pipeline:
         self._stall_logged = ""
         self._counts = Counts()
         self._latest: int | None = None
+
+    def _stages(self, config: ReceiverConfig) -> tuple[Ingest, Worker, Collector]:
+        worker = Worker(Chain(config.transforms) if config.transforms else None, config.workers)
+        return Ingest(config.source), worker, Collector(config, self, worker)
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -187,6 +190,7 @@ class Pipeline:
         self._forwarder.close()
         self.ingest.close()
         self._worker.close()
+        self._writing.close()
 
     def status(self, version: int) -> Status:
         """A snapshot of everything."""
@@ -220,6 +224,7 @@ class Pipeline:
             queues={
                 "held": self._collector.held_bytes,
                 "transforms": self._ahead.nbytes if self._ahead is not None else 0,
+                "writers": self._writer.waiting_bytes if self._writer is not None else 0,
                 "unflushed": self._bytes - self._flushed_bytes if self._writer is not None else 0,
             },
             stages=times.stages, latency=times.latency, idle=times.idle, stamps_ahead=times.stamps_ahead,
@@ -323,7 +328,7 @@ class Pipeline:
                 path, overwrite=header.overwrite, nbytes=nbytes, min_free=int(self._config.min_free_mb * 1e6)
             )
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
-            self._writer = SeriesWriter(path, self._detector, series, source)
+            self._writer = SeriesWriter(path, self._detector, series, source, self._writing)
             self._flush_due = self._clock() + self._config.flush_seconds
             self._flushed_bytes = self._bytes
         self._forwarder.begin(header, series.metadata)
@@ -472,7 +477,12 @@ class Link:
 def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
     """Loop until told to quit."""
     setup = link.setup()
-    pipeline = Pipeline(setup.name, setup.config, last_frame, asked_frame)
+    kind = Pipeline
+    if setup.config.source.join == "modules":
+        from penstock.receiver.modules.pipeline import ModulePipeline
+
+        kind = ModulePipeline
+    pipeline = kind(setup.name, setup.config, last_frame, asked_frame)
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
     tell_due = 0.0

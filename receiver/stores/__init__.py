@@ -15,11 +15,24 @@ from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.settle import settle
 from penstock.receiver.stores.spread import SpreadStore
+from penstock.receiver.stores.writer_processes import WriterProcess
 
-__all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle"]
+__all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle", "writing"]
 
 LEAST_PLACED_BYTES = 2**18
 """Of a frame. Below, handing it to a thread costs as much as writing it."""
+
+
+def writing(writers: int, queue_bytes: int) -> Writing:
+    """Start the processes that several writers need; `Writing.close` ends them.
+
+    Args:
+        writers: how many.
+        queue_bytes: that wait for them, all together.
+    """
+    ring = queue_bytes // writers
+    numbers = range(1, writers + 1) if writers > 1 else ()
+    return Writing(writers, queue_bytes, tuple(WriterProcess(number, ring) for number in numbers))
 
 
 def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:

@@ -52,6 +52,11 @@ class Writing:
     overwrite: bool = False
     """Whether files that are there may be replaced."""
 
+    def close(self) -> None:
+        """End the processes."""
+        for process in self.processes:
+            process.close()
+
 
 class FrameStore(Protocol):
     """Where frames go by their index, in any order.

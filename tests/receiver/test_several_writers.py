@@ -1,0 +1,150 @@
+"""A receiver with several writers: threads for plain frames, processes for packed ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from penstock.codecs import bslz4
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer, pixels
+
+SHAPE = (400, 400)
+"""320 kB a frame: plain ones go to threads."""
+FRAMES = 30
+COMPRESSIONS = pytest.mark.parametrize("compression", ["none", "bslz4"])
+
+
+@pytest.fixture
+def receiver(start_receiver: Callable[..., ReceiverProcess]) -> ReceiverProcess:
+    running = start_receiver(writers=2, write_queue_mb=4)
+    running.connected()
+    return running
+
+
+def send(streamer: Streamer, numbers: range, compression: str) -> None:
+    for number in numbers:
+        array = pixels(number, SHAPE)
+        blob = bslz4.compress(array) if compression == "bslz4" else array.tobytes()
+        streamer.frame(number, array, blobs=[blob], compression=compression)
+
+
+def begin(streamer: Streamer, path: Path, compression: str, **keys: Any) -> str:
+    """The start message of a series whose streamer says everything."""
+    return streamer.start(
+        str(path), frames=FRAMES, shape=SHAPE, type="uint16", compression=compression,
+        trigger_mode="SOFTWARE", **keys,
+    )  # fmt: skip
+
+
+def wrong(path: Path, frames: int) -> list[int]:
+    """Which of the first frames in a file are not what was sent."""
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        return [index for index in range(frames) if not np.array_equal(data[index], pixels(index, SHAPE))]
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@COMPRESSIONS
+def test_several_series_have_every_frame_at_its_index(
+    compression: str, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    for name in ("a", "b"):
+        path = receiver.root / f"{name}.h5"
+        series = begin(streamer, path, compression)
+        send(streamer, range(FRAMES), compression)
+        streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+        status = receiver.ended(series)
+        assert (status.state, status.series.complete, status.counts.flushed) == ("idle", True, FRAMES)
+        assert wrong(path, FRAMES) == []
+        names = [found.name for found in sorted(receiver.root.glob(f"{name}_data_*"))]
+        assert names == ([f"{name}_data_0001.h5", f"{name}_data_0002.h5"] if compression == "bslz4" else [])
+
+
+@COMPRESSIONS
+def test_any_frame_of_the_running_and_of_the_last_series_can_be_seen(
+    compression: str, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    series = begin(streamer, receiver.root / "x.h5", compression)
+    send(streamer, range(FRAMES), compression)
+    receiver.received(FRAMES)
+    for index in (3, 17):
+        np.testing.assert_array_equal(receiver.client.frame(index).array, pixels(index, SHAPE))
+    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+    receiver.ended(series)
+    np.testing.assert_array_equal(receiver.client.frame(5).array, pixels(5, SHAPE))
+
+
+@COMPRESSIONS
+def test_kill_9_of_the_data_process_loses_nothing_that_was_flushed(
+    compression: str, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    begin(streamer, path, compression)
+    send(streamer, range(20), compression)
+    receiver.flushed(20)
+    os.kill(receiver.data_process(), signal.SIGKILL)
+    status = receiver.wait(lambda status: status.state == "error" and status.counts.pending == 0)
+    assert (status.counts.stored, status.counts.missing) == (20, FRAMES - 20)
+    assert wrong(path, 20) == []
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 20
+        assert file["entry/instrument/sim_1/series/state"].asstr()[()] == "incomplete"
+    receiver.client.reset()
+    receiver.connected()
+    streamer.encoder = type(streamer.encoder)()
+    series = begin(streamer, receiver.root / "y.h5", compression)
+    send(streamer, range(FRAMES), compression)
+    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+    assert receiver.ended(series).series.complete
+    assert wrong(receiver.root / "y.h5", FRAMES) == []
+
+
+def test_a_writer_that_dies_ends_the_series_in_error_and_the_next_one_is_taken(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    begin(streamer, path, "bslz4")
+    send(streamer, range(20), "bslz4")
+    receiver.flushed(20)
+    os.kill(children(receiver.data_process())[0], signal.SIGKILL)
+    status = receiver.wait(lambda status: status.state == "error")
+    assert "writer process 1" in status.error
+    assert (status.counts.stored, status.counts.flushed, status.counts.missing) == (20, 20, FRAMES - 20)
+    assert wrong(path, 20) == []
+    streamer.end(reason="abort", triggered=20, sent=20)
+    receiver.client.reset()
+    series = begin(streamer, receiver.root / "y.h5", "bslz4")
+    send(streamer, range(FRAMES), "bslz4")
+    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+    assert receiver.ended(series).series.complete
+    assert wrong(receiver.root / "y.h5", FRAMES) == []
+
+
+def test_a_data_file_that_is_there_is_not_touched_and_said(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    precious = receiver.root / "x_data_0001.h5"
+    precious.write_bytes(b"precious")
+    begin(streamer, receiver.root / "x.h5", "bslz4")
+    status = receiver.wait(lambda status: status.state == "error")
+    assert "x_data_0001.h5 exists and is never overwritten" in status.error
+    assert precious.read_bytes() == b"precious"
+
+
+def test_the_writers_end_with_their_receiver(receiver: ReceiverProcess) -> None:
+    writers = children(receiver.data_process())
+    assert len(writers) == 2
+    assert receiver.stop() == 0
+    assert [pid for pid in writers if Path(f"/proc/{pid}").exists()] == []
