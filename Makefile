@@ -55,8 +55,12 @@ format: $(STAMPS)/develop ## let ruff format the code and sort the imports
 	ruff format .
 
 .PHONY: bench
-bench: $(STAMPS)/run ## measure this machine: generator to receiver, beside a naive writer
+bench: $(STAMPS)/run ## measure this machine: the receiver beside a naive writer, a bare loop and two limits
 	@penstock bench $(ARGS)
+
+.PHONY: figures
+figures: $(STAMPS)/develop ## measure everything for docs/performance, three quarters of an hour: leave the machine alone
+	@penstock bench --figures docs/performance $(ARGS)
 
 .PHONY: environment
 environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for development, into .venv

@@ -1,74 +1,47 @@
-"""The contenders beside each other: same frames, same folder, in turn, so that a busy machine slows all.
-
-Ratios are taken within a round and their median is quoted. Rates of one contender alone say more about
-the machine than about the contender.
-"""
+"""The quick run: the contenders beside each other, and the bars."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from penstock.bench import contenders
-from penstock.bench.contenders import Load, Run
+from msgspec.structs import replace
+
+from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, RECEIVE_LIMIT, WRITE_LIMIT
+from penstock.bench.load import Case
+from penstock.bench.results import Measurement
+from penstock.bench.turns import in_turn
+
+SIZES = (20_000, 200_000, 2_000_000, 20_000_000)
+FRAMES = {20_000: 30_000, 200_000: 8_000, 2_000_000: 1_000, 20_000_000: 100}
+"""Of a series as fast as possible: a second or two, and 2 GB at most."""
+NAIVE_FRAMES = {20_000: 3_000, 200_000: 2_000, 2_000_000: 400, 20_000_000: 60}
+"""The naive loop is slow: it gets fewer."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One frame size and what is asked of it."""
+def cases(frame_bytes: int, frames: int, naive_frames: int, *, limits: bool = True) -> list[Case]:
+    """All contenders, writing, with frames of one size; whom the receiver is compared with stands beside it.
 
-    frame_bytes: int
-    frames: int
-    """For the receiver and the limits."""
-    naive_frames: int
-    """The naive writer is slow: it gets fewer."""
-    bar: float
-    """Least ratio of the receiver's frame rate to the naive writer's."""
-
-
-CASES = (
-    Case(frame_bytes=20_000, frames=40_000, naive_frames=4_000, bar=5.0),
-    Case(frame_bytes=200_000, frames=6_000, naive_frames=1_500, bar=2.0),
-)
-LARGE_CASES = (
-    Case(frame_bytes=2_000_000, frames=600, naive_frames=300, bar=1.0),
-    Case(frame_bytes=20_000_000, frames=60, naive_frames=40, bar=1.0),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """One case, all rounds, by contender."""
-
-    case: Case
-    runs: dict[str, list[Run]] = field(default_factory=dict)
-
-    def ratio(self, other: str) -> float | None:
-        """Median, over the rounds, of the receiver's frame rate to another contender's."""
-        theirs = self.runs.get(other)
-        if not theirs:
-            return None
-        pairs = zip(self.runs["penstock"], theirs, strict=True)
-        return statistics.median(ours.rate / their.rate for ours, their in pairs)
-
-    @property
-    def reached(self) -> bool:
-        """Whether the bar was reached."""
-        ratio = self.ratio("naive")
-        return ratio is not None and ratio >= self.case.bar
+    Args:
+        limits: whether the compiled limits are there.
+    """
+    ours = Case(contender=PENSTOCK_RECEIVER, frame_bytes=frame_bytes, frames=frames)
+    found = [
+        replace(ours, contender=NAIVE, frames=naive_frames),
+        replace(ours, contender=BARE),
+        ours,
+    ]
+    if limits:
+        found.append(replace(ours, contender=WRITE_LIMIT))
+        found.append(replace(ours, contender=RECEIVE_LIMIT, storage="live"))
+    return found
 
 
 def compare(
-    folder: Path,
-    rounds: int,
-    progress: Callable[[str], None],
-    cases: tuple[Case, ...] = CASES,
+    folder: Path, rounds: int, progress: Callable[[str], None], sizes: Sequence[int] = SIZES,
     limit: Path | None = None,
-) -> Iterator[Result]:
-    """Run all cases; files go into `folder` and are removed again.
+) -> list[Measurement]:  # fmt: skip
+    """Measure all sizes; files go into `folder` and are removed again.
 
     Args:
         rounds: how often each contender has its turn.
@@ -79,21 +52,13 @@ def compare(
         ProcessFailed: a contender or a generator did not start, or did not end.
         RuntimeError: a series was not complete, so its figures say nothing.
     """
-    for case in cases:
-        load = Load(frame_bytes=case.frame_bytes, frames=case.frames)
-        few = Load(frame_bytes=case.frame_bytes, frames=case.naive_frames)
-        turns: dict[str, Callable[[], Run]] = {
-            "penstock": partial(contenders.receiver, folder, load),
-            "naive": partial(contenders.naive, folder, few),
-        }
-        if limit is not None:
-            turns["C: receive, pwrite"] = partial(contenders.limit, limit, folder, load)
-            turns["C: receive only"] = partial(contenders.limit, limit, None, load)
-        result = Result(case=case, runs={name: [] for name in turns})
-        progress(f"{case.frame_bytes / 1000:g} kB, warming up")
-        contenders.receiver(folder, load)  # the first touch of memory and of the page cache is not counted
-        for number in range(1, rounds + 1):
-            for name, turn in turns.items():
-                progress(f"{case.frame_bytes / 1000:g} kB, round {number} of {rounds}: {name}")
-                result.runs[name].append(turn())
-        yield result
+    measured = []
+    for size in sizes:
+        competing = cases(size, FRAMES[size], NAIVE_FRAMES[size], limits=limit is not None)
+
+        def tell(case: Case, number: int) -> None:
+            progress(f"{case.frame_bytes / 1000:g} kB, round {number} of {rounds}: {case.contender}")
+
+        runs = in_turn(competing, rounds, lambda case: folder, limit, tell)
+        measured += [Measurement(case=case, runs=done) for case, done in zip(competing, runs, strict=True)]
+    return measured

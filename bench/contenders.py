@@ -1,122 +1,172 @@
-"""Who takes a generated series: Penstock's receiver, the naive writer, and the limits in C.
+"""Who takes a generated series: Penstock's receiver, two loops in Python, and the limits in C.
 
-Each function runs one series from a real generator and returns what it took. Everything is a child
-process, started with the commands that users type.
+Everything is a child process, started with the commands that users type, and gets its frames from a real
+generator.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
+from penstock.bench.load import Case, Run, high_water_mark
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
 from penstock.receiver.client import ReceiverClient
 
+PENSTOCK_RECEIVER = "penstock"
+BARE = "bare pyzmq + h5py"
+NAIVE = "naive"
+WRITE_LIMIT = "C: receive, pwrite"
+RECEIVE_LIMIT = "C: receive only"
+CONTENDERS = (PENSTOCK_RECEIVER, BARE, NAIVE, WRITE_LIMIT, RECEIVE_LIMIT)
+LOOPS = {BARE: "penstock.bench.bare", NAIVE: "penstock.bench.naive"}
+
 SERIES_SECONDS = 120.0
-HIGH_WATER_MARK = 64
-"""Messages queued in the receiver's socket; its default, and given to the limits too."""
+STATUS_SECONDS = 5.0
+TRANSITION = re.compile(r"bench: (\w+) -> (\w+): ")
+"""Of the receiver's log. Following it costs nothing while a series runs; asking over HTTP would."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """What the generator sends."""
+class Receiver:
+    """Penstock's receiver, for one series after the other; a context manager.
 
-    frame_bytes: int
-    frames: int
+    Args:
+        case: sockets, threads, workers and durability; frame size, for the queue.
+        folder: where its files go; also holds its configuration.
+    """
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        self._folder = folder
+        self._endpoint = f"tcp://127.0.0.1:{free_port()}"
+        self._config = folder / f"bench-{self._endpoint.rpartition(':')[2]}.yaml"
+        source = {
+            "endpoints": [self._endpoint], "sockets": case.sockets, "io_threads": case.io_threads,
+            "high_water_mark": high_water_mark(case.frame_bytes),
+        }  # fmt: skip
+        entry = {
+            "source": source, "data_root": str(folder), "workers": case.workers,
+            "durability": "synced" if case.synced else "closed",
+            "transforms": [{"type": "bslz4"}] if case.compress else [],
+        }  # fmt: skip
+        # JSON is YAML too.
+        self._config.write_text(json.dumps({"receivers": {"bench": entry}}))
+        self._ended = threading.Event()
+        self._moments: dict[str, float] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Receiver:
+        argv = (
+            *PENSTOCK, "receiver", "bench", "--config", str(self._config), "--http", "127.0.0.1:0", "--json",
+        )  # fmt: skip
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._config.unlink, missing_ok=True)
+            process = stack.enter_context(Child("receiver", argv, line_with("http"), relay=self._follow))
+            self._client = ReceiverClient(process.answer["http"], timeout=5.0)
+            self._http = int(process.answer["pid"])
+            self.data_pid = _only_child(self._http)
+            """Of the process that receives."""
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def take(self, case: Case) -> Run:
+        """One series.
+
+        Raises:
+            ProcessFailed: the generator did not start.
+            RuntimeError: the series was not complete, so its figures say nothing.
+        """
+        file = None if case.storage == "live" else self._folder / "penstock.h5"
+        self._ended.clear()
+        self._moments.clear()
+        before = self._cpu()
+        try:
+            with generator(self._endpoint, case, file) as sender:
+                self._ended.wait(SERIES_SECONDS)
+                after = self._cpu()
+                self._check()
+                report = _report(sender)
+        finally:
+            if file is not None:
+                file.unlink(missing_ok=True)
+        cpu = {name: after[name] - before.get(name, 0.0) for name in after}
+        return Run(
+            frames=case.frames,
+            # Frames are on their way while the file is created: the longer of the two clocks is right.
+            seconds=max(self._moments["idle"] - self._moments["running"], report["seconds"]),
+            cpu={**cpu, "generator": _sender_seconds(report)},
+        )
+
+    def _check(self) -> None:
+        """The series must be whole; the status follows the log by a moment."""
+        deadline = time.monotonic() + STATUS_SECONDS
+        status = self._client.status()
+        while (status.series is None or status.series.active) and time.monotonic() < deadline:
+            status = self._client.status(seen=status.version, wait=0.5)
+        if status.series is None or not status.series.complete:
+            why = status.error or (status.series.reason if status.series else "no series came")
+            raise RuntimeError(f"the receiver did not take the whole series: {why or 'it has not ended'}")
+
+    def _follow(self, line: str) -> None:
+        if found := TRANSITION.search(line):
+            self._moments[found[2]] = time.monotonic()
+            if found[2] != "running":
+                self._ended.set()
+
+    def _cpu(self) -> dict[str, float]:
+        seconds = {"loop": 0.0, "I/O": 0.0, "workers": 0.0, "HTTP": 0.0}
+        for task in Path(f"/proc/{self.data_pid}/task").iterdir():
+            if task.name == str(self.data_pid):
+                name = "loop"
+            else:
+                name = "I/O" if (task / "comm").read_text().startswith("ZMQ") else "workers"
+            seconds[name] += _thread_seconds(task)
+        for task in Path(f"/proc/{self._http}/task").iterdir():
+            seconds["HTTP"] += _thread_seconds(task)
+        return seconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One series through one contender."""
+def take(case: Case, folder: Path, limit: Path | None = None) -> Run:
+    """One series through the contender that the case names; its file is removed again.
 
-    frames: int
-    seconds: float
-    """From its start message to its closed file; of the limits, from the first frame to the last."""
-    cpu_seconds: float
-    """Of the process that receives, all threads, user and system."""
-    thread_seconds: float | None = None
-    """Of the thread that receives and writes, without ZeroMQ's I/O thread; `None` where unknown."""
-
-    @property
-    def rate(self) -> float:
-        """Frames a second."""
-        return self.frames / self.seconds
-
-    @property
-    def cpu_us(self) -> float:
-        """Microseconds of processor time a frame, all threads."""
-        return self.cpu_seconds / self.frames * 1e6
-
-    @property
-    def thread_us(self) -> float | None:
-        """Microseconds of the receiving thread a frame."""
-        return None if self.thread_seconds is None else self.thread_seconds / self.frames * 1e6
-
-
-def receiver(folder: Path, load: Load) -> Run:
-    """Penstock's receiver, writing.
+    Args:
+        case: what to do.
+        folder: where files go.
+        limit: the compiled limit, see `limit.build`.
 
     Raises:
         ProcessFailed: a process did not start or did not end.
         RuntimeError: the series was not complete, so its figures say nothing.
     """
-    endpoint = f"tcp://127.0.0.1:{free_port()}"
-    file, config = folder / "penstock.h5", folder / "bench.yaml"
-    # JSON is YAML too.
-    source = {"endpoints": [endpoint], "high_water_mark": HIGH_WATER_MARK}
-    config.write_text(json.dumps({"receivers": {"bench": {"source": source, "data_root": str(folder)}}}))
-    argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
-    try:
-        with Child("receiver", argv, _line_with("http")) as process:
-            client = ReceiverClient(process.answer["http"], timeout=5.0)
-            status = client.status()
-            worker = _only_child(process.answer["pid"])
-            cpu, thread = status.cpu_seconds, _thread_seconds(worker)
-            with _generator(endpoint, load, file):
-                deadline, began = time.monotonic() + SERIES_SECONDS, None
-                while time.monotonic() < deadline:
-                    status = client.status(seen=status.version, wait=1.0)
-                    if status.series is not None and began is None:
-                        began = time.monotonic()
-                    if status.series is not None and not status.series.active:
-                        break
-                seconds = time.monotonic() - (began or 0.0)
-            if status.series is None or not status.series.complete:
-                why = status.error or (status.series.reason if status.series else "no series came")
-                raise RuntimeError(f"the receiver did not take the whole series: {why}")
-            return Run(
-                frames=load.frames,
-                seconds=seconds,
-                cpu_seconds=status.cpu_seconds - cpu,
-                thread_seconds=_thread_seconds(worker) - thread,
-            )
-    finally:
-        file.unlink(missing_ok=True)
-        config.unlink(missing_ok=True)
+    if case.contender == PENSTOCK_RECEIVER:
+        with Receiver(case, folder) as receiver:
+            return receiver.take(case)
+    endpoint, mark = f"tcp://127.0.0.1:{free_port()}", str(high_water_mark(case.frame_bytes))
+    if case.contender in LOOPS:
+        file: Path | None = folder / "loop.h5"
+        argv = [*PYTHON, "-m", LOOPS[case.contender], endpoint, str(file), mark]
+        return _told(case, argv, endpoint, file)
+    assert limit is not None, f"{case.contender} needs the compiled limit"
+    file = folder / "limit.raw" if case.contender == WRITE_LIMIT else None
+    argv = [
+        str(limit), endpoint, str(case.frames), str(case.frame_bytes), mark,
+        str(case.sockets), str(case.io_threads), *([str(file)] if file else []),
+    ]  # fmt: skip
+    return _told(case, argv, endpoint, file)
 
 
-def naive(folder: Path, load: Load) -> Run:
-    """The writer done the obvious way, see `penstock.bench.naive`."""
-    endpoint, file = f"tcp://127.0.0.1:{free_port()}", folder / "naive.h5"
-    argv = (*PYTHON, "-m", "penstock.bench.naive", endpoint, str(file))
-    return _told("naive writer", argv, endpoint, load, file)
-
-
-def limit(program: Path, folder: Path | None, load: Load) -> Run:
-    """The bare loop in C, see `limit.c`: discards, or writes a flat file into `folder`."""
-    endpoint = f"tcp://127.0.0.1:{free_port()}"
-    file = None if folder is None else folder / "limit.raw"
-    argv = [str(program), endpoint, str(load.frames), str(load.frame_bytes), str(HIGH_WATER_MARK)]
-    if file is not None:
-        argv.append(str(file))
-    return _told("limit", argv, endpoint, load, file)
-
-
-def _told(name: str, argv: Any, endpoint: str, load: Load, file: Path | None) -> Run:
+def _told(case: Case, argv: list[str], endpoint: str, file: Path | None) -> Run:
     """A contender that prints its own figures as its last line."""
     results: list[dict[str, Any]] = []
 
@@ -126,33 +176,52 @@ def _told(name: str, argv: Any, endpoint: str, load: Load, file: Path | None) ->
 
     try:
         with (
-            Child(name, argv, _line_with("ready"), relay=relay) as process,
-            _generator(endpoint, load, file or Path("/nowhere")),
+            Child(case.contender, argv, line_with("ready"), relay=relay) as process,
+            generator(endpoint, case, file) as sender,
         ):
             process.wait(SERIES_SECONDS)
+            report = _report(sender)
         if not results:
-            raise RuntimeError(f"{process.ended() or name + ' was not done in time'}: no figures")
+            raise RuntimeError(f"{process.ended() or case.contender + ' was not done in time'}: no figures")
         found = results[-1]
-        return Run(
-            frames=int(found["frames"]),
-            seconds=found["seconds"],
-            cpu_seconds=found["cpu_seconds"],
-            thread_seconds=found.get("thread_seconds"),
-        )
+        loop = found["thread_seconds"]
+        cpu = {"loop": loop, "I/O": found["cpu_seconds"] - loop, "generator": _sender_seconds(report)}
+        return Run(frames=int(found["frames"]), seconds=found["seconds"], cpu=cpu)
     finally:
         if file is not None:
             file.unlink(missing_ok=True)
 
 
-def _generator(endpoint: str, load: Load, file: Path) -> Child[dict[str, Any]]:
+@contextlib.contextmanager
+def generator(endpoint: str, case: Case, file: Path | None) -> Iterator[Child[dict[str, Any]]]:
+    """Sends one series to whoever has connected; told the name of the file that is to be written."""
     argv = (
-        *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frame-bytes", str(load.frame_bytes),
-        "--frames", str(load.frames), "--filename", str(file),
+        *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frame-bytes", str(case.frame_bytes),
+        "--frames", str(case.frames), "--rate", str(case.rate), "--io-threads", str(case.io_threads),
+        "--wait-peers", str(case.sockets), "--filename", str(file or ""),
     )  # fmt: skip
-    return Child("generator", argv, _line_with("data"))
+    with Child("generator", argv, line_with("data")) as child:
+        yield child
 
 
-def _line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
+def _report(generator: Child[dict[str, Any]]) -> dict[str, Any]:
+    """What the sender says of the series, once it has ended by itself."""
+    generator.wait(10.0)
+    generator.stop()  # returns once everything that it wrote has been read
+    for line in reversed(generator.tail):
+        if line.startswith('{"series"'):
+            return dict(json.loads(line))
+    raise RuntimeError(f"{generator.ended() or 'the generator did not end'}: no figures")
+
+
+def _sender_seconds(report: dict[str, Any]) -> float:
+    """Processor time of the sender."""
+    return float(report["cpu_microseconds_per_frame"]) * int(report["sent"]) / 1e6
+
+
+def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
+    """For `Child`: a line of JSON with this key says that a process is ready."""
+
     def ready(line: str) -> dict[str, Any] | None:
         try:
             found = json.loads(line)
@@ -168,6 +237,9 @@ def _only_child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
-def _thread_seconds(pid: int) -> float:
-    """Processor time of the main thread of a process, to the nanosecond (proc(5), schedstat)."""
-    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+def _thread_seconds(task: Path) -> float:
+    """Processor time of a thread, to the nanosecond (proc(5), schedstat); 0 once it has ended."""
+    try:
+        return int((task / "schedstat").read_text().split()[0]) / 1e9
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0

@@ -1,7 +1,7 @@
 """The rival: a receiver written the obvious way, after the pattern of public ones.
 
 Every frame is looked up by name in the file, the dataset grows by one, one element is assigned.
-Run as a program: python -m penstock.bench.naive ENDPOINT FILE
+Run as a program: python -m penstock.bench.naive ENDPOINT FILE MARK
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy as np
 import zmq
 
 
-def receive(endpoint: str, filename: str) -> dict[str, float]:
+def receive(endpoint: str, filename: str, mark: int) -> dict[str, float]:
     """Write one series; returns frames, seconds from its start message on, and CPU seconds."""
     socket = zmq.Context().socket(zmq.PULL)
-    socket.set(zmq.RCVHWM, 1000)
+    socket.set(zmq.RCVHWM, mark)
     socket.connect(endpoint)
     print(json.dumps({"ready": endpoint}), flush=True)
-    frames, began, cpu = 0, 0.0, 0.0
+    frames, began, cpu, thread = 0, 0.0, 0.0, 0.0
     with h5py.File(filename, "w") as file:
         while True:
             parts = socket.recv_multipart()
             header = json.loads(parts[0])
             if header["htype"] == "header":
-                began, cpu = time.monotonic(), time.process_time()
+                began, cpu, thread = time.monotonic(), time.process_time(), time.thread_time()
             elif header["htype"] == "image":
                 image = np.frombuffer(parts[1], header["type"]).reshape(header["shape"])
                 if "data" not in file:
@@ -47,8 +47,9 @@ def receive(endpoint: str, filename: str) -> dict[str, float]:
         "frames": frames,
         "seconds": time.monotonic() - began,
         "cpu_seconds": time.process_time() - cpu,
+        "thread_seconds": time.thread_time() - thread,
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps(receive(sys.argv[1], sys.argv[2])), flush=True)
+    print(json.dumps(receive(sys.argv[1], sys.argv[2], int(sys.argv[3]))), flush=True)

@@ -1,62 +1,90 @@
-"""Measure this machine: generator to receiver, beside a naive writer and two limits in C.
+"""Measure this machine: the receiver beside a naive writer, a bare loop and two limits in C.
 
-All take the same frames, and those that write, write to the same folder, in turn, so that a busy
-machine slows all of them; trust the ratios and the processor time a frame, not the single rate. The
-limits need a C compiler (apt-get install gcc); without one they are left out. Exit status 1 when the
-ratio to the naive writer is below its bar.
+All take the same frames from a real generator, and those that write, write to the same folder, in turn,
+so that a busy machine slows all of them; trust the ratios and the processor time a frame, not the single
+rate. Exit status 1 when a bar is not reached. The limits need a C compiler (apt-get install gcc);
+without one they, and their bars, are left out.
+
+With --figures it takes everything that the performance page shows (throughput against offered rate,
+sockets and I/O threads, workers, disk, start and end of series over Tango, profiles), ten times each, into
+results.json, and draws it. Interrupted, it goes on where it was; what is there already it only draws.
 
 Examples:
-  penstock bench                           20 kB and 200 kB frames, three rounds
-  penstock bench --large                   2 MB and 20 MB too
-  penstock bench --dir /data --rounds 5    on the storage that counts
-  penstock bench --dir /dev/shm --json     on a RAM disk; the last line is a JSON summary
-  penstock bench --transforms              instead: Pilatus CBF to bslz4, beside its libraries alone
+  penstock bench                              four frame sizes, three rounds: five minutes
+  penstock bench --sizes 20000,200000         small frames only
+  penstock bench --dir /data --rounds 5       on the storage that counts
+  penstock bench --dir /dev/shm --json        on a RAM disk; the last line is a JSON summary
+  penstock bench --figures docs/performance   everything for the docs, three quarters of an hour
+  penstock bench --figures /tmp/try --minutes 10 --disk /data    with shorter series
+  penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from penstock.bench.compare import Result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock bench`."""
     parser.add_argument("--dir", type=Path, help="folder to write to (default: the system's temporary one)")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each contender (%(default)s)")
-    parser.add_argument("--large", action="store_true", help="also frames of 2 MB and 20 MB")
-    parser.add_argument("--transforms", action="store_true", help="instead: CBF to bslz4, frames/s a core")
-    parser.add_argument("--image", type=Path, help="for --transforms: an image to tile (default: made up)")
+    parser.add_argument(
+        "--sizes", type=_sizes, metavar="BYTES,…", help="of frames (20000,200000,2000000,20000000)"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    figures = parser.add_argument_group("everything, for the docs")
+    figures.add_argument("--figures", type=Path, metavar="DIR", help="folder of results.json and the plots")
+    figures.add_argument("--minutes", type=float, help="make the series shorter, to be done by then")
+    figures.add_argument("--repeats", type=int, default=10, help="runs of each case (%(default)s)")
+    figures.add_argument("--ram", type=Path, default=Path("/dev/shm"), help="RAM disk (%(default)s)")
+    figures.add_argument("--disk", type=Path, help="folder on a disk (default: the temporary one)")
+    figures.add_argument("--part", action="append", help="only this part; again for another")
+    transforms = parser.add_argument_group("transforms")
+    transforms.add_argument(
+        "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s a core"
+    )
+    transforms.add_argument("--image", type=Path, help="an image to tile (default: made up)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print a table."""
-    from rich.console import Console
-
-    from penstock.bench.compare import CASES, LARGE_CASES, compare
-    from penstock.bench.limit import build
     from penstock.cli.main import UserError
     from penstock.devices._base.processes import ProcessFailed
 
     if args.rounds < 1:
         raise UserError(f"--rounds is {args.rounds}; it must be at least 1")
-    if args.transforms:
-        from penstock.bench.transforms_report import report
+    for option in ("dir", "ram", "disk"):
+        folder = getattr(args, option)
+        if folder is not None and not folder.is_dir():
+            raise UserError(f"--{option} {folder} is not a folder")
+    try:
+        if args.transforms:
+            return _transforms(args)
+        return _figures(args) if args.figures is not None else _compare(args)
+    except (ProcessFailed, RuntimeError) as error:
+        raise UserError(f"no figures: {error}") from error
 
-        if args.image is not None and not args.image.is_file():
-            raise UserError(f"--image {args.image} is not a file")
-        return report(args.image, args.rounds, args.json)
-    if args.dir is not None and not args.dir.is_dir():
-        raise UserError(f"--dir {args.dir} is not a folder")
+
+def _transforms(args: argparse.Namespace) -> int:
+    from penstock.bench.transforms_report import report
+    from penstock.cli.main import UserError
+
+    if args.image is not None and not args.image.is_file():
+        raise UserError(f"--image {args.image} is not a file")
+    return report(args.image, args.rounds, args.json)
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from penstock.bench import report
+    from penstock.bench.compare import SIZES, compare
+    from penstock.bench.limit import build
+    from penstock.bench.results import judge
+
     console = Console(stderr=True)
     with (
         tempfile.TemporaryDirectory(prefix="penstock-bench-") as tools,
@@ -66,57 +94,56 @@ def run(args: argparse.Namespace) -> int:
         limit = build(Path(tools))
         if limit is None:
             console.print("no C compiler here, so no limits; apt-get install gcc brings one")
-        cases = CASES + LARGE_CASES if args.large else CASES
-        try:
-            results = list(compare(Path(folder), args.rounds, status.update, cases, limit))
-        except (ProcessFailed, RuntimeError) as error:
-            raise UserError(f"no figures: {error}") from error
-    Console().print(_table(results))
-    reached = all(result.reached for result in results)
+        measured = compare(Path(folder), args.rounds, status.update, args.sizes or SIZES, limit)
+    verdicts = judge(measured)
+    Console().print(report.table(measured), report.bars(verdicts))
+    reached = all(verdict.reached for verdict in verdicts)
     print("every bar reached" if reached else "below a bar: is something else using this machine?")
     if args.json:
-        print(json.dumps({"reached": reached, "cases": [_summary(result) for result in results]}))
+        print(json.dumps(report.summary(measured, verdicts)))
     return 0 if reached else 1
 
 
-def _table(results: list[Result]) -> Table:
-    from rich.table import Table
+def _figures(args: argparse.Namespace) -> int:
+    from rich.console import Console
 
-    table = Table(
-        title="generator to receiver (medians; µs of processor time a frame)",
-        caption="ratio: frame rate of penstock to this one",
-    )
-    columns = ("frame", "", "frames/s", "MB/s", "CPU µs", "thread µs", "ratio", "bar")
-    for column in columns:
-        table.add_column(column, justify="right" if column else "left", no_wrap=True)
-    for result in results:
-        size = result.case.frame_bytes
-        for name, runs in result.runs.items():
-            rate = statistics.median(run.rate for run in runs)
-            cpu = statistics.median(run.cpu_us for run in runs)
-            thread = [run.thread_us for run in runs if run.thread_us is not None]
-            ratio = None if name == "penstock" else result.ratio(name)
-            table.add_row(
-                f"{size / 1000:g} kB" if name == "penstock" else "",
-                name, f"{rate:,.0f}", f"{rate * size / 1e6:,.0f}", f"{cpu:.1f}",
-                f"{statistics.median(thread):.1f}" if thread else "",
-                "" if ratio is None else f"{ratio:.2f}", f"{result.case.bar:g}" if name == "naive" else "",
-            )  # fmt: skip
-        table.add_section()
-    return table
+    from penstock.bench import report
+    from penstock.bench.campaign import BARS_PART, Campaign, parts
+    from penstock.bench.page import write_page
+    from penstock.bench.plots import draw_all
+    from penstock.bench.results import judge
+    from penstock.cli.main import UserError
+
+    if args.repeats < 1:
+        raise UserError(f"--repeats is {args.repeats}; it must be at least 1")
+    if args.minutes is not None and args.minutes <= 0:
+        raise UserError(f"--minutes is {args.minutes:g}; it must be more than 0")
+    unknown = set(args.part or ()) - set(parts())
+    if unknown:
+        raise UserError(f"--part {min(unknown)} is none of {', '.join(parts())}")
+    try:
+        args.figures.mkdir(parents=True, exist_ok=True)
+        campaign = Campaign(
+            args.figures / "results.json", ram=args.ram, disk=args.disk or Path(tempfile.gettempdir()),
+            repeats=args.repeats, minutes=args.minutes, only=args.part,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise UserError(str(error)) from error
+    results = campaign.run(Console(stderr=True))
+    draw_all(results, args.figures)
+    write_page(results, args.figures / "results.md")
+    verdicts = judge(results.of(BARS_PART))
+    Console().print(report.bars(verdicts))
+    return 0 if all(verdict.reached for verdict in verdicts) else 1
 
 
-def _summary(result: Result) -> dict[str, Any]:
-    return {
-        "frame_bytes": result.case.frame_bytes,
-        "bar": result.case.bar,
-        "contenders": {
-            name: {
-                "rates": [round(run.rate, 1) for run in runs],
-                "cpu_us": [round(run.cpu_us, 1) for run in runs],
-                "thread_us": [round(run.thread_us, 1) for run in runs if run.thread_us is not None],
-                "ratio": None if name == "penstock" else round(result.ratio(name) or 0.0, 3),
-            }
-            for name, runs in result.runs.items()
-        },
-    }
+def _sizes(text: str) -> list[int]:
+    from penstock.bench.compare import SIZES
+
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; write bytes such as 20000,200000') from None
+    if unknown := set(found) - set(SIZES):
+        raise argparse.ArgumentTypeError(f"{min(unknown)} is none of {', '.join(map(str, SIZES))}")
+    return found

@@ -12,7 +12,7 @@ from tests.pages import run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = ("cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
+FOLDERS = ("bench", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
 
 
 def _short(path: Path) -> str:

@@ -15,7 +15,7 @@ import pytest
 from penstock.cli.main import COMMANDS, build_parser, main
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
+FOLDERS = ("bench", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 LONGEST_FILE = 500
 """Lines of code, without docstrings, comments and blank lines. A longer file has a second

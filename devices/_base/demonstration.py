@@ -10,7 +10,7 @@ import json
 import queue
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -58,14 +58,19 @@ class Demonstration:
     Args:
         folder: where files go; made when it is not there, nothing in it is overwritten.
         note: told what happens.
+        receiver: keys of the receiver's configuration, beyond what it needs.
 
     Raises:
         DemonstrationFailed: a folder, a port or a process; from `__enter__` and `take`.
     """
 
-    def __init__(self, folder: Path, note: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, folder: Path, note: Callable[[str], None] = lambda text: None,
+        receiver: Mapping[str, object] | None = None,
+    ) -> None:  # fmt: skip
         self._folder = folder.resolve()
         self._note = note
+        self._receiver = dict(receiver or {})
         self._stack = contextlib.ExitStack()
         self.receiver_url = ""
         self.tango_host = ""
@@ -124,6 +129,7 @@ class Demonstration:
             "source": {"type": "stins", "endpoints": [f"tcp://127.0.0.1:{data_port}"]},
             "http": "127.0.0.1:0",
             "data_root": str(self._folder),
+            **self._receiver,
         }
         config.write_text(json.dumps({"receivers": {RECEIVER: entry}}, indent=2) + "\n")
         return Child(

@@ -1,0 +1,101 @@
+"""How long a series takes to begin and to end, over a real Tango device with an embedded database."""
+
+from __future__ import annotations
+
+import os
+import queue
+import time
+from pathlib import Path
+
+import h5py
+import tango
+
+from penstock.bench.results import Latency
+from penstock.devices._base.demonstration import DETECTOR, RECEIVER, Demonstration
+
+SERIES = 20
+FRAMES = 20
+EXPOSURE = 0.005
+PATIENCE = 20.0
+
+
+def latency(ram: Path, disk: Path, series: int = SERIES) -> list[Latency]:
+    """On a RAM disk, with the file closed at the end; on a disk, with the file on it.
+
+    Raises:
+        DemonstrationFailed: a process did not start.
+        RuntimeError: a series did not end as it should.
+    """
+    return [
+        _measure(ram / "series", "ram", False, series),
+        _measure(disk / "series", "disk", True, series),
+    ]
+
+
+def _measure(folder: Path, storage: str, synced: bool, series: int) -> Latency:
+    found = Latency(storage=storage, synced=synced, arm=[], end=[], sync=[])
+    receiver = {"durability": "synced" if synced else "closed"}
+    with Demonstration(folder, receiver=receiver) as beamline:
+        detector = tango.DeviceProxy(f"tango://{beamline.tango_host}/{DETECTOR}")
+        states: queue.SimpleQueue[tuple[float, tango.EventData]] = queue.SimpleQueue()
+        detector.subscribe_event(
+            "State", tango.EventType.CHANGE_EVENT, lambda event: states.put((time.time(), event))
+        )
+        _until(detector, states, tango.DevState.ON)
+        detector.TriggerMode = "INTERNAL"
+        detector.ExposureTime = EXPOSURE
+        detector.nTriggers = FRAMES
+        for number in range(series):
+            file = folder / f"series-{number:04d}.h5"
+            detector.DestinationFilename = str(file)
+            began = time.time()
+            detector.Arm()
+            found.arm.append(_until(detector, states, tango.DevState.RUNNING) - began)
+            ended = _until(detector, states, tango.DevState.ON)
+            found.end.append(ended - _last_frame(file))
+            if synced:
+                found.sync.append(_sync_seconds(file))
+    return found
+
+
+def _until(
+    detector: tango.DeviceProxy, states: queue.SimpleQueue[tuple[float, tango.EventData]],
+    wanted: tango.DevState,
+) -> float:  # fmt: skip
+    """The moment at which the device said so, in seconds since 1970."""
+    deadline = time.time() + PATIENCE
+    while time.time() < deadline:
+        try:
+            moment, event = states.get(timeout=1.0)
+        except queue.Empty:
+            continue
+        if not event.err and event.attr_value.value == wanted:
+            return moment
+        if not event.err and event.attr_value.value == tango.DevState.FAULT:
+            raise RuntimeError(f"the series ended in FAULT: {detector.Status()}")
+    raise RuntimeError(f"not {wanted} within {PATIENCE:g} s: {detector.Status()}")
+
+
+def _last_frame(file: Path) -> float:
+    """Host timestamp of the newest frame, as the streamer gave it."""
+    with h5py.File(file) as opened:
+        return float(opened[f"entry/instrument/{RECEIVER}/timestamp"][:].max())
+
+
+def _sync_seconds(file: Path) -> float:
+    """What the disk takes for a file of this size, and its name, at this moment."""
+    twin = file.with_suffix(".twin")
+    content = file.read_bytes()
+    try:
+        with twin.open("wb", buffering=0) as stream:
+            stream.write(content)
+            began = time.monotonic()
+            os.fsync(stream.fileno())
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return time.monotonic() - began
+    finally:
+        twin.unlink(missing_ok=True)

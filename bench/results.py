@@ -1,0 +1,178 @@
+"""What was measured, as it stands in results.json: the machine, every run, and the bars."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
+from penstock.bench.load import Case, Run
+from penstock.bench.machine import Machine
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """One case and its runs."""
+
+    case: Case
+    runs: list[Run]
+
+    @property
+    def rate(self) -> tuple[float, float]:
+        """Frames a second: mean and its standard error."""
+        return mean(run.rate for run in self.runs)
+
+    @property
+    def thread_us(self) -> tuple[float, float]:
+        """Microseconds a frame of the receiving thread: mean and its standard error."""
+        return mean(run.thread_us for run in self.runs)
+
+    @property
+    def cpu_us(self) -> tuple[float, float]:
+        """Microseconds a frame of all threads that receive: mean and its standard error."""
+        return mean(run.cpu_us for run in self.runs)
+
+    def share_us(self, name: str) -> float:
+        """Microseconds a frame of one of `load.THREADS`: mean."""
+        return statistics.fmean(run.cpu.get(name, 0.0) / run.frames * 1e6 for run in self.runs)
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """Series over a Tango device: seconds, one value a series."""
+
+    storage: str
+    synced: bool
+    arm: list[float]
+    """From the call of Arm to the state RUNNING."""
+    end: list[float]
+    """From the last frame's timestamp to the state ON."""
+    sync: list[float]
+    """Of an fsync of a file of the same size in the same folder; empty unless synced."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the processor time of one contender goes."""
+
+    contender: str
+    frame_bytes: int
+    frames: int
+    shares: dict[str, float]
+    """Of the processor time of the process, by "thread: kind", see `profile.KINDS`; empty without perf."""
+    top: list[tuple[str, float]]
+    """The functions that take most: "function (file:line)", and their share of the loop's own time."""
+
+
+class Results(msgspec.Struct, kw_only=True):
+    """Everything, as far as it has been measured."""
+
+    machine: Machine
+    repeats: int
+    measurements: dict[str, list[Measurement]] = {}
+    """By part: see `campaign.parts`."""
+    latency: list[Latency] = []
+    profiles: list[Profile] = []
+
+    def of(self, part: str, **wanted: object) -> list[Measurement]:
+        """Those of a part whose cases have these values."""
+        return [
+            found
+            for found in self.measurements.get(part, [])
+            if all(getattr(found.case, name) == value for name, value in wanted.items())
+        ]
+
+    def save(self, file: Path) -> None:
+        """Write it, whole or not at all: the file stays readable whenever this process dies."""
+        partial = file.with_suffix(".part")
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+        os.replace(partial, file)
+
+
+def load(file: Path) -> Results:
+    """What `Results.save` wrote.
+
+    Raises:
+        ValueError: it is something else; the sentence names the file.
+    """
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Results)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{file} holds no results of this version ({error}); remove it") from error
+
+
+def mean(values: Iterable[float]) -> tuple[float, float]:
+    """Mean and its standard error (0 of a single value)."""
+    found = list(values)
+    error = statistics.stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
+    return statistics.fmean(found), error
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of the receiver with writing, one socket and one worker, beside a rival."""
+
+    frame_bytes: int
+    rival: str
+    least_rate: float | None = None
+    """Least ratio of its frame rate to the rival's."""
+    most_thread: float | None = None
+    """Greatest ratio of its receiving thread's processor time a frame to the rival's."""
+
+
+BARS = (
+    Bar(frame_bytes=20_000, rival=WRITE_LIMIT, least_rate=0.8),
+    Bar(frame_bytes=200_000, rival=WRITE_LIMIT, least_rate=0.85),
+    Bar(frame_bytes=2_000_000, rival=WRITE_LIMIT, least_rate=0.9),
+    Bar(frame_bytes=20_000_000, rival=WRITE_LIMIT, least_rate=0.9),
+    Bar(frame_bytes=20_000, rival=NAIVE, least_rate=15.0),
+    Bar(frame_bytes=200_000, rival=NAIVE, least_rate=4.0),
+    Bar(frame_bytes=20_000_000, rival=NAIVE, least_rate=1.2),
+    Bar(frame_bytes=20_000, rival=BARE, most_thread=1.25),
+    Bar(frame_bytes=200_000, rival=BARE, most_thread=1.25),
+    Bar(frame_bytes=2_000_000, rival=BARE, most_thread=1.25),
+    Bar(frame_bytes=20_000_000, rival=BARE, most_thread=1.25),
+)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A bar, and where the receiver stands."""
+
+    bar: Bar
+    ratio: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is good enough."""
+        if self.bar.least_rate is not None:
+            return self.ratio >= self.bar.least_rate
+        assert self.bar.most_thread is not None
+        return self.ratio <= self.bar.most_thread
+
+    @property
+    def asked(self) -> str:
+        """The bar in signs."""
+        bar = self.bar
+        return f"≥ {bar.least_rate:g}" if bar.least_rate is not None else f"≤ {bar.most_thread:g}"
+
+
+def judge(measured: Sequence[Measurement]) -> list[Verdict]:
+    """Every bar whose two contenders were measured in turn.
+
+    A ratio is the median over the rounds of the ratio of neighbouring turns: what disturbs one round
+    disturbs both.
+    """
+    by_name = {(found.case.frame_bytes, found.case.contender): found.runs for found in measured}
+    verdicts = []
+    for bar in BARS:
+        ours = by_name.get((bar.frame_bytes, PENSTOCK_RECEIVER))
+        theirs = by_name.get((bar.frame_bytes, bar.rival))
+        if not ours or not theirs:
+            continue
+        pairs = list(zip(ours, theirs, strict=False))
+        if bar.least_rate is not None:
+            ratios = [our.rate / their.rate for our, their in pairs]
+        else:
+            ratios = [our.thread_us / their.thread_us for our, their in pairs]
+        verdicts.append(Verdict(bar=bar, ratio=statistics.median(ratios)))
+    return verdicts

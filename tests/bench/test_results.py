@@ -1,0 +1,69 @@
+"""Bars are judged by neighbouring turns; results outlive the process that measured them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
+from penstock.bench.load import Case
+from penstock.bench.results import BARS, Measurement, judge, load, mean
+from tests.bench.canned import results, run
+
+
+def measured(contender: str, rates: list[float], thread_us: float = 100.0) -> Measurement:
+    case = Case(contender=contender, frame_bytes=20_000, frames=10)
+    return Measurement(case=case, runs=[run(10, rate, thread_us) for rate in rates])
+
+
+def test_a_ratio_is_the_median_of_those_of_neighbouring_turns() -> None:
+    ours = measured(PENSTOCK_RECEIVER, [800.0, 90.0, 85.0])  # something else runs from now on
+    theirs = measured(WRITE_LIMIT, [1000.0, 100.0, 100.0])
+
+    (verdict,) = judge([ours, theirs])
+
+    assert verdict.ratio == pytest.approx(0.85)
+    assert verdict.reached and verdict.asked == "≥ 0.8"
+
+
+def test_a_bar_of_the_frame_rate_is_a_least_ratio_and_one_of_the_thread_a_greatest() -> None:
+    ours = measured(PENSTOCK_RECEIVER, [100.0], thread_us=126.0)
+    slow = measured(NAIVE, [10.0])
+    bare = measured(BARE, [100.0], thread_us=100.0)
+
+    rate, thread = judge([ours, slow, bare])
+
+    assert (rate.ratio, rate.reached) == (pytest.approx(10.0), False)
+    assert (thread.ratio, thread.reached) == (pytest.approx(1.26), False)
+
+
+def test_what_has_no_rival_in_the_same_run_is_not_judged() -> None:
+    assert judge([measured(PENSTOCK_RECEIVER, [100.0])]) == []
+
+
+def test_every_bar_is_judged_in_a_whole_run() -> None:
+    assert [verdict.bar for verdict in judge(results().of("contenders"))] == list(BARS)
+
+
+def test_a_mean_comes_with_its_standard_error() -> None:
+    assert mean([1.0, 2.0, 3.0]) == (2.0, pytest.approx(3**-0.5))
+    assert mean([4.0]) == (4.0, 0.0)
+
+
+def test_results_are_read_back_as_they_were_saved(tmp_path: Path) -> None:
+    file, whole = tmp_path / "results.json", results()
+
+    whole.save(file)
+
+    assert msgspec.json.encode(load(file)) == msgspec.json.encode(whole)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_that_holds_something_else_is_refused_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    file.write_text('{"machine": 3}')
+
+    with pytest.raises(ValueError, match=r"results\.json holds no results"):
+        load(file)
