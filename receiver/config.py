@@ -57,11 +57,17 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 f"sockets is {self.sockets}; a {self.type} stream is published: leave it at 1, "
                 "for each socket would get all of it"
             )
+        if KINDS[self.type].published and self.join is None and len(self.endpoints) > 1:
+            raise ValueError(
+                f"{len(self.endpoints)} endpoints of a {self.type} stream are not one stream; "
+                "where they are the modules of one detector, add join: modules"
+            )
 
     def _check_modules(self) -> None:
-        if self.type != "stins" or self.sockets > 1:
+        if not KINDS[self.type].modular or self.sockets > 1:
+            modular = " and ".join(name for name, kind in KINDS.items() if kind.modular)
             raise ValueError(
-                "join takes stins streams with one socket an endpoint; "
+                f"join takes {modular} streams with one socket an endpoint; "
                 f"type is {self.type}, sockets {self.sockets}"
             )
         if not 2 <= len(set(self.endpoints)) == len(self.endpoints):

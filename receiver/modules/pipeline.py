@@ -17,6 +17,7 @@ from penstock.receiver.modules.series import JoinedFrame
 from penstock.receiver.modules.worker import ModuleWorker
 from penstock.receiver.pipeline import Pipeline
 from penstock.receiver.series import Outcome, RunningSeries
+from penstock.receiver.sources import create
 from penstock.receiver.states import State
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import StinsError
@@ -28,6 +29,8 @@ class ModulePipeline(Pipeline):
     def _stages(self, config: ReceiverConfig) -> tuple[Ingest, Worker, Collector]:
         source = config.source
         self._arrivals = ModuleIngest(source)
+        # A decoder remembers what its stream has said.
+        self._sources = [create(source.type) for _ in source.endpoints]
         worker = ModuleWorker(config.transforms, config.workers)
         self._entry = ModuleCollector(config, self, worker)
         self._joiner = Joiner(
@@ -75,7 +78,7 @@ class ModulePipeline(Pipeline):
             self._times.lap("receive")
         module = self._arrivals.module
         try:
-            decoded = self._source.decode(parts)
+            decoded = self._sources[module].decode(parts)
         except StinsError as error:
             self.bad_message(error)
             return

@@ -36,13 +36,15 @@ class Kind(NamedTuple):
     """FILE:CLASS of its `Source` in this folder, imported when it is used: its libraries may not be there."""
     published: bool = False
     """Its peer binds PUB, so SUB sockets are connected to it. Otherwise it binds PUSH, and they are PULL."""
+    modular: bool = False
+    """Its start messages can say where a module sits, so that several streams can be joined to one image."""
 
 
 KINDS: Mapping[str, Kind] = {
-    "stins": Kind("stins:StinsSource"),
+    "stins": Kind("stins:StinsSource", modular=True),
     "dectris-v1": Kind("dectris_v1:DectrisV1Source"),
     "dectris-v2": Kind("dectris_v2:DectrisV2Source"),
-    "sls": Kind("sls:SlsSource", published=True),
+    "sls": Kind("sls:SlsSource", published=True, modular=True),
 }
 """What `source.type` can be."""
 
