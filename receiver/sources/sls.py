@@ -81,6 +81,7 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 _kind = msgspec.json.Decoder(_Kind)
 _header = msgspec.json.Decoder(_Header)
+_whole = msgspec.json.Decoder(dict[str, Any])
 _T = TypeVar("_T")
 
 _PER_SERIES = (
@@ -175,7 +176,7 @@ def _frame(header: _Header, blob: Buffer) -> Frame:
 def _start(header: _Header, part: Buffer) -> Start:
     columns, rows = header.shape
     filename, user = _vendor.user_data(header.user, "addJsonHeader")
-    sent = msgspec.json.decode(part)
+    sent = _decode(_whole, part)
     metadata: dict[str, Any] = {
         "bit_depth_readout": header.bitmode,
         "vendor": {key: sent[key] for key in _PER_SERIES if key in sent},

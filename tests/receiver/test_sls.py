@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -147,6 +148,24 @@ def test_metadata_say_what_the_detector_is_and_keep_the_rest_as_sent() -> None:
     assert metadata["bit_depth_readout"] == 16
     assert metadata["vendor"]["modId"] == 7
     assert "frameIndex" not in metadata["vendor"]
+
+
+def test_header_as_package_6_sends_it() -> None:
+    # Of a MOENCH; names that have changed since (bunchId, reserved, debug, roundRNumber) are not needed.
+    sent = {
+        "jsonversion": 4, "bitmode": 16, "fileIndex": 0, "detshape": [1, 1], "shape": [400, 400],
+        "size": 320000, "acqIndex": 4, "frameIndex": 0, "progress": 100.0, "fname": "//run", "data": 1,
+        "completeImage": 1, "frameNumber": 4, "expLength": 0, "packetNumber": 239, "bunchId": 0,
+        "timestamp": 0, "modId": 0, "row": 0, "column": 0, "reserved": 0, "debug": 0, "roundRNumber": 0,
+        "detType": 5, "version": 1, "flipRows": 0, "quad": 0, "addJsonHeader": {"emin": "500"},
+    }  # fmt: skip
+    start, frame = decoded(SlsSource(), [json.dumps(sent).encode(), bytes(320_000)])
+    assert isinstance(start, Start)
+    assert isinstance(frame, Frame)
+    blobs.check(frame)
+    assert (start.header.frames, start.header.filename) == (1, None)
+    assert (start.metadata["description"], start.metadata["user"]) == ("MOENCH", {"emin": "500"})
+    assert frame.image.exposure_time is None
 
 
 # -- several ports -------------------------------------------------------------------------------
@@ -302,3 +321,32 @@ def test_hostile_message_is_refused_by_name_and_the_next_series_is_whole(
 )  # fmt: skip
 def test_odd_values_of_keys_that_only_inform_cost_no_frame(keys: dict[str, Any]) -> None:
     assert np.array_equal(array(first(**keys)[1]), pixels(0))
+
+
+def survives(part: bytes) -> bool:
+    """Whether a frame comes of it that can be judged; anything but a named error of the peer is raised."""
+    try:
+        found = SlsSource().decode([part, pixels(0).tobytes()])
+    except RemoteError:
+        return False
+    for each in found if isinstance(found, tuple) else (found,):
+        if isinstance(each, Frame):
+            with contextlib.suppress(BlobError):
+                blobs.check(each)
+    return True
+
+
+def test_header_cut_anywhere_is_an_error_of_the_peer() -> None:
+    part = message(frames=3)[0]
+    assert not any(survives(part[:end]) for end in range(len(part)))
+
+
+def test_every_flipped_bit_of_a_header_is_a_message_or_an_error_of_the_peer() -> None:
+    part = message(frames=3, fname="/data/scan", addJsonHeader={"filename": "/data/a.h5"})[0]
+    flipped = [
+        survives(part[:place] + bytes([part[place] ^ 1 << bit]) + part[place + 1 :])
+        for place in range(len(part))
+        for bit in range(8)
+    ]
+    assert any(flipped)
+    assert not all(flipped)
