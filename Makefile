@@ -62,6 +62,10 @@ bench: $(STAMPS)/run ## measure this machine: the receiver beside a naive writer
 figures: $(STAMPS)/develop ## measure everything for docs/performance, three quarters of an hour: leave the machine alone
 	@penstock bench --figures docs/performance $(ARGS)
 
+.PHONY: soak
+soak: $(STAMPS)/run ## ten minutes on a file system slower than the source: memory, and every frame
+	@python -m penstock.bench.soak $(ARGS)
+
 .PHONY: environment
 environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for development, into .venv
 
