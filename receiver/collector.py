@@ -193,7 +193,7 @@ class Collector:
     def _announce(self, start: Start) -> RunningSeries:
         if (unable := self._worker.begin(start.header)) is not None:
             self._sink.bad_message(unable)
-        announced = Start(self._worker.announced(start.header), start.metadata)
+        announced = Start(self._worker.announced(start.header), self._worker.described(start))
         return RunningSeries(announced, self._config.source.frame_origin)
 
     def _end(self, end: SeriesEnd, now: float) -> None:

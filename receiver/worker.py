@@ -7,14 +7,16 @@ decoded, but not yet handed to the collector. What they become waits here until 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from penstock.receiver.channels import PartialFrame, sound_ones
 from penstock.receiver.transforms.chain import Chain
 from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError, StinsError
-from penstock.stins.messages import Frame, Header
+from penstock.stins.messages import Frame, Header, Start
 
 MAX_FRAMES = 2**53
 """More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
@@ -72,6 +74,10 @@ class Worker:
             BlobError: the chain cannot take what it announces.
         """
         return header if self._chain is None else self._chain.announce(header)
+
+    def described(self, start: Start) -> Mapping[str, Any]:
+        """The metadata of a series as file, consumers and live view shall see them."""
+        return start.metadata if self._chain is None else self._chain.describe(start.metadata, start.header)
 
     @property
     def parallel(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,6 +20,7 @@ from penstock.receiver.transforms.format import (
     TransformError,
 )
 from penstock.receiver.transforms.mono12 import TYPES as MONO12_TYPES
+from penstock.receiver.transforms.turned import described
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Header
@@ -85,6 +87,10 @@ class Chain:
             header, shape=after.shape, type=after.type, compression=after.compression,
             frame_bytes=count * nbytes, checksum=None,
         )  # fmt: skip
+
+    def describe(self, metadata: Mapping[str, Any], header: Header) -> Mapping[str, Any]:
+        """The metadata of a series as they are behind the chain, for its header as it came."""
+        return described(metadata, [step for step, _ in self._steps], header.shape)
 
     def apply(self, frame: Frame) -> Frame:
         """The frame behind the chain.

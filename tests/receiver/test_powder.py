@@ -23,8 +23,7 @@ from tests.streams import Streamer
 SHAPE = (340, 310)
 BAD = (slice(100, 110), slice(0, 310))
 """Rows that the mask marks as bad; they are bright, and would make rings where none are."""
-OUTER = 0.06
-"""Degrees around a line within which it is looked for: its own width."""
+DETECTOR = "entry/instrument/sim_1"
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +91,35 @@ print(*result.intensity)
     radial, intensity = (np.array(line.split(), float) for line in done.stdout.splitlines()[-2:])
     lines = rings.two_theta()
     assert rings.peaks(radial, intensity, lines, 0.15) == pytest.approx(lines, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [{"type": "rotate", "quarter_turns": 1}],
+        [{"type": "flip", "direction": "up-down"}, {"type": "rotate", "quarter_turns": 3}],
+    ],
+    ids=["rotate", "flip-rotate"],
+)
+def test_mask_and_geometry_turn_with_the_image(tmp_path: Path, turns: list[dict[str, Any]]) -> None:
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, transforms=turns)
+    path = receiver.root / "turned.h5"
+    image, mask = rings.image(SHAPE), np.zeros(SHAPE, int)
+    image[BAD], mask[BAD] = 60_000, 2
+    try:
+        series = streamer.start(str(path), {**rings.GEOMETRY, "pixel_mask": mask.tolist()}, frames=1)
+        streamer.frame(0, image)
+        streamer.end(reason="complete", triggered=1, sent=1)
+        receiver.ended(series)
+    finally:
+        receiver.close()
+        streamer.close()
+    with h5py.File(path) as file:
+        assert np.array_equal(file["entry/data/data"][0] == 60_000, file[f"{DETECTOR}/pixel_mask"][()] == 2)
+    curve = integrate(path)
+    lines = rings.two_theta()
+    assert rings.peaks(curve.radial, curve.intensity, lines, 0.15) == pytest.approx(lines, abs=0.005)
 
 
 def test_the_rings_of_a_real_detector_stand_at_their_angles(tmp_path: Path) -> None:
