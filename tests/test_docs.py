@@ -69,8 +69,10 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         file = (page.parent / path) if path else page
         assert file.exists(), f"{target} is not there"
         if anchor:
-            titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+            there = file.read_text()
+            titles = re.findall(r"^#+ (.*)$", there, re.MULTILINE)
             anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+            anchors |= set(re.findall(r'<a id="([^"]+)"></a>', there))
             assert anchor in anchors, f"{target}: no such title"
 
 
