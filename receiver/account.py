@@ -6,6 +6,7 @@ account of ten million frames takes 10 MB.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 import numpy as np
@@ -83,6 +84,28 @@ class Account:
         # Grown as indices come, whatever total was announced: a streamer that announces 2**31
         # frames and sends ten costs ten.
         self._grow_to(1024)
+
+    def restore(self, statuses: np.ndarray, counts: Mapping[str, int]) -> None:
+        """Take up the account of a file whose writer died; call it before any frame comes.
+
+        Args:
+            statuses: of the first indices, uint8; missing is open again.
+            counts: as the file has them; only those that no status tells are taken.
+        """
+        size = len(statuses)
+        self._grow_to(max(size, len(self._bytes)))
+        self._status[:size] = statuses
+        span = self._status[:size]
+        span[span == FrameStatus.MISSING] = FrameStatus.PENDING
+        known = np.bincount(span, minlength=256)
+        known[FrameStatus.PENDING] = 0
+        self._tally = [int(n) for n in known]
+        self.highest = size - 1
+        self._advance()
+        self.duplicate, self.late = counts["duplicate"], counts["late"]
+        self.out_of_range, self.stale = counts["out_of_range"], counts["stale"]
+        self.received = max(counts["received"], sum(self._tally) + self.duplicate)
+        self.flushed = self._tally[FrameStatus.STORED]
 
     def in_range(self, index: int) -> bool:
         """Whether a frame may have this index."""

@@ -23,7 +23,7 @@ from typing import Protocol
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.series import Outcome, RunningSeries
+from penstock.receiver.series import Outcome, RunningSeries, TakenUp
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
@@ -133,6 +133,12 @@ class Collector:
         elif cause := self._silence(series, now):
             self._finish(cause, now)
 
+    def take_up(self, start: Start, taken_up: TakenUp, now: float) -> None:
+        """Go on with a series whose receiver was killed; it ends as one does whose connection was lost."""
+        self._begin(start, now, taken_up)
+        # As after a lost connection: who is connected next may know nothing of this series.
+        self._disconnected_since = now
+
     def stop(self, cause: str, now: float) -> None:
         """End the running series now, if there is one."""
         if self.series is not None:
@@ -180,8 +186,9 @@ class Collector:
             if self._end_due is not None:
                 self._end_due = min(self._end_due, self._next_due)
 
-    def _begin(self, start: Start, now: float) -> None:
-        series = self._announce(start)
+    def _begin(self, start: Start, now: float, taken_up: TakenUp | None = None) -> None:
+        series = self._announce(start) if taken_up is None else self._announce_again(start, taken_up)
+        series.sent_header = start.header
         self._gap_at = -1
         self._end_due = None
         self._disconnected_since = self._back_since = None
@@ -195,6 +202,11 @@ class Collector:
             self._sink.bad_message(unable)
         announced = Start(self._worker.announced(start.header), self._worker.described(start))
         return RunningSeries(announced, self._config.source.frame_origin)
+
+    def _announce_again(self, start: Start, taken_up: TakenUp) -> RunningSeries:
+        self._worker.begin(start.header)
+        announced = Start(self._worker.announced(start.header), start.metadata)
+        return RunningSeries(announced, self._config.source.frame_origin, taken_up)
 
     def _end(self, end: SeriesEnd, now: float) -> None:
         series = self.series

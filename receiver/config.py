@@ -128,6 +128,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Space that must stay free beyond what a series announces."""
     flush_seconds: Positive = 1.0
     """After this long at most, stored frames survive the death of the receiver."""
+    resume: bool = True
+    """Whether a receiver that was killed goes on with the series that was running, in its file, when it is
+    started again; otherwise it marks the file as incomplete."""
+    state_folder: str = ""
+    """Where the receiver notes which file is open; ".penstock" in the data root when not given."""
     durability: Literal["closed", "synced"] = "closed"
     """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
     pickle_last_frame: bool = False
@@ -150,6 +155,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
         if not self.data_root.startswith("/"):
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
+        if self.state_folder and not self.state_folder.startswith("/"):
+            raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
         check_order(self.transforms)
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):

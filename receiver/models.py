@@ -69,6 +69,10 @@ class Series:
     checksum: str = ""
     """Algorithm of the blobs' checksums, "crc32" or the like, each checked on receipt; "unchecked: …" where
     it is not known; "" when none was announced."""
+    restarts: int = 0
+    """How often the receiver was killed in this series and went on with it."""
+    unconfirmed: bool = False
+    """It did so, and nothing of the series has come since: the next one may take its place."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,19 +20,22 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
-from penstock.receiver import memory, nexus, storage, stores
+from penstock.receiver import memory, nexus, recovery, storage, stores
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames, FrameAnswer
 from penstock.receiver.collector import Collector, GapError
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.forwarder import Forwarder
 from penstock.receiver.ingest import Ingest
+from penstock.receiver.journal import Journal
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.models import ConsumerStatus, Counts, Series, Status
-from penstock.receiver.series import Outcome, RunningSeries
+from penstock.receiver.recovery import GoesOn
+from penstock.receiver.series import Outcome, RunningSeries, TakenUp
 from penstock.receiver.sources import create
 from penstock.receiver.stage_times import LOSSES, Measures, StageTimes
 from penstock.receiver.states import Event, State, StateMachine
@@ -122,6 +125,8 @@ class Pipeline:
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
         self._writing = stores.writing(config.writers, int(config.write_queue_mb * 1e6))
+        self._journal = Journal(name, config)
+        self._goes_on: GoesOn | None = None
         self._flush_due = 0.0
         self._held_back = 0.0  # seconds for which consumers have held the streamer back
         self._errors: Counter[str] = Counter()
@@ -143,6 +148,18 @@ class Pipeline:
     def _stages(self, config: ReceiverConfig) -> tuple[Ingest, Worker, Collector]:
         worker = Worker(Chain(config.transforms) if config.transforms else None, config.workers)
         return Ingest(config.source), worker, Collector(config, self, worker)
+
+    def recover(self) -> None:
+        """Deal with what an earlier process left open when it was killed; call it once, first."""
+        recovered = recovery.recover(self._journal, self._config)
+        if recovered.marked:
+            self._shown, self._counts = recovered.marked[-1], recovered.counts
+        if (goes_on := recovered.goes_on) is not None:
+            self._goes_on = goes_on
+            now = self._clock() - self._held_back
+            self._guarded(lambda: self._collector.take_up(goes_on.start, goes_on.taken_up, now))
+            goes_on.left.settle()  # there is a new entry by now
+            self._goes_on = None
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -204,6 +221,9 @@ class Pipeline:
             self._counts = running.account.counts()
         times = os.times()
         shown = self._shown
+        if shown is not None and running is not None and running.unconfirmed:
+            reason = "the receiver was restarted within the series and waits for what comes of it"
+            shown = replace(shown, unconfirmed=True, reason=reason)
         if shown is not None and (stalled_by := self._forwarder.stalled_by):
             reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
             shown = replace(shown, reason=reason)
@@ -313,6 +333,9 @@ class Pipeline:
 
     def begin(self, series: RunningSeries) -> None:
         """A series begins: its file is created before the state says Running."""
+        if series.taken_up is not None:
+            self._begin_again(series, series.taken_up)
+            return
         header = series.header
         filename = header.filename
         if filename is None and self._config.filename_template:
@@ -320,7 +343,7 @@ class Pipeline:
             filename = os.path.join(self._config.data_root, name)
         if filename:
             series.header = header = msgspec.structs.replace(header, filename=filename)
-        path = None
+        path, started = None, time.time()
         if series.writes and filename:
             path = storage.resolve(self._config, filename)
             nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
@@ -329,8 +352,22 @@ class Pipeline:
             )
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
             self._writer = SeriesWriter(path, self._detector, series, source, self._writing)
-            self._flush_due = self._clock() + self._config.flush_seconds
-            self._flushed_bytes = self._bytes
+            self._journal.enter(path, series, started)
+        self._begun(series, path, started)
+
+    def _begin_again(self, series: RunningSeries, taken_up: TakenUp) -> None:
+        assert self._goes_on is not None
+        path = Path(taken_up.filename)
+        self._writer = SeriesWriter(
+            path, self._detector, series, "", self._writing, found=self._goes_on.found
+        )
+        self._journal.enter(path, series, taken_up.started)
+        self._begun(series, path, taken_up.started)
+
+    def _begun(self, series: RunningSeries, path: Path | None, started: float) -> None:
+        header = series.header
+        self._flush_due = self._clock() + self._config.flush_seconds
+        self._flushed_bytes = self._bytes
         self._forwarder.begin(header, series.metadata)
         channels = nexus.channel_names(series.header.channels or ())
         self._last_frame.begin(series.metadata, channels)
@@ -340,9 +377,10 @@ class Pipeline:
             id=series.id,
             filename=str(path) if path else None,
             active=True,
-            started=time.time(),
+            started=started,
             memory_bytes=memory.announced(self.machine.name, self._config, header),
             checksum=series.checksum,
+            restarts=len(series.interruptions),
         )
         planned = "an unknown number of" if header.frames is None else header.frames
         self.machine.handle(Event.BEGIN, f"series {series.id}, {planned} frames, {path or 'live only'}")
@@ -380,6 +418,8 @@ class Pipeline:
                 )
             except WriterError as error:
                 failed = failed or str(error)
+                self._journal.keep(failed)
+            self._journal.close()
             self._times.stages["close"].observe(self._clock() - close_began)
             self._flushed_bytes = self._bytes
         self._forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
@@ -483,6 +523,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
 
         kind = ModulePipeline
     pipeline = kind(setup.name, setup.config, last_frame, asked_frame)
+    pipeline.recover()
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
     tell_due = 0.0
@@ -521,8 +562,10 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    # The parent gets the terminal's Ctrl-C and tells this process to quit, so that files are closed.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The parent gets the terminal's Ctrl-C, and a supervisor's request, which goes to all processes of a
+    # service, and tells this process to quit, so that files are closed.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     run(Link(control), LastFrame(shared), LastFrame(asked))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
-from penstock.receiver.account import Account
+from penstock.receiver.account import Account, FrameStatus
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Header, Image, IndexSource, SeriesEnd, Start
@@ -26,19 +28,41 @@ class Outcome(msgspec.Struct, frozen=True):
     """One sentence: what is missing and what the user can do, or that all is well."""
 
 
+class Interruption(msgspec.Struct, frozen=True):
+    """One death of the receiver within a series that it took up again."""
+
+    first: int
+    """First index of which the file knew nothing."""
+    highest: int
+    """Highest index that it knew of."""
+
+
+@dataclass(frozen=True)
+class TakenUp:
+    """What is known of a series whose receiver was killed and goes on with it."""
+
+    account: Account
+    interruptions: tuple[Interruption, ...]
+    filename: str
+    started: float
+    """Seconds since 1970 (UTC)."""
+
+
 class RunningSeries:
     """The account of one series and the rule that gives a frame its index.
 
     Args:
         start: the start message.
         origin: number of the first frame, if it is configured.
+        taken_up: where it began before this process did.
     """
 
-    def __init__(self, start: Start, origin: int | None = None) -> None:
+    def __init__(self, start: Start, origin: int | None = None, taken_up: TakenUp | None = None) -> None:
         self.header: Header = start.header
         self.metadata: Mapping[str, Any] = start.metadata
         self.id = start.header.series or uuid.uuid4().hex
-        self.account = Account(start.header.frames)
+        self.taken_up = taken_up
+        self.account = Account(start.header.frames) if taken_up is None else taken_up.account
         self.end: SeriesEnd | None = None
         self.messages = 0
         """Frame messages of this series, whatever was in them."""
@@ -46,6 +70,10 @@ class RunningSeries:
         """What its modules' streams have in common, where it is joined of several."""
         self.modules: ModuleStatus | None = None
         """What became of each module then."""
+        self.sent_header: Header = start.header
+        """As it came: `header` is what the transforms make of it."""
+        self.interruptions = () if taken_up is None else taken_up.interruptions
+        """Deaths of the receiver within this series."""
         self.index_source: str = start.header.index_source or "unknown"
         # Streams that name their series number its frames from 0; others show their origin with
         # the first frame.
@@ -87,12 +115,19 @@ class RunningSeries:
             return image.frame - self._origin
         if after_header is not None:
             return after_header
+        if self.interruptions:
+            return -1  # how many came before, nobody knows: out of range
         self.index_source = IndexSource.ARRIVAL
         return self.account.received + self.account.out_of_range
 
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether it was taken up again after a death of the receiver, and nothing of it has come since."""
+        return bool(self.interruptions) and self.messages == 0
+
     def all_messages_in(self) -> bool:
         """Whether every frame message that was sent before the end message has arrived."""
-        if self.end is None:
+        if self.end is None or self.interruptions:
             return False
         if self.end.msg_number is not None and self.header.msg_number is not None:
             return self.messages >= self.end.msg_number - self.header.msg_number - 1
@@ -137,4 +172,21 @@ class RunningSeries:
         elif self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):
             said = f"ended by {self.end.reason}"
             sentences.append(f"{said}: {self.end.message}" if self.end.message else said)
-        return "; ".join(sentences)
+        return "; ".join(sentences + self._lost_by_deaths())
+
+    def _lost_by_deaths(self) -> list[str]:
+        """Which frames each death of the receiver has cost, in words."""
+        sentences: list[str] = []
+        if not self.interruptions:
+            return sentences
+        statuses = self.account.statuses(self.account.highest + 1)
+        for death in self.interruptions:
+            after = death.highest + 1
+            while after < len(statuses) and statuses[after] == FrameStatus.MISSING:
+                after += 1
+            lost = int(np.count_nonzero(statuses[death.first : after] == FrameStatus.MISSING))
+            which = f"{lost} frames from index {death.first} on were lost" if lost else "no frame was lost"
+            if after == len(statuses):
+                which = "no frame came after that"
+            sentences.append(f"the receiver was killed and restarted in the series: {which}")
+        return sentences

@@ -18,16 +18,16 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import last_frame, memory, storage
+from penstock.receiver import last_frame, memory, recovery, storage
 from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.frame_refusal import FrameRefused, live_only
+from penstock.receiver.journal import Journal
 from penstock.receiver.live_view import Shown, from_closed_file, unpacked
 from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.pipeline import Command, Setup, Snapshot
 from penstock.receiver.stage_times import Measures
 from penstock.receiver.storage import StorageError
-from penstock.receiver.writer import mark_interrupted
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +95,9 @@ class ReceiverService:
         self._heard = 0.0
         self._version = 0
         self._sent = 0
+        self._last_death: tuple[str, int] | None = None  # series, and frames that were safe
+        self._reviving: asyncio.Task[None] | None = None
+        self._closing = False
         self._changed = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -128,6 +131,8 @@ class ReceiverService:
 
     async def close(self) -> None:
         """End the running series, close its file, end the data process."""
+        self._closing = True
+        await self._revived()
         if self._process is None or self._process.poll() is not None:
             return
         self._send("quit", "the receiver was shut down")
@@ -209,7 +214,7 @@ class ReceiverService:
         status = self.status
         if status.state == "error":
             raise Refused("in_error", f"receiver {self.name} is in Error: {status.error}; reset it first")
-        if status.state == "running":
+        if status.state == "running" and not (status.series and status.series.unconfirmed):
             of = status.series.filename or "live only" if status.series else ""
             raise Refused(
                 "busy",
@@ -255,6 +260,7 @@ class ReceiverService:
         Raises:
             Refused: a series is running.
         """
+        await self._revived()
         if not self.alive:
             try:
                 await self.start()
@@ -368,39 +374,61 @@ class ReceiverService:
             self._process.kill()
             code = self._process.wait()
         how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        sentence = f"the data process of receiver {self.name} ended {how}"
+        if code != 0:
+            log.error("%s", sentence)
         before = self._snapshot.status
         series = before.series
-        sentence = f"the data process of receiver {self.name} ended {how}; reset starts it again"
+        again = False
+        if series is not None and series.active:
+            death = (series.id, before.counts.flushed)
+            again, self._last_death = death != self._last_death, death
+            looking = replace(series, reason=f"{sentence}; it is looked at whether the series can go on")
+            before = replace(before, series=looking)
+        else:
+            before = replace(before, state="error", error=f"{sentence}; reset starts it again")
+        self._version += 1
+        # No snapshot of the next data process is taken for this one: theirs count from 1.
+        self._snapshot = Snapshot(
+            replace(before, version=0, connections=[]), 0, measures=self._snapshot.measures
+        )
+        self._reviving = asyncio.get_running_loop().create_task(self._after_death(sentence, again))
+
+    async def _after_death(self, sentence: str, again: bool) -> None:
+        """Start the data process again if its series can go on, else mark its file and be in Error.
+
+        Args:
+            again: whether it may be started again: not when it has stored nothing since it last died.
+        """
+        journal = Journal(self.name, self.config)
+        if again and await asyncio.to_thread(recovery.some_may_go_on, journal, self.config):
+            if self._closing:
+                return  # the next start finds the file
+            try:
+                await self.start()
+            except RuntimeError as error:
+                log.error("%s", error)
+            else:
+                return
+        recovered = await asyncio.to_thread(recovery.settle, journal, sentence)
+        status = self._snapshot.status
+        series, counts = status.series, status.counts
+        sentence += "; reset starts it again"
         if series is not None and series.active:
             sentence += f". Frames of {series.filename or 'the series'} up to the last flush are safe"
             series = replace(series, active=False, complete=False, reason=sentence)
-            if series.filename is not None:
-                self._repair(series.filename, sentence)
-        if code != 0:
-            log.error("%s", sentence)
+        if recovered.marked:
+            series, counts = recovered.marked[-1], recovered.counts
         self._version += 1
-        # No snapshot of the next data process is taken for this one: theirs count from 1.
-        dead = replace(before, version=0, state="error", error=sentence, series=series, connections=[])
+        dead = replace(status, version=0, state="error", error=sentence, series=series, counts=counts)
         self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)
+        self._notify()
 
-    def _repair(self, filename: str, sentence: str) -> None:
-        """Mark the file of a killed writer as incomplete, with the counts of what was flushed."""
-
-        async def repair() -> None:
-            try:
-                counts = await asyncio.to_thread(mark_interrupted, filename, sentence)
-            except (OSError, RuntimeError, ValueError, KeyError) as error:
-                log.error("%s could not be marked as incomplete: %s", filename, error)
-                return
-            status = self._snapshot.status
-            if status.error == sentence:  # not yet reset
-                self._snapshot = msgspec.structs.replace(
-                    self._snapshot, status=replace(status, counts=counts)
-                )
-                self._version += 1
-                self._notify()
-
-        self._later(repair())
+    async def _revived(self) -> None:
+        """Wait until it is clear what follows on the death of a data process, if one has died."""
+        if self._reviving is not None:
+            await self._reviving
+            self._reviving = None
 
     def _send(self, action: str, reason: str = "") -> None:
         assert self._socket is not None
@@ -408,6 +436,7 @@ class ReceiverService:
         self._socket.send(msgspec.json.encode(Command(self._sent, action, reason)))
 
     async def _command(self, action: str, reason: str = "") -> None:
+        await self._revived()
         if not self.alive:
             raise Refused("in_error", self.status.error)
         self._send(action, reason)

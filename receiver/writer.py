@@ -25,10 +25,11 @@ import msgspec
 import numpy as np
 
 from penstock.receiver import checksums, geometry, nexus, storage, stores
-from penstock.receiver.account import COUNTERS, IN_FILE, Account, FrameStatus
-from penstock.receiver.models import Counts
+from penstock.receiver.account import COUNTERS, Account, FrameStatus
+from penstock.receiver.interrupted import Interrupted
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat, FrameStore, Writing
+from penstock.receiver.stores.found import reopen
 from penstock.receiver.stores.modules import ModuleStore
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
@@ -72,6 +73,7 @@ class SeriesWriter:
         series: its header and metadata are written at once.
         source: where the stream comes from, for the record.
         writing: how many writers, and what may wait for them.
+        found: the file is there already, its writer died: it is continued.
 
     Raises:
         StorageError: the folder cannot be created.
@@ -79,8 +81,9 @@ class SeriesWriter:
     """
 
     def __init__(
-        self, path: Path, detector: str, series: RunningSeries, source: str, writing: Writing | None = None
-    ) -> None:
+        self, path: Path, detector: str, series: RunningSeries, source: str, writing: Writing | None = None,
+        found: Interrupted | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
         self.detector = nexus.name_of(detector)
         self._series = series
@@ -92,10 +95,14 @@ class SeriesWriter:
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
         self._late: list[tuple[int, tuple[str, ...]]] = []
         self._checksums: h5py.Dataset | None = None
+        self._settled = self._others = 0
         folder = storage.open_folder(path)
         try:
             self._reserve: storage.Reserve | None = storage.Reserve(folder)
-            self._open(folder, source)
+            if found is None:
+                self._open(folder, source)
+            else:
+                self._continue(found)
         except BaseException:
             self._release_reserve()
             raise
@@ -124,6 +131,19 @@ class SeriesWriter:
             self._let_go()
             os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             raise WriterError(f"cannot write the start of {path}: {error}") from error
+
+    def _continue(self, found: Interrupted) -> None:
+        self._file, self._detector = found.file, found.detector
+        self._record, self._entry = found.detector["series"], found.file["entry"]
+        self._checksums = found.detector.get(checksums.NAME)
+        self._rows = len(found.detector["frame_status"])
+        try:
+            self._check_place()
+            self._store = reopen(found.detector, self._account.planned, self._writing)
+            self._write_counts()
+            self._file.flush()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed("the account", error) from error
 
     @property
     def waiting_bytes(self) -> int:
@@ -198,6 +218,7 @@ class SeriesWriter:
             self._check_place()
             self._write_waiting()
             self._write_late()
+            self._write_others()
             self._write_counts()
             self._file.flush()
         except (OSError, RuntimeError, ValueError) as error:
@@ -364,6 +385,18 @@ class SeriesWriter:
                     block[index[run] - first] = values[run]
                 dataset[first : last + 1] = block
 
+    def _write_others(self) -> None:
+        """Statuses of frames that came and are not in the file: a death shall not make them missing."""
+        account, counts = self._account, self._account.counts()
+        others = counts.received - counts.duplicate - counts.stored
+        if others != self._others:
+            first, end = self._settled, min(account.highest + 1, self._rows)
+            statuses = account.statuses(end)[first:]
+            statuses[statuses == FrameStatus.PENDING] = FrameStatus.MISSING
+            self._detector["frame_status"][first:end] = statuses
+            self._others = others
+        self._settled = account.gap_start
+
     def _settle_frames(self) -> WriterError | None:
         """The last frames are with the kernel, or are accounted for as lost."""
         try:
@@ -501,35 +534,3 @@ def _close_quietly(file: h5py.File) -> None:
         file.close()
     except (OSError, RuntimeError) as error:
         log.error("closing %s after a failure failed too: %s", file.filename, error)
-
-
-def mark_interrupted(filename: str, reason: str) -> Counts:
-    """Mark a file whose writer was killed as incomplete; returns the counts of what it holds.
-
-    Frames that were flushed are there; the datasets are cut behind the last of them.
-
-    Raises:
-        OSError: the file cannot be opened or is too damaged.
-    """
-    with h5py.File(filename, "r+", locking=False) as file:
-        groups = file["entry/instrument"].values()
-        detector = next((group for group in groups if group.attrs.get("NX_class") == "NXdetector"), None)
-        if detector is None:
-            raise OSError(f"{filename} has no NXdetector")
-        record = detector["series"]
-        status = detector["frame_status"][:]
-        stored = np.flatnonzero(np.isin(status, IN_FILE))
-        length = int(stored[-1]) + 1 if len(stored) else 0
-        stores.settle(detector, status[:length])
-        planned = max(int(record["planned"][()]), length)
-        partial = int(np.count_nonzero(status == FrameStatus.PARTIAL))
-        counts = Counts(
-            planned=planned, received=len(stored), stored=len(stored) - partial, partial=partial,
-            missing=planned - len(stored), flushed=len(stored),
-        )  # fmt: skip
-        for name in COUNTERS:
-            record[name][()] = getattr(counts, name)
-        record["planned"][()] = planned
-        record["state"][()] = "incomplete"
-        record["reason"][()] = _text(reason)
-    return counts

@@ -23,15 +23,20 @@ class ChunkedStore:
         detector: NXdetector group; the dataset is created in it.
         frames: what every frame looks like.
         name: of the dataset.
+        data: the dataset that another process has left, if it is not to be created.
     """
 
-    def __init__(self, detector: Any, frames: FrameFormat, name: str = "data") -> None:
-        shape = frames.shape
+    def __init__(self, detector: Any, frames: FrameFormat, name: str = "data", data: Any = None) -> None:
         self._compressed = frames.compression == COMPRESSED
-        self._split = len(shape) == 3
+        self._split = len(frames.shape) == 3
         self._failed = False
+        self.data = self._create(detector, frames, name) if data is None else data
+        self._write_chunk = self.data.id.write_direct_chunk
+
+    def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
+        shape = frames.shape
         filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
-        self.data = detector.create_dataset(
+        return detector.create_dataset(
             name,
             (0, *shape),
             frames.dtype,
@@ -40,7 +45,6 @@ class ChunkedStore:
             fillvalue=fill_value(frames.dtype),
             **filters,
         )
-        self._write_chunk = self.data.id.write_direct_chunk
 
     @property
     def waiting_bytes(self) -> int:

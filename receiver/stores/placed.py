@@ -30,12 +30,22 @@ class PlacedStore:
         detector: NXdetector group; `data` is created in it.
         frames: what every frame looks like; uncompressed.
         writing: how many threads, and what may wait for them.
+        data: the dataset that another process has left, if it is not to be created.
     """
 
-    def __init__(self, detector: Any, frames: FrameFormat, writing: Writing) -> None:
+    def __init__(self, detector: Any, frames: FrameFormat, writing: Writing, data: Any = None) -> None:
+        self.data = self._create(detector, frames) if data is None else data
+        self._frames = frames
+        self._file = detector.file
+        self._descriptor = os.dup(self._file.id.get_vfd_handle())
+        self._place(len(self.data))
+        self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+
+    @staticmethod
+    def _create(detector: Any, frames: FrameFormat) -> Any:
         early = h5p.create(h5p.DATASET_CREATE)
         early.set_alloc_time(h5d.ALLOC_TIME_EARLY)
-        self.data = detector.create_dataset(
+        return detector.create_dataset(
             "data",
             (0, *frames.shape),
             frames.dtype,
@@ -45,11 +55,6 @@ class PlacedStore:
             fill_time="never",  # an early allocation would write every frame twice
             dcpl=early,
         )
-        self._frames = frames
-        self._file = detector.file
-        self._offsets: list[int] = []
-        self._descriptor = os.dup(self._file.id.get_vfd_handle())
-        self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
     @property
     def waiting_bytes(self) -> int:
@@ -109,7 +114,7 @@ class PlacedStore:
         end = self._file.id.get_filesize()
         if os.fstat(self._descriptor).st_size < end:
             os.ftruncate(self._descriptor, end)
-        self._offsets = [0] * rows
+        self._offsets: list[int] = [0] * rows
         self.data.id.chunk_iter(self._keep)
 
     def _keep(self, chunk: Any) -> None:

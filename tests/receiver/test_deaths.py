@@ -65,8 +65,10 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def test_kill_9_of_the_data_process_loses_nothing_that_was_flushed(
-    receiver: ReceiverProcess, streamer: Streamer
+    start_receiver: Start, streamer: Streamer
 ) -> None:
+    receiver = start_receiver(resume=False)
+    receiver.connected()
     path = receiver.root / "x.h5"
     stream(streamer, path, 20)
     receiver.flushed(20)

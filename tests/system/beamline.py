@@ -183,7 +183,7 @@ class Station:
     def new_file(self) -> Path:
         """A file name that is not taken."""
         self._files += 1
-        return self.root / f"series-{self._files:03d}.h5"
+        return self.root / f"{self.server.rpartition('/')[2]}-{self._files:03d}.h5"
 
     def calm(self) -> None:
         """Bring everything back to idle with default settings, whatever the last test did."""

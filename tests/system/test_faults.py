@@ -11,7 +11,17 @@ import h5py
 import pytest
 
 from tests.system.accounts import check_account, check_tango_sum, file_counts
-from tests.system.beamline import FAULT, INIT, ON, RUNNING, Station, children, until, wait_state
+from tests.system.beamline import (
+    FAULT,
+    INIT,
+    ON,
+    RUNNING,
+    Beamline,
+    Station,
+    children,
+    until,
+    wait_state,
+)
 
 
 def check_works_again(station: Station) -> None:
@@ -93,15 +103,47 @@ def test_a_killed_receiver_aborts_the_acquisition(station: Station) -> None:
     check_works_again(station)
 
 
-def test_a_receiver_that_was_restarted_in_a_series_is_noticed(station: Station) -> None:
-    station.software_series(10)
+def test_a_receiver_that_is_restarted_in_a_series_goes_on_with_it(station: Station) -> None:
+    file = station.software_series(10)
     station.trigger()
+    until(lambda: station.receiver.client.status().counts.flushed == 1, "frame flushed")
     station.receiver.kill()
     station.receiver.start()
-    wait_state(station.detector, FAULT, deadline=6.0)
-    assert "receiver" in station.detector.Status()
-    check_tango_sum(station, 10)
-    check_works_again(station)
+    until(lambda: any(item.connections for item in station.receiver.client.status().connections), "connected")
+    for _ in range(9):
+        station.trigger()
+    wait_state(station.detector, ON)
+    check_account(station, file, 10, stored=10)
+
+
+def test_a_killed_data_process_costs_the_series_only_what_was_not_flushed(station: Station) -> None:
+    file = station.new_file()
+    station.set(nTriggers=300, ExposureTime=0.01, DestinationFilename=str(file))
+    station.detector.Arm()
+    until(lambda: station.receiver.client.status().counts.flushed > 10, "first frames flushed")
+    assert station.receiver.child is not None
+    (data_process,) = children(station.receiver.child.pid)
+    os.kill(data_process, signal.SIGKILL)
+    wait_state(station.detector, ON)
+    counts = check_account(station, file, 300)
+    assert counts["stored"] > 100
+    assert "the receiver was killed and restarted in the series" in station.detector.Status()
+
+
+def test_without_resume_a_restarted_receiver_is_noticed(beamline: Beamline) -> None:
+    station = Station(beamline, "ends", resume=False)
+    try:
+        file = station.software_series(10)
+        station.trigger()
+        station.receiver.kill()
+        station.receiver.start()
+        wait_state(station.detector, FAULT, deadline=6.0)
+        assert "the receiver ended the series: the receiver was killed" in station.detector.Status()
+        assert "the receiver was killed" in reason_of(file)
+        check_tango_sum(station, 10)
+        check_works_again(station)
+    finally:
+        beamline.end(station.server)
 
 
 def test_a_lost_end_message_does_not_hold_the_detector(station: Station) -> None:

@@ -16,12 +16,13 @@ import pytest
 
 from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.interrupted import mark_interrupted
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import spread
 from penstock.receiver.stores.spread import SpreadStore
 from penstock.receiver.stores.writer_processes import WriterProcess
 from penstock.receiver.verify import verify
-from penstock.receiver.writer import WriterError, mark_interrupted
+from penstock.receiver.writer import WriterError
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, Start
 from tests.receiver.series import start

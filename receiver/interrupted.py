@@ -1,0 +1,170 @@
+"""A file whose writer died: what it holds, marking it as incomplete, and opening it to go on.
+
+What was flushed is there. Between two flushes HDF5 writes what it likes of its own structures: a frame can
+count as stored while no chunk is in the index yet, and the index can name chunks beyond the end of the
+file as the superblock has it. So each frame is looked for in the index, and the end is put behind
+everything that was ever written, before anything new is (as `h5clear --filesize` does).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers the filters that frames are packed with)
+import numpy as np
+
+from penstock.receiver import stores
+from penstock.receiver.account import COUNTERS, Account, FrameStatus
+from penstock.receiver.journal import Entry
+from penstock.receiver.models import Counts
+from penstock.receiver.stores.found import whole
+
+DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
+"""What h5py raises for a file that is not what it should be depends on where it stumbles."""
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n\0"
+"""Of a file with a superblock of version 0, which HDF5's default bounds give (HDF5 file format, II.A)."""
+IN_PROGRESS = "in progress"
+"""State of a file that is written, or whose writer died."""
+END_AT = 40
+"""Place of the end-of-file address there, for addresses of eight bytes and no user block."""
+
+
+class Untouched(Exception):
+    """The file is not what the journal says, or may not be written: it was left as it is."""
+
+
+@dataclass
+class Interrupted:
+    """An interrupted file, open for writing."""
+
+    file: h5py.File
+    detector: h5py.Group
+    account: Account
+    """As far as the file knows it; what is not known is pending."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.file.close()
+
+
+def look_at(entry: Entry) -> str:
+    """The state that stands in a file; nothing is touched.
+
+    Raises:
+        Untouched: why not, in a sentence.
+    """
+    path = Path(entry.filename)
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise Untouched(f"{path} cannot be found any more ({error.strerror}); was it moved?") from error
+    if (found.st_dev, found.st_ino) != (entry.device, entry.inode):
+        raise Untouched(f"{path} is another file by now; it is left as it is")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise Untouched(
+            f'{path} may not be written by the receiver (user id {os.geteuid()}), so it stays "in progress"; '
+            "what was flushed is in it"
+        )
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            detector = _detector(file)
+            record = detector["series"]
+            series, state = (record[name].asstr()[()] for name in ("id", "state"))
+            len(detector["frame_status"])
+    except DAMAGED as error:
+        raise Untouched(
+            f"{path} is damaged ({error}) and is left as it is; try h5dump, and keep a copy"
+        ) from error
+    if series != entry.series.replace("\0", "\ufffd"):
+        raise Untouched(f"{path} is of series {series} by now; it is left as it is")
+    return str(state)
+
+
+def open_again(path: str | Path) -> Interrupted:
+    """Open a file whose writer died to write in it.
+
+    Raises:
+        OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
+    """
+    _extend(Path(path))
+    file = h5py.File(path, "r+", locking=False)
+    try:
+        detector = _detector(file)
+        record = detector["series"]
+        statuses = detector["frame_status"][:]
+        known = statuses != FrameStatus.MISSING
+        lost = (statuses == FrameStatus.STORED) & ~whole(detector, len(statuses))
+        known &= ~lost
+        statuses[lost] = FrameStatus.MISSING
+        _forget(detector, lost)
+        length = int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0
+        planned = int(record["planned"][()])
+        account = Account(None if planned < 0 else planned)
+        account.restore(statuses[:length], {name: int(record[name][()]) for name in COUNTERS})
+    except BaseException:
+        file.close()
+        raise
+    return Interrupted(file, detector, account)
+
+
+def mark_interrupted(path: str | Path, reason: str) -> Counts:
+    """Mark a file whose writer died as incomplete; returns the counts of what it holds.
+
+    Frames that were flushed are there; the datasets are cut behind the last of them.
+
+    Args:
+        reason: goes into the file, with the number of frames.
+
+    Raises:
+        OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
+    """
+    found = open_again(path)
+    try:
+        account, detector = found.account, found.detector
+        record = detector["series"]
+        account.close(None)
+        counts = account.counts()
+        statuses = account.statuses(account.highest + 1)
+        stores.settle(detector, statuses)
+        detector["frame_status"][:] = statuses
+        for name in COUNTERS:
+            record[name][()] = getattr(counts, name)
+        record["planned"][()] = counts.planned
+        record["state"][()] = "incomplete"
+        holds = f"{counts.stored} of {counts.planned} frames are in the file"
+        record["reason"][()] = f"{reason}; {holds}".replace("\0", "\ufffd")
+    finally:
+        found.close()
+    return counts
+
+
+def _forget(detector: Any, lost: np.ndarray[Any, Any]) -> None:
+    """What was written beside frames that are not there reads as of frames that never came."""
+    for name, dataset in detector.items() if lost.any() else ():
+        maximum = getattr(dataset, "maxshape", None)
+        if name != "data" and maximum and maximum[0] is None and len(dataset) == len(lost):
+            values = dataset[:]
+            values[lost] = dataset.fillvalue
+            dataset[:] = values
+
+
+def _detector(file: h5py.File) -> Any:
+    for group in file["entry/instrument"].values():
+        if group.attrs.get("NX_class") == "NXdetector":
+            return group
+    raise OSError(f"{file.filename} has no NXdetector")
+
+
+def _extend(path: Path) -> None:
+    """Put the end of the file, as the superblock has it, behind all that was ever written."""
+    with path.open("r+b") as file:
+        head = file.read(END_AT + 8)
+        size = os.fstat(file.fileno()).st_size
+        if head[:9] == SIGNATURE and head[13] == 8 and struct.unpack_from("<Q", head, END_AT)[0] < size:
+            os.pwrite(file.fileno(), struct.pack("<Q", size), END_AT)
