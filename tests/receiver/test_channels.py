@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import h5py
 import msgspec
 import numpy as np
 import pytest
@@ -17,11 +22,13 @@ from penstock.receiver.worker import Worker
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, Header
 from tests.receiver.pixels import pixels as unpacked
+from tests.receiver.processes import ReceiverProcess
 from tests.receiver.series import Bench, end, start
-from tests.streams import image, pixels
+from tests.streams import Streamer, image, pixels
 
 NAMES = ("threshold_1", "threshold_2", "difference")
 SHAPE = (3, 4, 6)
+DETECTOR = "entry/instrument/sim_1"
 STORED, CORRUPT, MISSING = FrameStatus.STORED, FrameStatus.CORRUPT, FrameStatus.MISSING
 
 
@@ -106,6 +113,58 @@ def test_sound_channels_pass_the_transforms() -> None:
     for place in (0, 2):
         turned = np.rot90(pixels(1, SHAPE)[place])
         assert np.array_equal(unpacked(Frame(single, [left.blobs[place]])), turned)
+
+
+# Through a receiver -------------------------------------------------------------------------------
+
+
+def stream(streamer: Streamer, path: Path, frames: int) -> str:
+    """A series of six frames, or their beginning; number 1 has a broken channel."""
+    series = streamer.start(str(path), frames=6, channels=NAMES, checksum="crc32", trigger_mode="SOFTWARE")
+    for number in range(frames):
+        made = frame(number, broken={1: FLIPPED} if number == 1 else None)
+        streamer.frame(number, pixels(number, SHAPE), blobs=made.blobs, checksums=made.image.checksums)
+    return series
+
+
+def test_channels_of_a_stins_stream_are_stored_shown_and_verified(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    series = stream(streamer, path, 6)
+    receiver.received(6)
+    while_running = receiver.client.frame(1).array
+    streamer.end(reason="complete", triggered=6, sent=6)
+    counts = receiver.ended(series).counts
+    assert (counts.stored, counts.partial, counts.corrupt) == (5, 1, 0)
+    expected = pixels(1, SHAPE)
+    expected[1] = 65535
+    assert np.array_equal(while_running, expected)
+    assert np.array_equal(receiver.client.frame(1).array, expected)
+    verified = subprocess.run(["penstock", "verify", str(path)], capture_output=True, text=True, timeout=60)
+    assert (verified.returncode, "6 of 6 stored frames" in verified.stdout) == (0, True), verified.stdout
+    with h5py.File(path, "r+") as file:
+        file[f"{DETECTOR}/difference"].id.write_direct_chunk((4, 0, 0), FLIPPED)
+    verified = subprocess.run(["penstock", "verify", str(path)], capture_output=True, text=True, timeout=60)
+    assert verified.returncode == 1 and "frames 4 are WRONG" in verified.stdout
+
+
+def test_kill_9_loses_no_channel_of_what_was_flushed(receiver: ReceiverProcess, streamer: Streamer) -> None:
+    path = receiver.root / "x.h5"
+    stream(streamer, path, 4)
+    receiver.flushed(4)
+    os.kill(receiver.data_process(), signal.SIGKILL)
+    receiver.wait(lambda status: status.state == "error" and status.counts.pending == 0)
+    with h5py.File(path) as file:
+        detector = file[DETECTOR]
+        for place, name in enumerate(NAMES):
+            for number in range(4):
+                lost = (number, place) == (1, 1)
+                expected = np.full(SHAPE[1:], 65535) if lost else pixels(number, SHAPE)[place]
+                assert np.array_equal(detector[name][number], expected)
+        assert detector["channel_status"][()].tolist() == [[1, 1, 1], [1, 4, 1], [1, 1, 1], [1, 1, 1]]
+        assert detector["frame_status"][()].tolist() == [1, 6, 1, 1]
+        assert detector["series/partial"][()] == 1
 
 
 # Header -------------------------------------------------------------------------------------------
