@@ -11,8 +11,10 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.images import unpack
 from penstock.receiver.last_frame import Held
+from penstock.receiver.modules.layout import assemble
 from penstock.receiver.pictures import ViewError
 from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.stores.contract import fill_value
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def unpacked(held: Held, version: int = 0) -> Shown:
     info = held.info
     try:
         array = unpack(info.shape, info.dtype, info.compression, held.blobs)
+        if info.layout is not None:
+            array = assemble(info.layout, list(array), array.dtype, fill_value(info.dtype))
     except ValueError as error:
         raise FrameRefused(
             "not_unpacked", f"frame {info.index} of series {info.series} cannot be unpacked: {error}"

@@ -126,6 +126,8 @@ class Status:
     detector: str = ""
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
+    waits_for: str = ""
+    """While a detector of several modules begins a series: whose start messages are still to come."""
     series: Series | None = None
     counts: Counts = field(default_factory=Counts)
     connections: list[Connection] = field(default_factory=list)

@@ -14,8 +14,9 @@ FOLDER = Path(
 EIGER_V1 = "eiger1m_stream_v1.cborseq.gz"
 """DECTRIS EIGER 1M, stream V1, header detail "all": a start message, 9 frames, no end message."""
 EIGER_V2 = "eiger1m_stream_v2.cborseq.gz"
-LAMBDA = tuple(f"lambda_m{number}_part00000.nxs" for number in (1, 2, 3))
 """DECTRIS EIGER 1M, stream V2: start, 10 frames, end."""
+LAMBDA = tuple(f"lambda_m{number}_part00000.nxs" for number in (1, 2, 3))
+"""Files of the modules of an X-Spectrum Lambda, 10 frames each."""
 
 CEO2 = "CeO2_Pilatus1M.tif"
 """Powder rings of CeO2 on a PILATUS 1M, 1043 x 981, int32; gaps and bad pixels are negative."""

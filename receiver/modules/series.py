@@ -165,17 +165,15 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
         checksum=", ".join(sorted(checksum - {""})) or None,
     )
     wrong: list[str] = []
-    layout = None
     if shape is not None:
         rows, columns = single(shape)
         header = msgspec.structs.replace(header, shape=(len(headers), rows, columns))
         if header.type is not None and header.compression is not None:
             joined.format = ((rows, columns), header.type, header.compression)
-        layout = joined.arranged(rows, columns)
     names = {header.filename for header in headers}
     if len(names) > 1:
         wrong.append(f"the modules' file names differ; that of {endpoints[0]} is taken: {first.filename}")
-    metadata = _metadata([start.metadata for start in starts], layout)
+    metadata = _metadata([start.metadata for start in starts])
     return JoinedStart(header, metadata, joined), wrong
 
 
@@ -238,36 +236,49 @@ def _only(values: set[Any]) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def _metadata(metadata: Sequence[Mapping[str, Any]], layout: Layout | None) -> dict[str, Any]:
-    """What is the same in all stays as it is; what differs becomes a list, one value a module."""
+def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is the same in all stays as it is; what differs, and images, becomes a list of the modules'."""
     merged: dict[str, Any] = {}
     for key in dict.fromkeys(key for item in metadata for key in item):
         values = [item.get(key) for item in metadata]
-        if key in IMAGES:
-            merged[key] = _image(key, values, layout)
-        elif all(value == values[0] for value in values[1:]):
-            merged[key] = values[0]
-        else:
-            merged[key] = values
-    # Where the modules sit is in the file's groups of the modules; as a list it stays for consumers.
+        same = key not in IMAGES and all(value == values[0] for value in values[1:])
+        merged[key] = values[0] if same else values
     return merged
 
 
-def _image(key: str, values: Sequence[Any], layout: Layout | None) -> Any:
+def assembled_metadata(metadata: Mapping[str, Any], joined: Joined, *, turn: bool) -> Mapping[str, Any]:
+    """The metadata with the images of the modules assembled as their frames are.
+
+    Args:
+        turn: whether frames of turned modules are assembled.
+    """
+    return {
+        key: _image(key, value, joined, turn) if key in IMAGES else value for key, value in metadata.items()
+    }
+
+
+def _image(key: str, values: Sequence[Any], joined: Joined, turn: bool) -> Any:
     """Assembled like a frame; the list of what came, where that cannot be."""
     try:
-        arrays = [None if value is None else np.asarray(value) for value in values]
-    except ValueError:
-        return list(values)  # ragged
-    if layout is None:
-        return list(values)
+        arrays = [None if value is None else _array(value) for value in values]
+    except (TypeError, ValueError):
+        return values  # ragged, or no numbers
     arrays = [array[0] if array is not None and array.shape[:-2] == (1,) else array for array in arrays]
     told = [array for array in arrays if array is not None]
-    size = layout.places[0].sent_shape
-    if any(array.shape != size or array.dtype.kind not in "biuf" for array in told):
-        return list(values)
+    size = told[0].shape if told else ()
+    if len(size) != 2 or any(array.shape != size or array.dtype.kind not in "biuf" for array in told):
+        return values
+    layout = joined.arranged(*size)
+    if layout is None or (layout.is_turned and not turn):
+        return values
     whole = assemble(layout, arrays, np.result_type(*told), IMAGES[key])
     for place, array in zip(layout.places, arrays, strict=True):
         if array is None and key == "pixel_mask":
             whole[place.region] = 0  # nothing is known of its pixels, but they are there
     return whole
+
+
+def _array(value: Any) -> np.ndarray:
+    """A list of lists as an array; null, as JSON has it for not a number, becomes NaN."""
+    array = np.asarray(value)
+    return array if array.dtype != object else array.astype(np.float64)
