@@ -60,6 +60,8 @@ def describe(status: Status) -> Iterator[str]:
         yield "  it takes no series until it is reset: penstock reset"
     for connection in status.connections:
         yield f"  {_connection(connection)}"
+    if status.waits_for:
+        yield f"  {status.waits_for}"
     if status.stalled:
         yield f"  has said nothing for {status.stalled:.1f} s; does its file system hang?"
     series = status.series

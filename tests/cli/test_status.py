@@ -88,6 +88,23 @@ def test_receiver_in_error_says_why_and_what_to_do(
     assert "penstock reset" in said
 
 
+def test_series_that_waits_for_a_module_says_for_which(
+    tmp_path: Path, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Streamer()
+    endpoints = [streamer.endpoint, other.endpoint]
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, {"join": "modules", "endpoints": endpoints})
+    try:
+        receiver.connected()
+        streamer.start("", frames=3)
+        receiver.wait(lambda status: bool(status.waits_for))
+        assert status(receiver) == 0
+    finally:
+        receiver.close()
+        other.close()
+    assert f"waits for {other.endpoint}" in capsys.readouterr().out
+
+
 def test_json_is_the_whole_status(receiver: ReceiverProcess, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(receiver, "--json") == 0
     assert json.loads(capsys.readouterr().out)["counts"]["received"] == 0
