@@ -123,7 +123,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     hold_mb: Positive = 256.0
     """Memory for frames that arrive before their header (several sockets)."""
     memory_mb: Positive = 4096.0
-    """Memory that the data process may take. The check refuses frames with which its queues could take more."""
+    """Memory of the data process. The check refuses frames with which its queues could take more."""
     min_free_mb: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 64.0
     """Space that must stay free beyond what a series announces."""
     flush_seconds: Positive = 1.0
