@@ -57,8 +57,8 @@ class Recovered:
 def may_go_on(entry: Entry, config: ReceiverConfig) -> bool:
     """Whether its series can be taken up again."""
     header = entry.header
-    if header is None or not config.resume:
-        return False
+    if header is None or not config.resume or config.source.join:
+        return False  # which modules of a frame are there, only the process that was killed knew
     # What the transforms made of the first frame stands in the file, what it was before does not.
     return not config.transforms or None not in (header.shape, header.type, header.compression)
 

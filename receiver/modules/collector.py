@@ -9,7 +9,7 @@ from penstock.receiver.collector import Collector, GapError, Sink
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.modules.joiner import Stale
 from penstock.receiver.modules.layout import LayoutError
-from penstock.receiver.modules.series import JoinedFrame, JoinedStart, assembled_metadata
+from penstock.receiver.modules.series import JoinedFrame, JoinedStart
 from penstock.receiver.modules.status import ModuleStatus
 from penstock.receiver.modules.worker import ModuleWorker
 from penstock.receiver.series import RunningSeries
@@ -77,8 +77,8 @@ class ModuleCollector(Collector):
         if (unable := self._modules.begin_joined(start.header, joined)) is not None:
             self._sink.bad_message(unable)
         header = self._modules.announced_joined(start.header, joined)
-        metadata = assembled_metadata(start.metadata, joined, turn=self._modules.assembles)
-        series = RunningSeries(Start(header, metadata), self._config.source.frame_origin)
+        announced = Start(header, self._modules.described(start))
+        series = RunningSeries(announced, self._config.source.frame_origin)
         series.joined, series.modules = joined, ModuleStatus(len(joined.endpoints))
         self._laid_out = False
         if header.shape is not None:

@@ -5,15 +5,23 @@ One bad module leaves the others of its frame as good as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.receiver.modules.layout import Layout, LayoutError, assemble
-from penstock.receiver.modules.series import Joined, JoinedFrame, single
+from penstock.receiver.modules.series import (
+    IMAGES,
+    Joined,
+    JoinedFrame,
+    JoinedStart,
+    assembled_metadata,
+    single,
+)
 from penstock.receiver.stores.contract import fill_value
 from penstock.receiver.transforms.assemble import Assemble
 from penstock.receiver.transforms.chain import Chain
@@ -22,7 +30,7 @@ from penstock.receiver.worker import Worker
 from penstock.stins import blobs
 from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError, RemoteError, StinsError
-from penstock.stins.messages import Buffer, Frame, Header
+from penstock.stins.messages import Buffer, Frame, Header, Start
 
 
 class ModuleWorker(Worker):
@@ -65,6 +73,31 @@ class ModuleWorker(Worker):
             BlobError: its modules cannot be assembled, or the steps cannot take them.
         """
         return self._announced(header, joined)
+
+    def described(self, start: Start) -> Mapping[str, Any]:
+        """The metadata of a series as file, consumers and live view shall see them: the modules' images
+        assembled as their frames are."""
+        assert isinstance(start, JoinedStart)
+        metadata: Mapping[str, Any] = start.metadata
+        if self._before is not None:
+            turned = {key: [self._turned(key, value, start.header) for value in metadata[key]]
+                      for key in IMAGES if key in metadata}  # fmt: skip
+            metadata = {**metadata, **turned}
+        metadata = assembled_metadata(metadata, start.joined, turn=self.assembles)
+        if self._after is None:
+            return metadata
+        shape = start.header.shape
+        layout = None if shape is None else start.joined.arranged(shape[-2], shape[-1])
+        whole = msgspec.structs.replace(start.header, shape=None if layout is None else layout.shape)
+        return self._after.describe(metadata, whole)
+
+    def _turned(self, key: str, value: Any, header: Header) -> Any:
+        """An image of one module as the steps before `assemble` leave it."""
+        return (
+            value
+            if value is None or self._before is None
+            else self._before.describe({key: value}, header)[key]
+        )
 
     def ahead(self, frame: Frame) -> None:
         """Let a thread do it, once the format is known; see `Worker.ahead`."""
