@@ -45,7 +45,8 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     join: Literal["modules"] | None = None
     """modules: each endpoint is a module of one detector, frames of equal number are one image."""
     join_seconds: Positive = 10.0
-    """Seconds after the first start message of a series within which those of all modules have to come."""
+    """Seconds after the first start message of a series within which those of all modules have to come; and
+    for which a module may be silent once another has ended the series."""
 
     def __post_init__(self) -> None:
         if self.type not in KINDS:

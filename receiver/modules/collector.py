@@ -39,8 +39,8 @@ class ModuleCollector(Collector):
         super().__init__(config, sink, worker)
         self._to = sink
         self._in_order = True
-        # A frame may have waited for its modules for as long as the gap clock allows already.
-        self._end_lost_after = 2 * config.gap.seconds
+        # A module may be behind the others, and what is partial by now may still become whole.
+        self._end_lost_after = max(2 * config.gap.seconds, config.source.join_seconds)
         self._modules = worker
         self._laid_out = False
 

@@ -98,7 +98,8 @@ class Joiner:
         taken: whether a frame of this series and index has been entered already; what comes of it now does
             not wait for other modules.
         gap: seconds after its first module that a frame waits for the others.
-        headers_within: seconds after the first start message of a series within which all have to come.
+        within: seconds after the first start message of a series within which all have to come; and seconds
+            for which a module may be silent once another has ended.
         gone_after: seconds after which a lost connection means that the streamer is gone.
         hold: bytes of frames that wait, for other modules or for start messages.
         origin: number of a series' first frame, where it is configured.
@@ -110,7 +111,7 @@ class Joiner:
         taken: Callable[[str, int], bool],
         *,
         gap: float,
-        headers_within: float,
+        within: float,
         gone_after: float,
         hold: float,
         origin: int | None = None,
@@ -119,7 +120,7 @@ class Joiner:
         self._endpoints = tuple(endpoints)
         self._taken = taken
         self._gap = gap
-        self._headers_within = headers_within
+        self._within = within
         self._gone_after = gone_after
         self._hold = hold
         self._origin = origin
@@ -293,12 +294,12 @@ class Joiner:
             return
         if self._headers_since is None:
             self._headers_since = now
-        if now - self._headers_since <= self._headers_within:
+        if now - self._headers_since <= self._within:
             return
         missing = [stream.endpoint for stream in self._streams if stream.header is None]
         if missing:
             yield from self._not_taken(
-                f"no start message from {', '.join(missing)} within {self._headers_within:g} s of the first"
+                f"no start message from {', '.join(missing)} within {self._within:g} s of the first"
             )
         else:
             dropped = sum(len(stream.next) for stream in self._streams)
@@ -456,7 +457,7 @@ class Joiner:
             return
         lost = False
         for module, stream in enumerate(self._streams):
-            if not stream.is_done and idle[module] and now - max(self._ended_at, stream.last) > self._gap:
+            if not stream.is_done and idle[module] and now - max(self._ended_at, stream.last) > self._within:
                 stream.lost = "its end message was lost"
                 lost = True
         if lost:

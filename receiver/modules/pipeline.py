@@ -37,7 +37,7 @@ class ModulePipeline(Pipeline):
             source.endpoints,
             self._entry.has,
             gap=config.gap.seconds,
-            headers_within=source.join_seconds,
+            within=source.join_seconds,
             gone_after=config.peer_gone,
             hold=config.hold_mb * 1e6,
             origin=source.frame_origin,

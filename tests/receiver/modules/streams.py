@@ -78,7 +78,7 @@ class ModuleBench:
         self.collector = ModuleCollector(config, self.sink, self.worker)
         self.joiner = Joiner(
             config.source.endpoints, self.collector.has, gap=config.gap.seconds,
-            headers_within=config.source.join_seconds, gone_after=config.peer_gone, hold=config.hold_mb * 1e6,
+            within=config.source.join_seconds, gone_after=config.peer_gone, hold=config.hold_mb * 1e6,
             origin=config.source.frame_origin,
         )  # fmt: skip
         self.now = 1000.0

@@ -297,6 +297,8 @@ def test_a_lost_end_message_ends_the_series_after_the_others_and_names_the_modul
     bench.say(0, frame(1, 0), end())
     bench.say(1, frame(1, 1), end())
     bench.wait(2 * GAP)
+    assert bench.running, "it may be behind"
+    bench.wait(HEADERS)
     assert not bench.running
     assert "tcp://m2:9010: its end message was lost" in bench.sink.outcome.reason
     assert bench.sink.frames[-1] == ("a", 1, PARTIAL)
