@@ -39,7 +39,7 @@ test: lint ## lint, types, import contracts, and every test
 	QT_QPA_PLATFORM=offscreen pytest --durations=25 $(ARGS)
 
 .PHONY: faults
-faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: 15 minutes
+faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: half an hour
 	PENSTOCK_FAULT_CASES=500 pytest tests/receiver/test_random_faults.py tests/receiver/test_generated_faults.py $(ARGS)
 
 .PHONY: lint

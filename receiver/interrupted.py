@@ -145,10 +145,13 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
 
 
 def _forget(detector: Any, lost: np.ndarray[Any, Any]) -> None:
-    """What was written beside frames that are not there reads as of frames that never came."""
+    """What was written beside frames that are not there, but pixels, reads as of frames that never came."""
     for name, dataset in detector.items() if lost.any() else ():
         maximum = getattr(dataset, "maxshape", None)
-        if name != "data" and maximum and maximum[0] is None and len(dataset) == len(lost):
+        # Pixels, of three dimensions and more, stay where they are: nothing says that they are there.
+        if name == "data" or not maximum or len(maximum) > 2 or maximum[0] is not None:
+            continue
+        if len(dataset) == len(lost):
             values = dataset[:]
             values[lost] = dataset.fillvalue
             dataset[:] = values

@@ -130,7 +130,6 @@ class Journal:
         # Frames that do not name their series, and modules of several streams, cannot be placed by
         # somebody who has not seen the beginning.
         known = self._resumable and header.series is not None and header.streams in (None, 1)
-        known = known and not header.channels
         return Entry(
             receiver=self._name, filename=str(path), device=found.st_dev, inode=found.st_ino,
             series=series.id, started=started, host=socket.gethostname(), pid=os.getpid(),

@@ -31,15 +31,28 @@ class ChannelStore:
     Args:
         detector: NXdetector group; a dataset for each channel, the link and the statuses are created in it.
         frames: what every frame looks like; its `channels` are the names of the datasets.
+        is_found: another process has left them, they are not to be created.
     """
 
-    def __init__(self, detector: Any, frames: FrameFormat) -> None:
+    def __init__(self, detector: Any, frames: FrameFormat, *, is_found: bool = False) -> None:
         single = dataclasses.replace(frames, shape=frames.shape[1:], channels=())
         self._shape = frames.shape[1:]
-        self._stores = [ChunkedStore(detector, single, name) for name in frames.channels]
+        self._stores = [
+            ChunkedStore(detector, single, name, detector[name] if is_found else None)
+            for name in frames.channels
+        ]
+        self.data = self._stores[0].data
+        self._fresh: list[int] = []
+        self._partial: dict[int, tuple[FrameStatus, ...]] = {}
+        """By index: what became of the channels, where not all of them are there."""
+        if is_found:
+            self._status = detector[STATUS]
+            known, table = detector["frame_status"][:], self._status[:]
+            for index in np.flatnonzero(known == FrameStatus.PARTIAL).tolist():
+                self._partial[index] = tuple(map(FrameStatus, table[index].tolist()))
+            return
         for store in self._stores:
             store.data.attrs["units"] = "counts"
-        self.data = self._stores[0].data
         detector["data"] = self.data
         number = len(self._stores)
         self._status = detector.create_dataset(
@@ -49,9 +62,6 @@ class ChannelStore:
         self._status.attrs["long_name"] = (
             f"status of {', '.join(frames.channels)} of each frame, by the codes of frame_status"
         )
-        self._fresh: list[int] = []
-        self._partial: dict[int, tuple[FrameStatus, ...]] = {}
-        """By index: what became of the channels, where not all of them are there."""
 
     @property
     def waiting_bytes(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from h5py import h5d
 
+from penstock.receiver.stores.channels import STATUS, ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.placed import PlacedStore
@@ -28,8 +29,16 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
         return None
     if data.is_virtual:
         raise ValueError("its frames are spread over several files")
-    compressed = data.id.get_create_plist().get_nfilters() > 0
-    return FrameFormat(data.shape[1:], data.dtype.name, COMPRESSED if compressed else "none", planned)
+    compressed = COMPRESSED if data.id.get_create_plist().get_nfilters() > 0 else "none"
+    names = channels_of(detector)
+    shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
+    return FrameFormat(shape, data.dtype.name, compressed, planned, names)
+
+
+def channels_of(detector: Any) -> tuple[str, ...]:
+    """Datasets of the channels, where a frame has several; else none."""
+    names = detector["series"].get("channels") if STATUS in detector else None
+    return () if names is None else tuple(names.asstr()[:])
 
 
 def whole(detector: Any, length: int) -> np.ndarray[Any, Any]:
@@ -44,6 +53,14 @@ def whole(detector: Any, length: int) -> np.ndarray[Any, Any]:
         if "modules" not in detector:
             return np.ones(length, bool)
         data = detector["modules"]
+    found: np.ndarray[Any, Any] = np.ones(length, bool)
+    for dataset in [detector[name] for name in channels_of(detector)] or [data]:
+        found &= _chunks(dataset, length) == (dataset.shape[1] if dataset.ndim == 4 else 1)
+    return found
+
+
+def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
+    """How many chunks of each of the first frames are in the file."""
     size = os.fstat(data.file.id.get_vfd_handle()).st_size
     blobs = np.zeros(max(length, len(data)), np.int64)
 
@@ -52,8 +69,7 @@ def whole(detector: Any, length: int) -> np.ndarray[Any, Any]:
             blobs[chunk.chunk_offset[0]] += 1
 
     data.id.chunk_iter(note)
-    found: np.ndarray[Any, Any] = blobs[:length] == (data.shape[1] if data.ndim == 4 else 1)
-    return found
+    return blobs[:length]
 
 
 def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore | None:
@@ -71,6 +87,8 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
     if frames is None:
         return None
     data = detector["data"]
+    if frames.channels:
+        return ChannelStore(detector, frames, is_found=True)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PlacedStore(detector, frames, writing, data)
     return ChunkedStore(detector, frames, data=data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from penstock.stins.messages import Frame, Header
 from tests.receiver.pixels import pixels as unpacked
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.series import Bench, end, start
+from tests.receiver.test_recovery import Deaths
 from tests.streams import Streamer, image, pixels
 
 NAMES = ("threshold_1", "threshold_2", "difference")
@@ -149,7 +151,10 @@ def test_channels_of_a_stins_stream_are_stored_shown_and_verified(
     assert verified.returncode == 1 and "frames 4 are WRONG" in verified.stdout
 
 
-def test_kill_9_loses_no_channel_of_what_was_flushed(receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_kill_9_loses_no_channel_of_what_was_flushed(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
+) -> None:
+    receiver = start_receiver(resume=False)
     path = receiver.root / "x.h5"
     stream(streamer, path, 4)
     receiver.flushed(4)
@@ -165,6 +170,34 @@ def test_kill_9_loses_no_channel_of_what_was_flushed(receiver: ReceiverProcess, 
         assert detector["channel_status"][()].tolist() == [[1, 1, 1], [1, 4, 1], [1, 1, 1], [1, 1, 1]]
         assert detector["frame_status"][()].tolist() == [1, 6, 1, 1]
         assert detector["series/partial"][()] == 1
+
+
+def test_a_series_of_channels_goes_on_after_the_death_of_its_receiver(
+    tmp_path: Path, streamer: Streamer
+) -> None:
+    deaths = Deaths(tmp_path / "receiver", streamer)
+    try:
+        path = deaths.root / "x.h5"
+        series = stream(streamer, path, 4)
+        deaths.now.flushed(4)
+        deaths.kill()
+        deaths.start().wait(lambda status: status.state == "running")
+        for number in (4, 5):
+            made = frame(number)
+            streamer.frame(number, pixels(number, SHAPE), blobs=made.blobs, checksums=made.image.checksums)
+        streamer.end(reason="complete", triggered=6, sent=6)
+        counts = deaths.now.ended(series).counts
+    finally:
+        deaths.now.close()
+    assert (counts.stored, counts.partial, counts.corrupt, counts.missing) == (5, 1, 0, 0)
+    with h5py.File(path) as file:
+        detector = file[DETECTOR]
+        for place, name in enumerate(NAMES):
+            for number in range(6):
+                lost = (number, place) == (1, 1)
+                expected = np.full(SHAPE[1:], 65535) if lost else pixels(number, SHAPE)[place]
+                assert np.array_equal(detector[name][number], expected)
+        assert detector["channel_status"][()].tolist() == [[1, 1, 1], [1, 4, 1], *([[1, 1, 1]] * 4)]
 
 
 # Header -------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Seeded series of the generator through a receiver's process: its account equals the generator's fault log.
 
 Both are processes of their own, and the log is written by the generator alone. `make faults` runs 500 of
-these cases, which takes a quarter of an hour; a run of all tests, the first of them.
+these cases, which takes half an hour on two busy cores; a run of all tests, the first of them.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def test_explicit_empty_name_stays_live_only(tmp_path: Path, name: str) -> None:
 
 def test_stream_without_a_name_takes_the_template(tmp_path: Path) -> None:
     replayed = replay(recording(EIGER_V2), tmp_path / "data", template="{detector}_{series}.h5")
-    [file] = replayed.root.iterdir()
+    [file] = replayed.root.glob("*.h5")
     assert file.name == "eiger-1_01HRCJF83SA63WH8M5X1VBKFJM.h5"
     assert replayed.status.counts.stored == 10
 
