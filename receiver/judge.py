@@ -19,6 +19,9 @@ from penstock.receiver.reader import ReaderError, SeriesFile, text
 STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
 """Counts that add up to the frames planned."""
 
+ABSENT = (FrameStatus.MISSING, FrameStatus.CORRUPT)
+"""Statuses of a module that is not there."""
+
 SHOWN_RANGES = 12
 """Longer lists of frames are cut: nobody reads on, and the file has them all."""
 
@@ -205,6 +208,13 @@ def _account(
                 "counts",
                 f"the account says {counts[name]} {name.replace('_', ' ')}, frame_status has {found}",
             )
+    modules = series.module_status
+    for number in range(0 if modules is None else modules.shape[1]):
+        assert modules is not None
+        is_absent = np.isin(modules[: len(status), number], ABSENT)
+        gone = np.flatnonzero(is_absent & (status[: len(modules)] == FrameStatus.PARTIAL))
+        if len(gone):
+            yield _note("module", f"module {number} is missing or corrupt in frames {ranges(gone)}")
     unknown = ~np.isin(status, [int(known) for known in FrameStatus if known is not FrameStatus.PENDING])
     if unknown.any():
         yield _problem(

@@ -303,6 +303,26 @@ CONFIGS = [
     ),
     BadConfig("no data root", _entry(_SOURCE), "`data_root`"),
     BadConfig("a relative data root", _entry(f"{_SOURCE}, data_root: data"), "give an absolute path"),
+    BadConfig(
+        "one module to join",
+        _entry("source: {endpoints: ['tcp://h:1'], join: modules}, data_root: /"),
+        "two at least",
+    ),
+    BadConfig(
+        "a module twice",
+        _entry("source: {endpoints: ['tcp://h:1', 'tcp://h:1'], join: modules}, data_root: /"),
+        "each its own",
+    ),
+    BadConfig(
+        "modules over several sockets",
+        _entry("source: {endpoints: ['tcp://h:1', 'tcp://h:2'], join: modules, sockets: 2}, data_root: /"),
+        "one socket an endpoint",
+    ),
+    BadConfig(
+        "no modules to assemble",
+        _entry(f"{_SOURCE}, data_root: /, transforms: [{{type: assemble}}]"),
+        "source.join",
+    ),
     BadConfig("no endpoint", _entry("source: {endpoints: []}, data_root: /tmp"), "endpoints"),
     BadConfig(
         "an endpoint without a port",

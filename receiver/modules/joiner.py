@@ -136,6 +136,11 @@ class Joiner:
     # -- what there is to say ------------------------------------------------------------------
 
     @property
+    def held_bytes(self) -> int:
+        """Of frames that wait, for other modules or for start messages."""
+        return self._bytes
+
+    @property
     def waits_for(self) -> str:
         """Which start messages are still to come, in a sentence; "" while none is."""
         if self._joined is not None or not any(stream.header for stream in self._streams):

@@ -162,6 +162,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
         compression="bslz4" if compression == {"none", "bslz4"} else _only(compression),
         frame_bytes=None if None in nbytes else sum(n for n in nbytes if n is not None),
         streams=len(headers),
+        channels=None,
         checksum=", ".join(sorted(checksum - {""})) or None,
     )
     wrong: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,16 @@ def test_consumers_get_the_blobs_of_all_modules_and_are_told_of_a_missing_one(
     assert [bytes(blob) for blob in whole.blobs] == [pixels(0).tobytes(), pixels(1).tobytes()]
     assert partial.image.partial == f"without {sim.streamers[0].endpoint}"
     assert [bytes(blob) for blob in partial.blobs] == [b"", pixels(3).tobytes()]
+
+
+def test_check_says_which_module_is_missing_in_which_frames(detector: Callable[..., Detector]) -> None:
+    sim = detector()
+    sim.start("a.h5", frames=4)
+    for number in range(4):
+        sim.frame(number, *([0] if number in (1, 2) else [0, 1]))
+    sim.end()
+    sim.receiver.ended("a.h5")
+    path = sim.receiver.root / "a.h5"
+    done = subprocess.run(["penstock", "check", str(path)], capture_output=True, text=True, timeout=DEADLINE)
+    assert "note: module 1 is missing or corrupt in frames 1-2" in done.stdout
+    assert "problem: the series is incomplete: 2 of 4 frames: 2 partial" in done.stdout
