@@ -14,9 +14,8 @@ Examples:
   penstock bench --sizes 20000,200000         small frames only
   penstock bench --dir /data --rounds 5       on the storage that counts
   penstock bench --dir /dev/shm --json        on a RAM disk; the last line is a JSON summary
-  penstock bench --figures docs/performance --again    everything for the docs, three quarters of an hour
-  penstock bench --figures /tmp/try --minutes 35 --disk /data    with shorter series
-  penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU a frame
+  penstock bench --figures docs/performance   everything for the docs, three quarters of an hour
+  penstock bench --figures /tmp/try --minutes 10 --disk /data    with shorter series
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
 """
@@ -43,16 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument("--repeats", type=int, default=10, help="runs of each case (%(default)s)")
     figures.add_argument("--ram", type=Path, default=Path("/dev/shm"), help="RAM disk (%(default)s)")
     figures.add_argument("--disk", type=Path, help="folder on a disk (default: the temporary one)")
-    figures.add_argument("--again", action="store_true", help="measure anew what is there already")
     figures.add_argument("--part", action="append", help="only this part; again for another")
     parser.add_argument(
         "--viewer", action="store_true", help="instead: 4 million pixels, with a viewer and without"
-    )
-    parser.add_argument(
-        "--writers",
-        type=int,
-        metavar="N",
-        help="instead: N writers beside one, CPU a frame and equal content",
     )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
@@ -75,8 +67,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.transforms:
             return _transforms(args)
-        if args.writers is not None:
-            return _writers(args)
         if args.viewer:
             from penstock.bench.viewer_report import report
 
