@@ -113,7 +113,7 @@ class ModuleCollector(Collector):
         try:
             frame = self._modules.process(frame.without(again))
         except BlobError as error:
-            account.take(index, FrameStatus.CORRUPT)
+            account.take(index, modules.enter(index, dict.fromkeys(came, FrameStatus.CORRUPT)))
             self._sink.bad_message(error)
             return
         for why in frame.corrupt.values():

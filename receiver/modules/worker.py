@@ -183,11 +183,12 @@ class ModuleWorker(Worker):
             raise BlobError(
                 "blob_count", f"frame {image.frame} of {name}: one blob that is not empty expected"
             )
-        image = msgspec.structs.replace(image, shape=single(image.shape))
+        if len(image.shape) != 2:
+            image = msgspec.structs.replace(image, shape=single(image.shape))
         part = Frame(image, [frame.blobs[module]])
         if self._before is None:
             blobs.check(part)
-        found = (single(image.shape), image.type, image.compression)
+        found = ((image.shape[0], image.shape[1]), image.type, image.compression)
         size, dtype, compression = joined.format or found
         # A streamer may send a frame plain that does not shrink; the file can hold both.
         if found[:2] != (size, dtype) or image.compression not in (compression, "none"):

@@ -6,6 +6,7 @@ import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.collector import GapError
+from penstock.stins.errors import BlobError
 from tests.receiver.modules.streams import GAP, GONE, HEADERS, ModuleBench, corrupt, end, frame, start
 from tests.receiver.series import DAY
 
@@ -397,3 +398,19 @@ def test_after_an_error_everything_that_is_held_is_dropped_and_counted() -> None
     bench.say_all(frame(1), end())
     bench.say_all(start("b", frames=1), frame(0, series="b"), end("b"))
     assert bench.sink.outcome.complete
+
+
+def test_frames_whose_modules_overlap_cannot_be_assembled_and_are_corrupt() -> None:
+    bench = ModuleBench(2, transforms=[{"type": "assemble"}])
+    bench.say_all(start(frames=1, metadata={"x": 0, "y": 0}), frame(0), end())
+    assert (bench.sink.counts.corrupt, bench.sink.errors) == (1, ["not_assembled"])
+    assert bench.sink.modules(1).tolist() == [[CORRUPT, CORRUPT]]
+
+
+def test_a_series_whose_modules_are_announced_and_overlap_is_not_taken_by_assemble() -> None:
+    bench = ModuleBench(2, transforms=[{"type": "assemble"}])
+    known = {"shape": (4, 6), "type": "uint16", "compression": "none"}
+    bench.say(0, start(metadata={"x": 0, "y": 0}, **known))
+    with pytest.raises(BlobError, match="modules 0 and 1 overlap"):
+        bench.say(1, start(metadata={"x": 0, "y": 0}, **known))
+    assert not bench.running
