@@ -2,7 +2,7 @@
 
 For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
 never filled) and is asked once for their places; a frame then costs no call of HDF5, whose one lock would
-let only one thread write. Why not one contiguous dataset: it can neither grow nor shrink (decision 13).
+let only one thread write. Why not one contiguous dataset: it can neither grow nor shrink (decision 20).
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ from penstock.receiver.stores.messages import (
 from penstock.stins.messages import Buffer
 
 BATCH_BLOBS = 64
-BATCH_BYTES = 2**18
-"""A message goes out when so many blobs, or so many bytes, wait to be told of."""
+BATCH_BYTES = 2**22
+"""A message goes out when so many blobs, or so many bytes, wait to be told of, or the ring is full: to wake a
+process costs as much as to write 100 kB. What waits for a message is told of at the next flush."""
 END_SECONDS = 5.0
 
 
@@ -202,11 +203,12 @@ class WriterProcess:
         """Where a blob of this size goes; waits until it is free."""
         if size > self._size:
             raise ValueError(f"a blob of {size} bytes is larger than any frame of this series can be")
+        if not self._outstanding:
+            self._head = self._tail = 0  # memory that was just used is in the processor's cache
         left = self._size - self._head % self._size
         skipped = left if left < size else 0  # a blob lies in one piece
-        # An empty ring begins anew, so that two halves of it are never both too small.
         while self._head + skipped + size - self._tail > self._size:
-            if not self._outstanding:
+            if not self._outstanding:  # then neither half has to be large enough
                 self._head = self._tail = skipped = 0
                 break
             self._tell_batch()

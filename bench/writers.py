@@ -1,0 +1,157 @@
+"""Several writers beside one: processor time a frame of the whole process tree, and equal content.
+
+Two receivers take the same frames from a real generator, in turn. What several writers gain in rate shows
+only where there are cores for them; what they cost shows everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.bench.contenders import SERIES_SECONDS, line_with
+from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.reader import SeriesFile
+
+BAR = 1.3
+"""Most processor time a frame of two writers, as a multiple of one's."""
+GENERATOR_SEED = "1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What the generator sends."""
+
+    name: str
+    frames: int
+    options: tuple[str, ...]
+    """Of `penstock generate`."""
+
+
+LOADS = (
+    Load(name="2 MB, plain", frames=400, options=("--frame-bytes", "2000000")),
+    Load(name="20 MB, plain", frames=60, options=("--frame-bytes", "20000000")),
+    Load(name="2 MB, packed", frames=400, options=("--frame-bytes", "4000000", "--compression", "bslz4")),
+    Load(name="200 kB, packed", frames=4000, options=("--frame-bytes", "400000", "--compression", "bslz4")),
+)
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """One load, all rounds."""
+
+    load: Load
+    cpu_us: dict[int, list[float]] = field(default_factory=dict)
+    """Microseconds a frame, by number of writers."""
+    equal: bool = True
+    """Whether all files held the same bytes."""
+
+    @property
+    def ratio(self) -> float:
+        """Median, over the rounds, of several writers' processor time to one's."""
+        one, several = (self.cpu_us[writers] for writers in sorted(self.cpu_us))
+        return statistics.median(more / less for less, more in zip(one, several, strict=True))
+
+
+def compare(
+    folder: Path, writers: int, rounds: int, progress: Callable[[str], None], loads: tuple[Load, ...] = LOADS
+) -> Iterator[Comparison]:
+    """Run all loads; files go into `folder` and are removed again.
+
+    Args:
+        folder: where the receivers write.
+        writers: the number that is compared with one.
+        rounds: turns of each.
+        progress: told what runs now.
+        loads: what is sent.
+
+    Raises:
+        ProcessFailed: a process did not start or did not end.
+        RuntimeError: a series was not complete, so its figures say nothing.
+    """
+    for load in loads:
+        found = Comparison(load=load, cpu_us={1: [], writers: []})
+        with ExitStack() as stack:
+            takers = {number: stack.enter_context(_receiver(folder, number)) for number in (1, writers)}
+            for turn in range(rounds + 1):
+                contents = set()
+                for number, take in takers.items():
+                    progress(f"{load.name}, round {turn} of {rounds}: {number} writers")
+                    cpu, content = take(load)
+                    contents.add(content)
+                    if turn:  # the first touch of memory is not counted
+                        found.cpu_us[number].append(cpu)
+                found.equal = found.equal and len(contents) == 1
+        yield found
+
+
+@contextmanager
+def _receiver(folder: Path, writers: int) -> Iterator[Callable[[Load], tuple[float, str]]]:
+    """A receiver; it takes one series and returns µs of processor time a frame, and a digest."""
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    config = folder / f"writers-{writers}.yaml"
+    source = {"endpoints": [endpoint], "high_water_mark": 8}
+    entry = {"source": source, "data_root": str(folder), "writers": writers}
+    config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
+    argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
+    try:
+        with Child("receiver", argv, line_with("http")) as process:
+            client = ReceiverClient(process.answer["http"], timeout=5.0)
+            (data_process,) = _children(int(process.answer["pid"]))
+
+            def take(load: Load) -> tuple[float, str]:
+                file = folder / f"{writers}.h5"
+                before = _cpu_seconds(data_process)
+                _send(endpoint, load, file)
+                deadline = time.monotonic() + SERIES_SECONDS
+                status = client.status()
+                while (status.series is None or status.series.active) and time.monotonic() < deadline:
+                    status = client.status(seen=status.version, wait=1.0)
+                if status.series is None or not status.series.complete:
+                    raise RuntimeError(f"the receiver did not take the whole series: {status.error}")
+                cpu = _cpu_seconds(data_process) - before
+                content = _content(file)
+                for path in folder.glob(f"{writers}*.h5"):
+                    path.unlink()
+                return cpu / load.frames * 1e6, content
+
+            yield take
+    finally:
+        config.unlink(missing_ok=True)
+
+
+def _send(endpoint: str, load: Load, file: Path) -> None:
+    argv = (
+        *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frames", str(load.frames), "--seed",
+        GENERATOR_SEED, "--pattern", "spots", "--filename", str(file), *load.options,
+    )  # fmt: skip
+    with Child("generator", argv, line_with("data")) as sender:
+        sender.wait(SERIES_SECONDS)
+
+
+def _content(file: Path) -> str:
+    """A digest of all blobs as they are stored."""
+    digest = hashlib.blake2b()
+    with SeriesFile(file) as series:
+        for index in range(len(series)):
+            for blob in series.blobs(index) or ():
+                digest.update(blob)
+        return f"{len(series)} {digest.hexdigest()}"
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Processor time of a process, threads that have ended too, and of all that it has started (proc(5))."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") + sum(map(_cpu_seconds, _children(pid)))
