@@ -16,6 +16,7 @@ Examples:
   penstock bench --dir /dev/shm --json        on a RAM disk; the last line is a JSON summary
   penstock bench --figures docs/performance   everything for the docs, three quarters of an hour
   penstock bench --figures /tmp/try --minutes 10 --disk /data    with shorter series
+  penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU a frame
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
 """
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import tempfile
 from pathlib import Path
 
@@ -46,6 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--viewer", action="store_true", help="instead: 4 million pixels, with a viewer and without"
     )
+    parser.add_argument(
+        "--writers",
+        type=int,
+        metavar="N",
+        help="instead: N writers beside one, CPU a frame and equal content",
+    )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
         "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s a core"
@@ -67,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.transforms:
             return _transforms(args)
+        if args.writers is not None:
+            return _writers(args)
         if args.viewer:
             from penstock.bench.viewer_report import report
 
@@ -83,6 +93,39 @@ def _transforms(args: argparse.Namespace) -> int:
     if args.image is not None and not args.image.is_file():
         raise UserError(f"--image {args.image} is not a file")
     return report(args.image, args.rounds, args.json)
+
+
+def _writers(args: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from penstock.bench.writers import BAR, compare
+    from penstock.cli.main import UserError
+
+    if args.writers < 2:
+        raise UserError(f"--writers is {args.writers}; it is compared with 1, so give 2 or more")
+    console = Console(stderr=True)
+    with (
+        tempfile.TemporaryDirectory(dir=args.dir, prefix="penstock-bench-") as folder,
+        console.status("starting") as status,
+    ):
+        found = list(compare(Path(folder), args.writers, args.rounds, status.update))
+    table = Table(title="CPU a frame, µs, of the data process and its writers (medians)")
+    for column in ("frames", "1 writer", f"{args.writers} writers", f"ratio (two: ≤ {BAR:g})", "content"):
+        table.add_column(column, justify="left" if column == "frames" else "right")
+    for case in found:
+        medians = [f"{statistics.median(case.cpu_us[number]):,.0f}" for number in sorted(case.cpu_us)]
+        content = "equal" if case.equal else "NOT EQUAL"
+        table.add_row(case.load.name, *medians, f"{case.ratio:.2f}", content)
+    Console().print(table)
+    if args.json:
+        cases = {
+            case.load.name: {"cpu_us": case.cpu_us, "ratio": case.ratio, "equal": case.equal}
+            for case in found
+        }
+        print(json.dumps({"writers": args.writers, "cases": cases}))
+    slow = args.writers == 2 and any(case.ratio > BAR for case in found)
+    return 1 if slow or not all(case.equal for case in found) else 0
 
 
 def _compare(args: argparse.Namespace) -> int:
