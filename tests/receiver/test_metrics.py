@@ -121,6 +121,7 @@ def test_the_stages_of_a_written_series_are_timed(running: Running) -> None:
     assert found["frame_latency_seconds_count",] > before["frame_latency_seconds_count",]
     assert 0 < found["idle_seconds_sum",] - before["idle_seconds_sum",] < DEADLINE
     assert found["queue_bytes", "unflushed"] == 0
+    assert {key[1] for key in found if key[0] == "queue_bytes"} == set(QUEUES)
 
 
 def test_every_metric_is_described_with_its_type_and_labels(running: Running) -> None:
