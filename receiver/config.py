@@ -149,6 +149,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     do (plain frames of an announced number, from 256 kB), or processes, each into a data file of its own."""
     write_queue_mb: Positive = 256.0
     """Memory for what waits for several writers."""
+    frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    """Frames of a segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")
@@ -158,6 +160,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         if self.state_folder and not self.state_folder.startswith("/"):
             raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
+        if self.frames_per_file and self.writers > 1:
+            raise ValueError(
+                f"frames_per_file is {self.frames_per_file} and writers {self.writers}; segments have one "
+                "writer: leave one of them out"
+            )
         check_order(self.transforms)
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):

@@ -9,7 +9,6 @@ everything that was ever written, before anything new is (as `h5clear --filesize
 from __future__ import annotations
 
 import os
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,13 @@ from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.journal import Entry
 from penstock.receiver.models import Counts
 from penstock.receiver.stores.found import whole
+from penstock.receiver.stores.superblock import put_end_behind
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What h5py raises for a file that is not what it should be depends on where it stumbles."""
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n\0"
-"""Of a file with a superblock of version 0, which HDF5's default bounds give (HDF5 file format, II.A)."""
 IN_PROGRESS = "in progress"
 """State of a file that is written, or whose writer died."""
-END_AT = 40
-"""Place of the end-of-file address there, for addresses of eight bytes and no user block."""
 
 
 class Untouched(Exception):
@@ -92,7 +88,7 @@ def open_again(path: str | Path) -> Interrupted:
     Raises:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
     """
-    _extend(Path(path))
+    put_end_behind(path)
     file = h5py.File(path, "r+", locking=False)
     try:
         detector = _detector(file)
@@ -162,12 +158,3 @@ def _detector(file: h5py.File) -> Any:
         if group.attrs.get("NX_class") == "NXdetector":
             return group
     raise OSError(f"{file.filename} has no NXdetector")
-
-
-def _extend(path: Path) -> None:
-    """Put the end of the file, as the superblock has it, behind all that was ever written."""
-    with path.open("r+b") as file:
-        head = file.read(END_AT + 8)
-        size = os.fstat(file.fileno()).st_size
-        if head[:9] == SIGNATURE and head[13] == 8 and struct.unpack_from("<Q", head, END_AT)[0] < size:
-            os.pwrite(file.fileno(), struct.pack("<Q", size), END_AT)

@@ -124,7 +124,11 @@ class Pipeline:
         self.asked = AskedFrames(asked_frame, clock)
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
-        self._writing = stores.writing(config.writers, int(config.write_queue_mb * 1e6))
+        self._writing = replace(
+            stores.writing(config.writers, int(config.write_queue_mb * 1e6)),
+            frames_per_file=config.frames_per_file,
+            late_seconds=config.gap.seconds,
+        )
         self._journal = Journal(name, config)
         self._goes_on: GoesOn | None = None
         self._flush_due = 0.0

@@ -13,6 +13,7 @@ from penstock.receiver.stores.channels import ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.placed import PlacedStore
+from penstock.receiver.stores.segments import SegmentStore
 from penstock.receiver.stores.settle import settle
 from penstock.receiver.stores.spread import SpreadStore
 from penstock.receiver.stores.writer_processes import WriterProcess
@@ -48,6 +49,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     """
     if frames.channels:
         return ChannelStore(detector, frames)
+    if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
+        return SegmentStore(detector, frames, writing.path, writing)
     if writing.writers > 1 and _has_places(detector, frames):
         return PlacedStore(detector, frames, writing)
     if writing.processes and writing.path is not None and len(frames.shape) == 2:

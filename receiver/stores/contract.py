@@ -51,6 +51,10 @@ class Writing:
     """File of the series, for data files beside it."""
     overwrite: bool = False
     """Whether files that are there may be replaced."""
+    frames_per_file: int = 0
+    """Frames of a segment; 0: no segments."""
+    late_seconds: float = 2.0
+    """A segment waits so long for its late frames."""
 
     def close(self) -> None:
         """End the processes."""

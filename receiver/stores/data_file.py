@@ -8,7 +8,6 @@ Started by `WriterProcess`, never by hand: python -m penstock.receiver.stores.da
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import signal
@@ -38,6 +37,7 @@ from penstock.receiver.stores.messages import (
     Report,
     Where,
 )  # fmt: skip
+from penstock.receiver.stores.side_file import SideFile
 
 ROWS_PER_STEP = 1024
 MAX_MESSAGE = 2**17
@@ -57,7 +57,6 @@ class DataFile:
         self._memory: mmap.mmap | None = None
         self._view = memoryview(b"")
         self._file: h5py.File | None = None
-        self._lock = -1
         self._failed = False
         self._rows = 0
         self._write_chunk: Any = None
@@ -104,19 +103,10 @@ class DataFile:
         if self._memory is None or len(self._memory) != command.memory:
             self._memory = mmap.mmap(self._memory_fd, command.memory)
             self._view = memoryview(self._memory)
-        path = f"/proc/self/fd/{folder}/{command.name}"
-        self._file = h5py.File(path, "x", locking=False)
-        # Whoever writes a data file holds its lock, so that nobody cuts it meanwhile; see `spread.settle`.
-        self._lock = os.dup(self._file.id.get_vfd_handle())
-        with suppress(OSError):
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shape = command.shape
-        self._file.attrs.update(NX_class="NXroot", default="entry")
-        entry = self._file.create_group("entry")
-        entry.attrs.update(NX_class="NXentry", default="data")
-        data = entry.create_group("data")
-        data.attrs.update(NX_class="NXdata", signal="data")
-        dataset = data.create_dataset(
+        # It is locked as long as it is open, so that nobody cuts it meanwhile; see `spread.cut`.
+        self._side = SideFile(folder, command.name)
+        self._file, shape = self._side.file, command.shape
+        dataset = self._side.group.create_dataset(
             "data", (0, *shape), command.dtype, maxshape=(None, *shape),
             chunks=(1, *shape),
             fillvalue=fill_value(command.dtype),
@@ -156,10 +146,7 @@ class DataFile:
                         dataset[(0,) * dataset.ndim]
                 dataset.resize(rows, axis=0)
         finally:
-            try:
-                file.close()
-            finally:
-                os.close(self._lock)
+            self._side.close()
 
     def _tell(self, report: Report) -> None:
         try:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from dataclasses import replace
 from typing import Any
 
+import h5py
 import numpy as np
 from h5py import h5d
 
+from penstock.receiver.stores import segments
 from penstock.receiver.stores.channels import STATUS, ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
+from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.placed import PlacedStore
+from penstock.receiver.stores.segments import SegmentStore
+from penstock.receiver.stores.superblock import put_end_behind
 
 
 def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
@@ -27,12 +34,20 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
     data = detector.get("data")
     if data is None:
         return None
+    if segments.segments_of(data):
+        for _, place in segments.places(detector, data):
+            with contextlib.suppress(OSError, KeyError), h5py.File(place, "r", locking=False) as file:
+                return _format(file[DATASET], planned)
+        raise ValueError("none of its segments is there")
     if data.is_virtual:
         raise ValueError("its frames are spread over several files")
-    compressed = COMPRESSED if data.id.get_create_plist().get_nfilters() > 0 else "none"
-    names = channels_of(detector)
+    return _format(data, planned, channels_of(detector))
+
+
+def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> FrameFormat:
+    compression = COMPRESSED if data.id.get_create_plist().get_nfilters() > 0 else "none"
     shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
-    return FrameFormat(shape, data.dtype.name, compressed, planned, names)
+    return FrameFormat(shape, data.dtype.name, compression, planned, names)
 
 
 def channels_of(detector: Any) -> tuple[str, ...]:
@@ -50,6 +65,8 @@ def whole(detector: Any, length: int) -> np.ndarray[Any, Any]:
     if data is None:
         return np.zeros(length, bool)
     if data.is_virtual:  # an image that is assembled of the blobs of its modules, or lies in other files
+        if segments.segments_of(data):
+            return _whole_in_segments(detector, data, length)
         if "modules" not in detector:
             return np.ones(length, bool)
         data = detector["modules"]
@@ -59,17 +76,31 @@ def whole(detector: Any, length: int) -> np.ndarray[Any, Any]:
     return found
 
 
+def _whole_in_segments(detector: Any, data: Any, length: int) -> np.ndarray[Any, Any]:
+    found = np.zeros(length, bool)
+    for start, place in segments.places(detector, data):
+        if start >= length:
+            continue
+        with contextlib.suppress(OSError, KeyError):  # killed before anything was in it
+            put_end_behind(place)
+            with h5py.File(place, "r", locking=False) as file:
+                share = min(len(file[DATASET]), length - start)
+                found[start : start + share] = _chunks(file[DATASET], share) == 1
+    return found
+
+
 def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
     """How many chunks of each of the first frames are in the file."""
     size = os.fstat(data.file.id.get_vfd_handle()).st_size
-    blobs = np.zeros(max(length, len(data)), np.int64)
+    blobs = np.zeros(length, np.int64)
 
     def note(chunk: Any) -> None:
-        if chunk.size and chunk.byte_offset + chunk.size <= size:
-            blobs[chunk.chunk_offset[0]] += 1
+        row = chunk.chunk_offset[0]
+        if row < len(blobs) and chunk.size and chunk.byte_offset + chunk.size <= size:
+            blobs[row] += 1
 
     data.id.chunk_iter(note)
-    return blobs[:length]
+    return blobs
 
 
 def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore | None:
@@ -89,6 +120,11 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
     data = detector["data"]
     if frames.channels:
         return ChannelStore(detector, frames, is_found=True)
+    if data.is_virtual:
+        assert writing.path is not None
+        path = writing.path
+        writing = replace(writing, frames_per_file=segments.length_of(data))
+        return SegmentStore(detector, frames, path, writing, data)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PlacedStore(detector, frames, writing, data)
     return ChunkedStore(detector, frames, data=data)

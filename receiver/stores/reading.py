@@ -22,8 +22,9 @@ class DataFiles:
         self._folder = folder
         self._sources: list[tuple[int, int, int, str]] = []
         for source in data.virtual_sources():
-            (start, *_), (stride, *_), _, (block, *_) = source.vspace.get_regular_hyperslab()
-            self._sources.append((start, stride, block, source.file_name))
+            (start, *_), (stride, *_), (count, *_), (block, *_) = source.vspace.get_regular_hyperslab()
+            # A segment is one block; what HDF5 says of the distance to the next means nothing.
+            self._sources.append((start, 2**62 if count == 1 else stride, block, source.file_name))
         self._open: dict[str, h5py.File] = {}
 
     def blob(self, index: int) -> bytes | None:

@@ -8,7 +8,7 @@ import numpy as np
 from h5py import h5d
 
 from penstock.receiver.account import IN_FILE
-from penstock.receiver.stores import spread
+from penstock.receiver.stores import segments, spread
 
 
 def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
@@ -22,10 +22,13 @@ def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         OSError: a data file is not there, or cannot be written.
     """
     empty = np.flatnonzero(~np.isin(statuses, IN_FILE))
-    for dataset in detector.values():
+    for dataset in list(detector.values()):
         # First of all: to ask a virtual dataset for its shape opens what it shows.
         if getattr(dataset, "is_virtual", False):
-            spread.cut(detector.file, dataset, len(statuses))
+            if segments.segments_of(dataset):
+                segments.cut(detector, dataset, len(statuses))
+            else:
+                spread.cut(detector.file, dataset, len(statuses))
             continue
         maximum = getattr(dataset, "maxshape", None)
         if not maximum or maximum[0] is not None:

@@ -330,13 +330,13 @@ def restarted(times: int) -> Callable[[Status], bool]:
     return lambda status: status.series is not None and status.series.restarts == times
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "per_file"), [(0, 0), (1, 0), (2, 100)])
 def test_random_deaths_cost_only_what_was_not_flushed(
-    seed: int, deaths: Callable[..., Deaths], streamer: Streamer
+    seed: int, per_file: int, deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
     """Frames come all the time; the account is compared with what was sent, and safe before each death."""
     chance = random.Random(seed)
-    first = deaths(flush_seconds=0.1)
+    first = deaths(flush_seconds=0.1, frames_per_file=per_file)
     path = first.root / "x.h5"
     frames = 1500
     series = streamer.start(str(path), frames=frames, trigger_mode="SOFTWARE")

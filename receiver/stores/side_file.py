@@ -1,0 +1,78 @@
+"""A file with frames beside the file of a series: silx shows it when it is opened alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from typing import Any
+
+import h5py
+
+from penstock.receiver import storage
+
+LOCK_SECONDS = 0.2
+"""For readers to let go of a file that has just been created, or of a segment that gets a late frame."""
+
+
+class SideFile:
+    """The file, locked as long as it is open: HDF5 refuses it to readers meanwhile, and a virtual dataset
+    shows the fill value in its place, both of which are better than frames that are half there.
+
+    Args:
+        folder: descriptor of its folder, see `storage.open_folder`.
+        name: of the file in it.
+        mode: "x": create it exclusively; "r+": open one that is there.
+
+    Raises:
+        FileExistsError: there is a file of that name already.
+        OSError: it cannot be created, or opened.
+    """
+
+    def __init__(self, folder: int, name: str, mode: str = "x") -> None:
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if mode == "x" else 0)
+        # Locked before there is anything in it: who reads it first would keep the writer from locking it.
+        self._lock = os.open(name, flags, 0o666, dir_fd=folder)
+        try:
+            _lock(self._lock)
+            place = storage.by_descriptor(self._lock)
+            self.file = h5py.File(place, "w" if mode == "x" else "r+", locking=False)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        if mode == "x":
+            self.file.attrs.update(NX_class="NXroot", default="entry")
+            entry = self.file.create_group("entry")
+            entry.attrs.update(NX_class="NXentry", default="data")
+            entry.create_group("data").attrs.update(NX_class="NXdata", signal="data")
+
+    @property
+    def group(self) -> Any:
+        """NXdata group, in which `data` has the frames."""
+        return self.file["entry/data"]
+
+    def close(self) -> None:
+        """Close it: from now on anybody may read it."""
+        if self._lock < 0:
+            return
+        lock, self._lock = self._lock, -1
+        try:
+            self.file.close()
+        finally:
+            os.close(lock)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file that others read at most for a moment; one without locks is taken at its word."""
+    due = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > due:
+                return
+            time.sleep(0.001)
+        except OSError:
+            return
+        else:
+            return
