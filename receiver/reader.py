@@ -143,7 +143,7 @@ class SeriesFile:
         """Whether something was ever stored at this index."""
         data = self._stored
         if self._data_files is not None:
-            return self._data_files.blob(index) is not None
+            return self._data_files.has(index)
         if data is None or data.chunks is None or data.is_virtual:
             return data is not None
         if data.ndim == 4:

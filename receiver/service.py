@@ -235,7 +235,10 @@ class ReceiverService:
                 known = series.frames is not None and series.frame_bytes is not None
                 nbytes = (series.frames or 0) * (series.frame_bytes or 0) if known else None
                 min_free = int(self.config.min_free_mb * 1e6)
-                free = storage.check(path, overwrite=series.overwrite, nbytes=nbytes, min_free=min_free)
+                free = storage.check(
+                    path, overwrite=series.overwrite, nbytes=nbytes, min_free=min_free,
+                    writers=self.config.writers,
+                )  # fmt: skip
         except StorageError as error:
             raise Refused(error.kind, str(error)) from error
         need = None

@@ -77,25 +77,33 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
     return real
 
 
-def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> int:
+def data_files(path: Path, writers: int) -> list[Path]:
+    """The files that several writers may write beside the file of a series; none of one writer."""
+    numbers = range(1, writers + 1) if writers > 1 else ()
+    return [path.with_name(f"{path.stem}_data_{number:04d}.h5") for number in numbers]
+
+
+def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, writers: int = 1) -> int:
     """Check that a file could be written now; returns the free bytes there.
 
     Args:
         path: as `resolve` returned it.
         nbytes: what the series will need, if it is known.
         min_free: bytes that must stay free.
+        writers: as configured.
 
     Raises:
         StorageError: it exists, its folder cannot be written, or there is too little space.
     """
     try:
-        exists, folder = path.exists(), _existing(path.parent)
+        there = [file for file in (path, *data_files(path, writers)) if file.exists()]
+        folder = _existing(path.parent)
     except OSError as error:
         raise _unusable(path, error) from error
-    if exists and not overwrite:
+    if there and not overwrite:
         raise StorageError(
             "file_exists",
-            f"{path} exists and is never overwritten; change DestinationFilename, "
+            f"{there[0]} exists and is never overwritten; change DestinationFilename, "
             "or allow it with DestinationFileOverwritable",
         )
     if not folder.is_dir():

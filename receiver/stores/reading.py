@@ -27,8 +27,20 @@ class DataFiles:
             self._sources.append((start, 2**62 if count == 1 else stride, block, source.file_name))
         self._open: dict[str, h5py.File] = {}
 
+    def has(self, index: int) -> bool:
+        """Whether something was ever stored at this index."""
+        return self._find(index) is not None
+
     def blob(self, index: int) -> bytes | None:
         """The blob of a frame as it is stored; `None` if nothing is there, or it cannot be read."""
+        try:
+            found = self._find(index)
+            return None if found is None else bytes(found[0].id.read_direct_chunk(found[1])[1])
+        except (OSError, RuntimeError, ValueError):
+            return None
+
+    def _find(self, index: int) -> tuple[Any, tuple[int, int, int]] | None:
+        """The dataset and the place in it, where there is a chunk; no file, or a damaged one, has none."""
         try:
             for start, stride, block, name in self._sources:
                 turn, within = divmod(index - start, stride)
@@ -38,13 +50,11 @@ class DataFiles:
                 if name not in self._open:
                     self._open[name] = h5py.File(self._folder / name, "r", locking=False)
                 dataset = self._open[name][DATASET]
-                if (
-                    place[0] < len(dataset)
-                    and dataset.id.get_chunk_info_by_coord(place).byte_offset is not None
-                ):
-                    return bytes(dataset.id.read_direct_chunk(place)[1])
+                there = place[0] < len(dataset)
+                if there and dataset.id.get_chunk_info_by_coord(place).byte_offset is not None:
+                    return dataset, place
         except (OSError, RuntimeError, ValueError, KeyError):
-            pass  # moved, removed or damaged: the caller says which frames that are
+            pass  # the caller says which frames that are
         return None
 
     def close(self) -> None:

@@ -35,11 +35,6 @@ LOCK_SECONDS = 5.0
 """For a writer to end after the data process has died."""
 
 
-def data_file_name(path: Path, number: int) -> str:
-    """Name of the n-th data file, from 1, of a series whose file this is."""
-    return f"{path.stem}_data_{number:04d}.h5"
-
-
 class SpreadStore:
     """Frames of one blob in a virtual 3-D dataset.
 
@@ -67,7 +62,7 @@ class SpreadStore:
         queue = sum(process.memory for process in processes)
         self._block = max(1, min(MOST_BLOCK, queue // (2 * len(processes) * frames.nbytes)))
         self._compressed = frames.compression == COMPRESSED
-        self._paths = [path.with_name(data_file_name(path, process.number)) for process in processes]
+        self._paths = storage.data_files(path, len(processes))
         self._files: list[int] = []
         folder = storage.open_folder(path)
         try:

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
+from penstock.receiver.client import ReceiverRefused
+from penstock.receiver.models import SeriesCheck
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 
@@ -151,6 +153,8 @@ def test_a_data_file_that_is_there_is_not_touched_and_said(
 ) -> None:
     precious = receiver.root / "x_data_0001.h5"
     precious.write_bytes(b"precious")
+    with pytest.raises(ReceiverRefused, match=r"x_data_0001\.h5 exists and is never overwritten"):
+        receiver.client.check(SeriesCheck(filename=str(receiver.root / "x.h5"), frames=FRAMES))
     begin(streamer, receiver.root / "x.h5", "bslz4")
     status = receiver.wait(lambda status: status.state == "error")
     assert "x_data_0001.h5 exists and is never overwritten" in status.error

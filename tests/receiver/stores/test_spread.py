@@ -68,7 +68,7 @@ def data_files(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.stem}_data_*.h5"))
 
 
-@pytest.mark.parametrize("writers", [1, 2, 3])
+@pytest.mark.parametrize("writers", [2, 3])
 @pytest.mark.parametrize("frames", [0, 1, 4, 5, 11, 12, 13, 100])
 def test_every_frame_stands_at_its_index(path: Path, processes: Processes, writers: int, frames: int) -> None:
     written = series(
