@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from penstock.bench import compare
+from penstock.bench import compare, writers
 from penstock.bench.compare import FRAMES, NAIVE_FRAMES, SIZES
 from penstock.bench.contenders import PENSTOCK_RECEIVER, RECEIVE_LIMIT, WRITE_LIMIT, Receiver
 from penstock.bench.latency import latency
@@ -24,8 +24,8 @@ from penstock.bench.limit import build
 from penstock.bench.load import Case, Run, Storage
 from penstock.bench.machine import describe, file_system
 from penstock.bench.profile import profiles
-from penstock.bench.results import Latency, Measurement, Profile, Results, load
-from penstock.bench.turns import in_turn, prepare
+from penstock.bench.results import Measurement, Results, Writers, load
+from penstock.bench.turns import in_turn
 
 BARS_PART = "contenders"
 LIMITS = (WRITE_LIMIT, RECEIVE_LIMIT)
@@ -49,8 +49,9 @@ START_SECONDS = {"fresh": 2.1, "kept": 0.7, "other": 1.0}
 """Of a turn besides its frames and the warming of memory: processes start and end."""
 
 
-OTHERS = ("latency", "profile")
-"""Parts that are not made of cases."""
+OTHERS = {"writers": 180.0, "latency": 40.0, "profile": 90.0}
+"""Parts that are not made of cases, and about how many seconds they take."""
+WRITERS_ROUNDS = 5
 
 
 class Group(NamedTuple):
@@ -65,7 +66,7 @@ def parts() -> dict[str, Callable[[float], list[Group]]]:
     """The parts made of cases, by name; each takes the scale of its series' lengths."""
     return {
         BARS_PART: _contenders, "disk": _disk, "offered": _offered, "sockets": _sockets, "workers": _workers,
-        "latency": lambda scale: [], "profile": lambda scale: [],
+        "writers": lambda scale: [], "latency": lambda scale: [], "profile": lambda scale: [],
     }  # fmt: skip
 
 
@@ -166,6 +167,7 @@ class Campaign:
         repeats: runs of each case.
         minutes: the series are made shorter so that all is done by then; `None`: full length.
         only: parts; all of them by default.
+        again: forget what is in the file.
 
     Raises:
         ValueError: the file holds something else, or a folder is not on such a file system.
@@ -173,7 +175,7 @@ class Campaign:
 
     def __init__(
         self, file: Path, *, ram: Path, disk: Path, repeats: int, minutes: float | None = None,
-        only: Sequence[str] | None = None,
+        only: Sequence[str] | None = None, again: bool = False,
     ) -> None:  # fmt: skip
         self._file = file
         self._repeats = repeats
@@ -185,7 +187,7 @@ class Campaign:
             raise ValueError(f"{ram} is no RAM disk; give one with --ram, such as /dev/shm")
         self._ram, self._disk = ram, disk
         machine = describe({"ram": ram, "disk": disk})
-        if file.exists():
+        if file.exists() and not again:
             self.results = load(file)
             self.results.repeats = repeats
         else:
@@ -202,14 +204,18 @@ class Campaign:
             tempfile.TemporaryDirectory(prefix="penstock-bench-") as tools,
             tempfile.TemporaryDirectory(dir=self._ram, prefix="penstock-bench-") as ram,
             tempfile.TemporaryDirectory(dir=self._disk, prefix="penstock-bench-") as disk,
-            Progress(*columns, console=console, speed_estimate_period=600.0) as progress,
+            Progress(
+                *columns, console=console, refresh_per_second=1, speed_estimate_period=600.0
+            ) as progress,
         ):
             self._folders = {"live": Path(ram), "ram": Path(ram), "disk": Path(disk)}
             self._limit = build(Path(tools))
             groups = self._groups(self._scale, limits=self._limit is not None)
             missing = [(part, group) for part, group in groups if not self._has(part, group)]
             others = [part for part in OTHERS if part in self._only and not self._other(part)]
-            total = sum(seconds(group, self._repeats) for _, group in missing) + 60.0 * len(others)
+            total = sum(seconds(group, self._repeats) for _, group in missing) + sum(
+                map(OTHERS.__getitem__, others)
+            )
             bar = progress.add_task("starting", total=max(total, 1e-9))
             for part, group in missing:
                 step = seconds(group, self._repeats) / self._repeats / len(group.cases)
@@ -222,8 +228,8 @@ class Campaign:
                 self._put(part, group, self._measure(group, tell))
             for part in others:
                 progress.update(bar, description=part)
-                self._measure_other(part)
-                progress.advance(bar, 60.0)
+                self._measure_other(part, lambda text: progress.update(bar, description=text))
+                progress.advance(bar, OTHERS[part])
         return self.results
 
     def _measure(self, group: Group, tell: Callable[[Case, int], None]) -> list[list[Run]]:
@@ -235,7 +241,6 @@ class Campaign:
             for number in range(1, self._repeats + 1):
                 for case, receiver, done in zip(cases, receivers, runs, strict=True):
                     tell(case, number)
-                    prepare(self._folders[case.storage], case)
                     done.append(receiver.take(case))
             return runs
 
@@ -252,14 +257,25 @@ class Campaign:
                 found.append(made[setup])
             yield found
 
-    def _other(self, part: str) -> list[Latency] | list[Profile]:
-        return self.results.latency if part == "latency" else self.results.profiles
+    def _other(self, part: str) -> int:
+        """How much there is of a part that is not made of cases."""
+        found = self.results
+        parts: dict[str, Sized] = {
+            "writers": found.writers, "latency": found.latency, "profile": found.profiles,
+        }  # fmt: skip
+        return len(parts[part])
 
-    def _measure_other(self, part: str) -> None:
-        if part == "latency":
-            self.results.latency = latency(self._folders["ram"], self._folders["disk"])
+    def _measure_other(self, part: str, progress: Callable[[str], None]) -> None:
+        ram = self._folders["ram"]
+        if part == "writers":
+            self.results.writers = [
+                Writers(load=found.load.name, cpu_us=found.cpu_us, equal=found.equal)
+                for found in writers.compare(ram, 2, min(self._repeats, WRITERS_ROUNDS), progress)
+            ]
+        elif part == "latency":
+            self.results.latency = latency(ram, self._folders["disk"])
         else:
-            self.results.profiles = profiles(self._folders["ram"])
+            self.results.profiles = profiles(ram)
         self.results.save(self._file)
 
     def _groups(self, scale: float, *, limits: bool = True) -> list[tuple[str, Group]]:
@@ -276,7 +292,8 @@ class Campaign:
         """Scale of the series' lengths with which everything takes that long."""
         for percent in range(100, LEAST_PERCENT - 1, -5):
             groups = [group for _, group in self._groups(percent / 100)]
-            total = sum(seconds(group, self._repeats) for group in groups) / 60 + len(OTHERS)
+            total = sum(seconds(group, self._repeats) for group in groups)
+            total = (total + sum(OTHERS[part] for part in OTHERS if part in self._only)) / 60
             if total <= minutes:
                 return percent / 100
         raise ValueError(

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from penstock.bench.load import Case, Run, high_water_mark
+from penstock.bench.warm import warm
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
 from penstock.receiver.client import ReceiverClient
 
@@ -70,7 +71,7 @@ class Receiver:
             process = stack.enter_context(Child("receiver", argv, line_with("http"), relay=self._follow))
             self._client = ReceiverClient(process.answer["http"], timeout=5.0)
             self._http = int(process.answer["pid"])
-            self.data_pid = _only_child(self._http)
+            (self.data_pid,) = _children(self._http)
             """Of the process that receives."""
             self._stack = stack.pop_all()
         return self
@@ -81,7 +82,7 @@ class Receiver:
         self._stack.close()
 
     def take(self, case: Case) -> Run:
-        """One series.
+        """One series; its file is removed again.
 
         Raises:
             ProcessFailed: the generator did not start.
@@ -92,7 +93,7 @@ class Receiver:
         self._moments.clear()
         before = self._cpu()
         try:
-            with generator(self._endpoint, case, file) as sender:
+            with generator(self._endpoint, case, file, self._folder) as sender:
                 self._ended.wait(SERIES_SECONDS)
                 after = self._cpu()
                 self._check()
@@ -100,11 +101,11 @@ class Receiver:
         finally:
             if file is not None:
                 file.unlink(missing_ok=True)
-        cpu = {name: after[name] - before.get(name, 0.0) for name in after}
+        cpu = {name: round(after[name] - before[name], 6) for name in after}
         return Run(
             frames=case.frames,
             # Frames are on their way while the file is created: the longer of the two clocks is right.
-            seconds=max(self._moments["idle"] - self._moments["running"], report["seconds"]),
+            seconds=round(max(self._moments["idle"] - self._moments["running"], report["seconds"]), 6),
             cpu={**cpu, "generator": _sender_seconds(report)},
         )
 
@@ -125,15 +126,14 @@ class Receiver:
                 self._ended.set()
 
     def _cpu(self) -> dict[str, float]:
-        seconds = {"loop": 0.0, "I/O": 0.0, "workers": 0.0, "HTTP": 0.0}
-        for task in Path(f"/proc/{self.data_pid}/task").iterdir():
+        seconds = dict.fromkeys(("loop", "I/O", "others", "HTTP"), 0.0)
+        for task in _tasks(self.data_pid):
             if task.name == str(self.data_pid):
                 name = "loop"
             else:
-                name = "I/O" if (task / "comm").read_text().startswith("ZMQ") else "workers"
+                name = "I/O" if (task / "comm").read_text().startswith("ZMQ") else "others"
             seconds[name] += _thread_seconds(task)
-        for task in Path(f"/proc/{self._http}/task").iterdir():
-            seconds["HTTP"] += _thread_seconds(task)
+        seconds["HTTP"] = sum(map(_thread_seconds, _tasks(self._http)))
         return seconds
 
 
@@ -156,17 +156,17 @@ def take(case: Case, folder: Path, limit: Path | None = None) -> Run:
     if case.contender in LOOPS:
         file: Path | None = folder / "loop.h5"
         argv = [*PYTHON, "-m", LOOPS[case.contender], endpoint, str(file), mark]
-        return _told(case, argv, endpoint, file)
+        return _told(case, argv, endpoint, file, folder)
     assert limit is not None, f"{case.contender} needs the compiled limit"
     file = folder / "limit.raw" if case.contender == WRITE_LIMIT else None
     argv = [
         str(limit), endpoint, str(case.frames), str(case.frame_bytes), mark,
         str(case.sockets), str(case.io_threads), *([str(file)] if file else []),
     ]  # fmt: skip
-    return _told(case, argv, endpoint, file)
+    return _told(case, argv, endpoint, file, folder)
 
 
-def _told(case: Case, argv: list[str], endpoint: str, file: Path | None) -> Run:
+def _told(case: Case, argv: list[str], endpoint: str, file: Path | None, folder: Path) -> Run:
     """A contender that prints its own figures as its last line."""
     results: list[dict[str, Any]] = []
 
@@ -177,30 +177,40 @@ def _told(case: Case, argv: list[str], endpoint: str, file: Path | None) -> Run:
     try:
         with (
             Child(case.contender, argv, line_with("ready"), relay=relay) as process,
-            generator(endpoint, case, file) as sender,
+            generator(endpoint, case, file, folder) as sender,
         ):
             process.wait(SERIES_SECONDS)
             report = _report(sender)
         if not results:
             raise RuntimeError(f"{process.ended() or case.contender + ' was not done in time'}: no figures")
         found = results[-1]
-        loop = found["thread_seconds"]
-        cpu = {"loop": loop, "I/O": found["cpu_seconds"] - loop, "generator": _sender_seconds(report)}
-        return Run(frames=int(found["frames"]), seconds=found["seconds"], cpu=cpu)
+        loop = round(found["thread_seconds"], 6)
+        cpu = {
+            "loop": loop,
+            "I/O": round(found["cpu_seconds"] - loop, 6),
+            "generator": _sender_seconds(report),
+        }
+        return Run(frames=int(found["frames"]), seconds=round(found["seconds"], 6), cpu=cpu)
     finally:
         if file is not None:
             file.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def generator(endpoint: str, case: Case, file: Path | None) -> Iterator[Child[dict[str, Any]]]:
-    """Sends one series to whoever has connected; told the name of the file that is to be written."""
+def generator(endpoint: str, case: Case, file: Path | None, folder: Path) -> Iterator[Child[dict[str, Any]]]:
+    """Sends one series, on warm memory, to whoever has connected.
+
+    Args:
+        file: its name, which stands in the start message; `None` for live only.
+        folder: where that is written, whoever does it.
+    """
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frame-bytes", str(case.frame_bytes),
         "--frames", str(case.frames), "--rate", str(case.rate), "--io-threads", str(case.io_threads),
         "--wait-peers", str(case.sockets), "--filename", str(file or ""),
     )  # fmt: skip
-    with Child("generator", argv, line_with("data")) as child:
+    with warm(folder, case) as free, Child("generator", argv, line_with("data")) as child:
+        free()
         yield child
 
 
@@ -216,7 +226,7 @@ def _report(generator: Child[dict[str, Any]]) -> dict[str, Any]:
 
 def _sender_seconds(report: dict[str, Any]) -> float:
     """Processor time of the sender."""
-    return float(report["cpu_microseconds_per_frame"]) * int(report["sent"]) / 1e6
+    return round(float(report["cpu_microseconds_per_frame"]) * int(report["sent"]) / 1e6, 6)
 
 
 def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
@@ -232,9 +242,14 @@ def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
     return ready
 
 
-def _only_child(pid: int) -> int:
-    """Process id of the one child of a process: the receiver's data process."""
-    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+def _children(pid: int) -> list[int]:
+    """Process ids of the children of a process, whichever of its threads started them."""
+    return [int(found) for task in _tasks(pid) for found in (task / "children").read_text().split()]
+
+
+def _tasks(pid: int) -> list[Path]:
+    """The threads of a process."""
+    return list(Path(f"/proc/{pid}/task").iterdir())
 
 
 def _thread_seconds(task: Path) -> float:

@@ -66,14 +66,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cpu_us(self) -> float:
-        """Microseconds a frame of all threads of the process that receives."""
-        return sum(self.cpu.get(name, 0.0) for name in ("loop", "I/O", "workers")) / self.frames * 1e6
+        """Microseconds a frame of all that receives and writes: everything but HTTP."""
+        return sum(self.cpu.get(name, 0.0) for name in ("loop", "I/O", "others")) / self.frames * 1e6
 
 
 THREADS = {
     "loop": "thread that receives and writes",
     "I/O": "ZeroMQ's I/O threads",
-    "workers": "threads of the transforms",
+    "others": "workers, and others",
     "HTTP": "HTTP process",
     "generator": "the sender, all threads",
 }

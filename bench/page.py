@@ -11,7 +11,8 @@ from penstock.bench.compare import SIZES
 from penstock.bench.load import THREADS
 from penstock.bench.plots import FIGURES, STORAGES, competitors, name_of, unwritten
 from penstock.bench.report import size, what
-from penstock.bench.results import Measurement, Results, judge
+from penstock.bench.results import Measurement, Results, judge, mean
+from penstock.bench.writers import BAR
 
 FIRST = """\
 # Results on one machine
@@ -26,7 +27,18 @@ shows the same of their cluster in its figures 5 to 8.
 def write_page(results: Results, file: Path) -> None:
     """Write it; parts that were not measured are left out."""
     sections = [FIRST.format(repeats=results.repeats), _machine(results)]
-    for section in (_bars, _contenders, _offered, _disk, _cpu, _sockets, _workers, _latency, _profile):
+    for section in (
+        _bars,
+        _contenders,
+        _offered,
+        _disk,
+        _cpu,
+        _sockets,
+        _workers,
+        _writers,
+        _latency,
+        _profile,
+    ):
         if text := section(results, file.parent):
             sections.append(text)
     file.write_text("\n".join(sections))
@@ -160,16 +172,35 @@ def _workers(results: Results, folder: Path) -> str:
     )  # fmt: skip
 
 
+def _writers(results: Results, folder: Path) -> str:
+    rows = [
+        (
+            found.load, *(_error(mean(values)) for _, values in sorted(found.cpu_us.items())),
+            f"{found.ratio:.2f}", "yes" if found.equal else "**no**",
+            "reached" if found.reached else "**not reached**",
+        )
+        for found in results.writers
+    ]  # fmt: skip
+    return _section(
+        "Two writers", folder, "",
+        "Processor time of all threads and processes of the receiver. What a second writer gains shows only "
+        "where there are cores for it.",
+        ("frames", "one, µs a frame", "two, µs a frame", f"ratio (bar: {BAR})", "equal files", ""),
+        rows,
+    )  # fmt: skip
+
+
 def _latency(results: Results, folder: Path) -> str:
     rows = []
     for found in results.latency:
         arm, end, sync = (_milliseconds(values) for values in (found.arm, found.end, found.sync))
         name = STORAGES[found.storage][0] + (", synced" if found.synced else "")
-        rows.append((name, str(len(found.arm)), arm, end, sync))
+        reached = "reached" if found.reached else "**not reached**"
+        rows.append((name, str(len(found.arm)), arm, end, sync, reached))
     return _section(
         "Start and end of a series, over Tango", folder, "latency",
         "Milliseconds from Arm to RUNNING, and from the last frame to ON: medians, and the longest",
-        ("", "series", "Arm → RUNNING (bar: 150)", "last frame → ON (bar: 200 + sync)", "its sync"),
+        ("", "series", "Arm → RUNNING (bar: 150)", "last frame → ON (bar: 200 + sync)", "its sync", "bars"),
         rows,
     )  # fmt: skip
 
@@ -209,12 +240,17 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _error(value: tuple[float, float]) -> str:
     """Mean ± standard error, with as many digits as the error allows."""
-    mean, error = value
-    digits = 0 if mean >= 100 else 1
-    return f"{mean:,.{digits}f} ± {error:,.{digits}f}"
+    middle, error = value
+    digits = 0 if middle >= 100 else 1
+    return f"{middle:,.{digits}f} ± {error:,.{digits}f}"
 
 
 def _milliseconds(values: list[float]) -> str:
     if not values:
         return ""
     return f"{statistics.median(values) * 1e3:.0f}, at most {max(values) * 1e3:.0f}"
+
+
+SECTIONS = (
+    _bars, _contenders, _offered, _disk, _cpu, _sockets, _workers, _writers, _latency, _profile,
+)  # fmt: skip

@@ -38,6 +38,8 @@ THREAD_COLOURS = dict(zip(THREADS, (BLUE, SKY, GREEN, PURPLE, "#c4ccd4"), strict
 KIND_COLOURS = dict(
     zip(KINDS, (BLUE, SKY, GREEN, "#b7dcd0", GREY, VERMILION, PURPLE, YELLOW, ORANGE, "#c4ccd4"), strict=True)
 )
+FREE = 1.2
+"""Where series as fast as possible stand, in units of the highest rate that is offered."""
 STYLE: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "penstock", "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"], "font.size": 10, "text.color": INK,
@@ -81,7 +83,7 @@ def contenders(results: Results) -> Figure:
             )
         axes.set_yticks(range(len(rows)), [row.case.contender for row in rows])
         axes.invert_yaxis()
-        axes.margins(x=0.16)
+        axes.margins(x=0.22)
         axes.grid(axis="y", visible=False)
         axes.set(title=f"{size(nbytes)} a frame", xlabel="frames/s")
         _gigabytes(axes, nbytes, along_x=True)
@@ -89,35 +91,40 @@ def contenders(results: Results) -> Figure:
 
 
 def offered(results: Results) -> Figure:
-    """Frames received against frames offered."""
+    """Frames received against frames offered; beside them, as fast as possible."""
     figure, panels = _panels(2, 2, 9.6, 7.6)
     for axes, nbytes in zip(panels, SIZES, strict=True):
-        limits = {name: _rate(results, nbytes, name) for name in (RECEIVE_LIMIT, WRITE_LIMIT)}
-        highest = 0.0
+        paced = [row for row in results.of("offered", frame_bytes=nbytes) if row.case.rate]
+        most = max((row.case.rate for row in paced), default=1.0)
         for storage, (label, colour) in STORAGES.items():
-            rows = results.of("offered", frame_bytes=nbytes, storage=storage)
-            paced = sorted((row for row in rows if row.case.rate), key=lambda row: row.case.rate)
-            free = [row for row in rows if not row.case.rate]
-            # As fast as possible: what the sender can offer is what a receiver that discards takes.
-            most = [limits[RECEIVE_LIMIT] or row.rate[0] for row in free]
-            x = [row.case.rate for row in paced] + most
-            y = [row.rate for row in (*paced, *free)]
-            highest = max([highest, *x])
-            axes.errorbar(
-                x, [rate for rate, _ in y], yerr=[error for _, error in y], color=colour, marker="o",
-                markersize=4, label=label,
-            )  # fmt: skip
-        axes.plot([0, highest], [0, highest], color=GREY, linewidth=0.8, linestyle=":", label="all received")
-        for (name, limit), line in zip(limits.items(), ("--", "-."), strict=True):
-            if limit:
-                axes.axhline(limit, color=INK, linewidth=1.0, linestyle=line, label=name)
+            line = sorted(
+                (row for row in paced if row.case.storage == storage), key=lambda row: row.case.rate
+            )
+            _points(axes, [row.case.rate for row in line], line, color=colour, marker="o", label=label)
+            free = results.of("offered", frame_bytes=nbytes, storage=storage, rate=0.0)
+            _points(axes, [FREE * most] * len(free), free, color=colour, marker="D", linestyle="")
+        axes.plot([0, most], [0, most], color=GREY, linewidth=0.8, linestyle=":", label="all received")
+        axes.axvspan((1 + FREE) / 2 * most, (3 * FREE - 1) / 2 * most, color=GRID, alpha=0.5)
+        axes.annotate(
+            "as fast as possible", (FREE * most, 0), xytext=(-9, 6), textcoords="offset points", rotation=90,
+            ha="center", fontsize=8,
+        )  # fmt: skip
+        for name, style in ((RECEIVE_LIMIT, "--"), (WRITE_LIMIT, "-.")):
+            if limit := _rate(results, nbytes, name):
+                axes.axhline(limit, color=INK, linewidth=1.0, linestyle=style, label=name)
         axes.set(
             title=f"{size(nbytes)} a frame", xlabel="frames/s offered", ylabel="frames/s received",
-            xlim=(0, None), ylim=(0, None),
+            xlim=(0, (3 * FREE - 1) / 2 * most), ylim=(0, None),
         )  # fmt: skip
         _gigabytes(axes, nbytes)
-    _legend(figure, panels[0])
+    _legend(figure, panels[0], columns=3)
     return figure
+
+
+def _points(axes: Axes, x: list[float], rows: list[Measurement], **style: Any) -> None:
+    rates = [row.rate for row in rows]
+    y, errors = [rate for rate, _ in rates], [error for _, error in rates]
+    axes.errorbar(x, y, yerr=errors, markersize=4, **style)
 
 
 def cpu(results: Results) -> Figure:
@@ -141,7 +148,7 @@ def cpu(results: Results) -> Figure:
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set(title=f"{size(nbytes)} a frame", xlabel="µs of processor time a frame")
-    _legend(figure, panels[0])
+    _legend(figure, panels[0], columns=3)
     return figure
 
 
@@ -179,10 +186,8 @@ def workers(results: Results) -> Figure:
         chosen = sorted(
             (row for row in rows if row.case.io_threads == threads), key=lambda row: row.case.workers
         )
-        rates = [row.rate for row in chosen]
-        axes.errorbar(
-            [row.case.workers for row in chosen], [rate for rate, _ in rates],
-            yerr=[error for _, error in rates], color=colour, marker="o", markersize=4,
+        _points(
+            axes, [row.case.workers for row in chosen], chosen, color=colour, marker="o",
             label=f"{threads} I/O thread{'s' if threads > 1 else ''}",
         )  # fmt: skip
     axes.set_xticks(sorted({row.case.workers for row in rows}))

@@ -21,7 +21,6 @@ from penstock.bench.compare import FRAMES, NAIVE_FRAMES, SIZES
 from penstock.bench.contenders import NAIVE, PENSTOCK_RECEIVER, Receiver, generator, line_with
 from penstock.bench.load import Case, high_water_mark
 from penstock.bench.results import Profile
-from penstock.bench.turns import prepare
 from penstock.devices._base.processes import PYTHON, Child, ProcessFailed, free_port
 
 KINDS = (
@@ -56,9 +55,7 @@ def profiles(folder: Path, sizes: Iterable[int] = SIZES) -> list[Profile]:
     for size in sizes:
         for contender, frames in ((PENSTOCK_RECEIVER, FRAMES[size] // 2), (NAIVE, NAIVE_FRAMES[size] // 2)):
             case = Case(contender=contender, frame_bytes=size, frames=frames)
-            prepare(folder, case)
             shares = _sampled(case, folder)
-            prepare(folder, case)
             top = _by_function(case, folder)
             found.append(
                 Profile(contender=contender, frame_bytes=size, frames=frames, shares=shares, top=top)
@@ -84,7 +81,7 @@ def _sampled(case: Case, folder: Path) -> dict[str, float]:
                 with (
                     Child("naive writer", argv, line_with("ready")) as process,
                     _perf(perf, data, process.pid),
-                    generator(endpoint, case, file),
+                    generator(endpoint, case, file, folder),
                 ):
                     process.wait(120.0)
             finally:
@@ -143,7 +140,7 @@ def _by_function(case: Case, folder: Path) -> list[tuple[str, float]]:
     try:
         with (
             Child("profiled " + case.contender, argv, line_with("ready"), relay=lines.append) as process,
-            generator(endpoint, case, file),
+            generator(endpoint, case, file, folder),
         ):
             process.wait(180.0)
             process.stop()

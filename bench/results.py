@@ -12,6 +12,12 @@ import msgspec
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
 from penstock.bench.load import Case, Run
 from penstock.bench.machine import Machine
+from penstock.bench.writers import BAR
+
+MOST_ARM = 0.15
+"""Greatest median of the seconds from Arm to RUNNING."""
+MOST_END = 0.2
+"""Greatest median of those from the last frame to ON, beyond the sync of the file."""
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +58,33 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     sync: list[float]
     """Of an fsync of a file of the same size in the same folder; empty unless synced."""
 
+    @property
+    def reached(self) -> bool:
+        """Whether the medians are short enough."""
+        sync = statistics.median(self.sync) if self.sync else 0.0
+        return statistics.median(self.arm) <= MOST_ARM and statistics.median(self.end) <= MOST_END + sync
+
+
+class Writers(msgspec.Struct, frozen=True, kw_only=True):
+    """Several writers beside one, see `bench.writers`."""
+
+    load: str
+    cpu_us: dict[int, list[float]]
+    """Microseconds of processor time a frame, all processes, by number of writers."""
+    equal: bool
+    """Whether all files held the same bytes."""
+
+    @property
+    def ratio(self) -> float:
+        """Median, over the rounds, of several writers' processor time to one's."""
+        one, several = (self.cpu_us[number] for number in sorted(self.cpu_us))
+        return statistics.median(more / less for less, more in zip(one, several, strict=True))
+
+    @property
+    def reached(self) -> bool:
+        """Whether they are cheap enough, and right."""
+        return self.equal and self.ratio <= BAR
+
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """Where the processor time of one contender goes."""
@@ -72,6 +105,7 @@ class Results(msgspec.Struct, kw_only=True):
     repeats: int
     measurements: dict[str, list[Measurement]] = {}
     """By part: see `campaign.parts`."""
+    writers: list[Writers] = []
     latency: list[Latency] = []
     profiles: list[Profile] = []
 
@@ -83,10 +117,19 @@ class Results(msgspec.Struct, kw_only=True):
             if all(getattr(found.case, name) == value for name, value in wanted.items())
         ]
 
+    @property
+    def reached(self) -> bool:
+        """Whether every bar that was measured is reached."""
+        return (
+            all(verdict.reached for verdict in judge(self.of("contenders")))
+            and all(found.reached for found in self.writers)
+            and all(latency.reached for latency in self.latency)
+        )
+
     def save(self, file: Path) -> None:
         """Write it, whole or not at all: the file stays readable whenever this process dies."""
         partial = file.with_suffix(".part")
-        partial.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
+        partial.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=0) + b"\n")
         os.replace(partial, file)
 
 
@@ -162,7 +205,11 @@ def judge(measured: Sequence[Measurement]) -> list[Verdict]:
     A ratio is the median over the rounds of the ratio of neighbouring turns: what disturbs one round
     disturbs both.
     """
-    by_name = {(found.case.frame_bytes, found.case.contender): found.runs for found in measured}
+    by_name = {
+        (found.case.frame_bytes, found.case.contender): found.runs
+        for found in measured
+        if found.case.storage != "live"
+    }
     verdicts = []
     for bar in BARS:
         ours = by_name.get((bar.frame_bytes, PENSTOCK_RECEIVER))

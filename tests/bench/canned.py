@@ -8,7 +8,7 @@ from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, RECEIVE_LI
 from penstock.bench.load import Case, Run
 from penstock.bench.machine import Machine
 from penstock.bench.profile import KINDS
-from penstock.bench.results import Latency, Measurement, Profile, Results
+from penstock.bench.results import Latency, Measurement, Profile, Results, Writers
 
 MACHINE = Machine(
     date="2025-01-31", penstock="0.1.0", processor="A Processor", cores=2, memory_gb=24.0, virtual=True,
@@ -43,6 +43,7 @@ def results() -> Results:
         Latency(storage="ram", synced=False, arm=[0.03, 0.02, 0.11], end=[0.06, 0.05, 0.07], sync=[]),
         Latency(storage="disk", synced=True, arm=[0.03, 0.02, 0.12], end=[0.1, 0.2, 0.1], sync=[0.02, 0.03]),
     ]
+    found.writers = [Writers(load="2 MB, plain", cpu_us={1: [100.0, 101.0], 2: [120.0, 122.0]}, equal=True)]
     share = 1 / len(KINDS) / 2
     shares = {f"{thread}: {kind}": share for thread in ("loop", "I/O") for kind in KINDS}
     found.profiles = [

@@ -69,6 +69,7 @@ def test_every_contender_takes_a_series_and_leaves_no_file_behind(
 
     monkeypatch.setattr(Campaign, "_measure", measured_again)
     again = Campaign(file, ram=RAM, disk=disk, repeats=1).run(Console(quiet=True))
+    assert Campaign(file, ram=RAM, disk=disk, repeats=1, again=True).results.of("tiny") == []
     assert len(again.of("tiny")) == len(load(file).of("tiny")) == 9
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
 from penstock.bench.load import Case
-from penstock.bench.results import BARS, Measurement, judge, load, mean
+from penstock.bench.results import BARS, Latency, Measurement, Writers, judge, load, mean
 from tests.bench.canned import results, run
 
 
@@ -67,3 +67,21 @@ def test_a_file_that_holds_something_else_is_refused_by_name(tmp_path: Path) -> 
 
     with pytest.raises(ValueError, match=r"results\.json holds no results"):
         load(file)
+
+
+def test_two_writers_must_be_cheap_and_write_the_same() -> None:
+    cpu_us = {1: [100.0, 200.0, 100.0], 2: [130.0, 250.0, 140.0]}
+
+    assert Writers(load="", cpu_us=cpu_us, equal=True).ratio == pytest.approx(1.3)
+    assert Writers(load="", cpu_us=cpu_us, equal=True).reached
+    assert not Writers(load="", cpu_us=cpu_us, equal=False).reached
+    assert not Writers(load="", cpu_us={1: [100.0], 2: [131.0]}, equal=True).reached
+
+
+def test_a_series_may_take_as_long_to_end_as_its_disk_takes_to_sync() -> None:
+    fast = Latency(storage="ram", synced=False, arm=[0.1, 0.15, 9.0], end=[0.2], sync=[])
+    synced = Latency(storage="disk", synced=True, arm=[0.1], end=[0.5], sync=[0.3])
+
+    assert fast.reached and synced.reached
+    assert not msgspec.structs.replace(fast, arm=[0.151]).reached
+    assert not msgspec.structs.replace(synced, sync=[0.29]).reached

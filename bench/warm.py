@@ -1,0 +1,44 @@
+"""Warm memory: what a turn needs so that its rate says something about the contender.
+
+A virtual machine hands free memory back to its host within a second or two, and whoever touches it first
+pays for that: on a disk, the first gigabyte took eight times as long as the second, in processor time too.
+So a file of the size of the series is written while the sender starts, and removed when that is ready: its
+pages go to the free list, from which the series' pages come. It has to be in the same folder: the page
+cache of a disk takes its pages in larger blocks than a RAM disk and programs do, and those are the ones
+that are handed back; after as much memory of a program the first gigabyte still took five times as long.
+
+And the disk is quiet: what the turn before has written is gone, but its write-back and the freeing of its
+blocks may be under way; `os.sync` waits for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from penstock.bench.load import Case
+
+BLOCK = bytes(2**22)
+QUEUE_BLOCKS = 128
+"""Blocks beyond the bytes of the series: for the queues of both sides."""
+
+
+@contextlib.contextmanager
+def warm(folder: Path, case: Case) -> Iterator[Callable[[], None]]:
+    """Quiet the disk, and hold as much memory as the file of a series takes.
+
+    Yields:
+        A function that gives it back: to be called right before the series.
+    """
+    os.sync()
+    file = folder / "warm"
+    try:
+        if case.storage != "live":
+            with file.open("wb", buffering=0) as stream:
+                for _ in range(case.nbytes // len(BLOCK) + QUEUE_BLOCKS):
+                    stream.write(BLOCK)
+        yield lambda: file.unlink(missing_ok=True)
+    finally:
+        file.unlink(missing_ok=True)
