@@ -13,7 +13,7 @@ Examples:
   penstock bench                              four frame sizes, three rounds: five minutes
   penstock bench --sizes 20000,200000         small frames only
   penstock bench --dir /data --rounds 5       on the storage that counts
-  penstock bench --dir /dev/shm --json        on a RAM disk; the last line is a JSON summary
+  penstock bench --json                       the last line is a JSON summary
   penstock bench --figures docs/performance --again    everything for the docs, three quarters of an hour
   penstock bench --figures /tmp/try --minutes 35 --disk /data    with shorter series
   penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU a frame
@@ -30,9 +30,12 @@ import tempfile
 from pathlib import Path
 
 
+RAM_DISK = Path("/dev/shm")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock bench`."""
-    parser.add_argument("--dir", type=Path, help="folder to write to (default: the system's temporary one)")
+    parser.add_argument("--dir", type=Path, help="folder to write to (default: a RAM disk, if there is one)")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each contender (%(default)s)")
     parser.add_argument(
         "--sizes", type=_sizes, metavar="BYTES,…", help="of frames (20000,200000,2000000,20000000)"
@@ -42,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument("--figures", type=Path, metavar="DIR", help="folder of results.json and the plots")
     figures.add_argument("--minutes", type=float, help="make the series shorter, to be done by then")
     figures.add_argument("--repeats", type=int, default=10, help="runs of each case (%(default)s)")
-    figures.add_argument("--ram", type=Path, default=Path("/dev/shm"), help="RAM disk (%(default)s)")
+    figures.add_argument("--ram", type=Path, default=RAM_DISK, help="RAM disk (%(default)s)")
     figures.add_argument("--disk", type=Path, help="folder on a disk (default: the temporary one)")
     figures.add_argument("--again", action="store_true", help="measure anew what is there already")
     figures.add_argument("--part", action="append", help="only this part; again for another")
@@ -69,10 +72,12 @@ def run(args: argparse.Namespace) -> int:
 
     if args.rounds < 1:
         raise UserError(f"--rounds is {args.rounds}; it must be at least 1")
-    for option in ("dir", "ram", "disk"):
+    for option in ("dir", "disk", *(("ram",) if args.figures else ())):
         folder = getattr(args, option)
         if folder is not None and not folder.is_dir():
             raise UserError(f"--{option} {folder} is not a folder")
+    if args.dir is None and RAM_DISK.is_dir():
+        args.dir = RAM_DISK  # a disk would be measured beside the receiver
     try:
         if args.transforms:
             return _transforms(args)
