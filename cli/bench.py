@@ -29,7 +29,6 @@ import statistics
 import tempfile
 from pathlib import Path
 
-
 RAM_DISK = Path("/dev/shm")
 
 
