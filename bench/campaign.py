@@ -167,7 +167,7 @@ class Campaign:
         repeats: runs of each case.
         minutes: the series are made shorter so that all is done by then; `None`: full length.
         only: parts; all of them by default.
-        again: forget what is in the file.
+        again: forget what the file has of these parts.
 
     Raises:
         ValueError: the file holds something else, or a folder is not on such a file system.
@@ -187,12 +187,22 @@ class Campaign:
             raise ValueError(f"{ram} is no RAM disk; give one with --ram, such as /dev/shm")
         self._ram, self._disk = ram, disk
         machine = describe({"ram": ram, "disk": disk})
-        if file.exists() and not again:
+        if file.exists() and not (again and only is None):
             self.results = load(file)
             self.results.repeats = repeats
+            if again:
+                self._forget()
         else:
             self.results = Results(machine=machine, repeats=repeats)
         self._scale = self._fitting(minutes) if minutes else 1.0
+
+    def _forget(self) -> None:
+        found = self.results
+        for part in self._only:
+            found.measurements.pop(part, None)
+        found.writers = [] if "writers" in self._only else found.writers
+        found.latency = [] if "latency" in self._only else found.latency
+        found.profiles = [] if "profile" in self._only else found.profiles
 
     def run(self, console: Console) -> Results:
         """Measure what is missing, with a progress bar and the time that is left."""

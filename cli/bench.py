@@ -27,6 +27,7 @@ import argparse
 import json
 import statistics
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 RAM_DISK = Path("/dev/shm")
@@ -163,12 +164,16 @@ def _compare(args: argparse.Namespace) -> int:
 def _figures(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from penstock.cli.main import UserError
+
+    missing = [name for name in ("matplotlib", "tango") if find_spec(name) is None]
+    if missing:
+        raise UserError(f"--figures needs {missing[0]}: pip install 'penstock[tango,receiver,gui]'")
     from penstock.bench import report
     from penstock.bench.campaign import BARS_PART, Campaign, parts
     from penstock.bench.page import write_page
     from penstock.bench.plots import draw_all
     from penstock.bench.results import judge
-    from penstock.cli.main import UserError
 
     if args.repeats < 1:
         raise UserError(f"--repeats is {args.repeats}; it must be at least 1")
@@ -190,7 +195,8 @@ def _figures(args: argparse.Namespace) -> int:
     draw_all(results, args.figures)
     write_page(results, args.figures / "results.md")
     verdicts = judge(results.of(BARS_PART))
-    Console().print(report.bars(verdicts))
+    if verdicts:
+        Console().print(report.bars(verdicts))
     print("every bar reached" if results.reached else "below a bar: see results.md")
     return 0 if results.reached else 1
 

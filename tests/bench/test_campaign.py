@@ -73,6 +73,18 @@ def test_every_contender_takes_a_series_and_leaves_no_file_behind(
     assert len(again.of("tiny")) == len(load(file).of("tiny")) == 9
 
 
+def test_measured_again_is_what_is_asked_for_and_the_rest_is_kept(disk: Path) -> None:
+    file = disk / "results.json"
+    results().save(file)
+
+    some = Campaign(file, ram=RAM, disk=disk, repeats=3, only=["offered", "latency"], again=True).results
+    every = Campaign(file, ram=RAM, disk=disk, repeats=3, again=True).results
+
+    assert not some.of("offered") and not some.latency
+    assert some.of("contenders") and some.writers and some.profiles
+    assert not every.measurements and not every.writers and not every.profiles
+
+
 def test_less_time_makes_the_series_shorter(disk: Path) -> None:
     whole = Campaign(disk / "results.json", ram=RAM, disk=disk, repeats=10)
     short = Campaign(disk / "results.json", ram=RAM, disk=disk, repeats=10, minutes=40)
