@@ -149,6 +149,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     do (plain frames of an announced number, from 256 kB), or processes, each into a data file of its own."""
     write_queue_mb: Positive = 256.0
     """Memory for what waits for several writers."""
+    swmr: bool = False
+    """Let others read the file while it grows, as HDF5's single writer and multiple readers do."""
     frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     """Frames of a segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
 
@@ -164,6 +166,10 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(
                 f"frames_per_file is {self.frames_per_file} and writers {self.writers}; segments have one "
                 "writer: leave one of them out"
+            )
+        if self.swmr and (self.writers > 1 or self.frames_per_file or self.source.join is not None):
+            raise ValueError(
+                "swmr is for one file of one writer: leave out swmr, or writers, frames_per_file and join"
             )
         check_order(self.transforms)
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)

@@ -22,7 +22,7 @@ from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.journal import Entry
 from penstock.receiver.models import Counts
 from penstock.receiver.stores.found import whole
-from penstock.receiver.stores.superblock import put_end_behind
+from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What h5py raises for a file that is not what it should be depends on where it stumbles."""
@@ -68,7 +68,7 @@ def look_at(entry: Entry) -> str:
             "what was flushed is in it"
         )
     try:
-        with h5py.File(path, "r", locking=False) as file:
+        with h5py.File(path, "r", locking=False, swmr=version_of(path) == FOR_SWMR) as file:
             detector = _detector(file)
             record = detector["series"]
             series, state = (record[name].asstr()[()] for name in ("id", "state"))
@@ -82,20 +82,24 @@ def look_at(entry: Entry) -> str:
     return str(state)
 
 
-def open_again(path: str | Path) -> Interrupted:
+def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
     """Open a file whose writer died to write in it.
+
+    Args:
+        damaged: its index is known to be damaged; each frame is looked for by itself.
 
     Raises:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
     """
-    put_end_behind(path)
-    file = h5py.File(path, "r+", locking=False)
+    put_in_order(path)
+    bounds = "latest" if version_of(path) == FOR_SWMR else None
+    file = h5py.File(path, "r+", locking=False, libver=bounds)
     try:
         detector = _detector(file)
         record = detector["series"]
         statuses = detector["frame_status"][:]
         known = statuses != FrameStatus.MISSING
-        lost = (statuses == FrameStatus.STORED) & ~whole(detector, len(statuses))
+        lost = (statuses == FrameStatus.STORED) & ~whole(detector, len(statuses), damaged=damaged)
         known &= ~lost
         statuses[lost] = FrameStatus.MISSING
         _forget(detector, lost)
@@ -112,7 +116,9 @@ def open_again(path: str | Path) -> Interrupted:
 def mark_interrupted(path: str | Path, reason: str) -> Counts:
     """Mark a file whose writer died as incomplete; returns the counts of what it holds.
 
-    Frames that were flushed are there; the datasets are cut behind the last of them.
+    Frames that were flushed are there; the datasets are cut behind the last of them. A process that is killed
+    while HDF5 writes the index can leave it damaged (once in some ten thousand kills): then what can still be
+    read counts, and nothing is cut.
 
     Args:
         reason: goes into the file, with the number of frames.
@@ -120,20 +126,30 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
     Raises:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
     """
-    found = open_again(path)
+    try:
+        found, damaged = open_again(path), False
+    except DAMAGED:
+        found, damaged = open_again(path, damaged=True), True
     try:
         account, detector = found.account, found.detector
         record = detector["series"]
         account.close(None)
         counts = account.counts()
         statuses = account.statuses(account.highest + 1)
-        stores.settle(detector, statuses)
-        detector["frame_status"][:] = statuses
+        if not damaged:
+            try:
+                stores.settle(detector, statuses)
+            except DAMAGED:
+                damaged = True
+        known = detector["frame_status"]
+        known[:] = np.pad(statuses, (0, len(known) - len(statuses)))  # what is not cut is missing
         for name in COUNTERS:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = counts.planned
         record["state"][()] = "incomplete"
         holds = f"{counts.stored} of {counts.planned} frames are in the file"
+        if damaged:
+            holds += ", whose index was damaged: copy them to another file"
         record["reason"][()] = f"{reason}; {holds}".replace("\0", "\ufffd")
     finally:
         found.close()

@@ -127,6 +127,7 @@ class Pipeline:
         self._writing = replace(
             stores.writing(config.writers, int(config.write_queue_mb * 1e6)),
             frames_per_file=config.frames_per_file,
+            swmr=config.swmr,
             late_seconds=config.gap.seconds,
         )
         self._journal = Journal(name, config)

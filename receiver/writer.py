@@ -116,7 +116,10 @@ class SeriesWriter:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path.name, dir_fd=folder)
             # By the folder that was found, not by its name: see `storage.open_folder`.
-            self._file = h5py.File(f"{storage.by_descriptor(folder)}/{path.name}", "x", locking=False)
+            place = f"{storage.by_descriptor(folder)}/{path.name}"
+            # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
+            bounds = "latest" if self._writing.swmr else None
+            self._file = h5py.File(place, "x", locking=False, libver=bounds)
         except FileExistsError as error:
             raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
         except OSError as error:
@@ -142,6 +145,7 @@ class SeriesWriter:
             self._store = reopen(found.detector, self._account.planned, self._writing)
             self._write_counts()
             self._file.flush()
+            self._let_others_read()
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed("the account", error) from error
 
@@ -216,6 +220,8 @@ class SeriesWriter:
             if not self._waiting and not self._late:
                 return
             self._check_place()
+            if self._store is not None and self._file.swmr_mode:
+                self._store.data.flush()  # nobody may see a frame as stored that is not there yet
             self._write_waiting()
             self._write_late()
             self._write_others()
@@ -243,6 +249,7 @@ class SeriesWriter:
             failure = self._settle_frames()
             self._write_waiting()
             self._write_late()
+            self._end_reading()
             length = self._account.highest + 1
             if pad and self._account.planned is not None:
                 length = self._account.planned
@@ -341,7 +348,30 @@ class SeriesWriter:
         image = shape if len(shape) == 2 else self._store.data.shape[1:]
         if where is not None and len(image) == 2:
             _write_fields(self._entry, geometry.fields(where, image, self.detector))
+        self._let_others_read()
         return self._store
+
+    def _let_others_read(self) -> None:
+        """From now on the file may be read while it grows, and nothing can be created in it any more."""
+        if self._writing.swmr and self._store is not None:
+            self._file.swmr_mode = True
+
+    def _end_reading(self) -> None:
+        """Open the file anew without SWMR, where it was open so: texts and new objects are not for SWMR."""
+        if not self._file.swmr_mode:
+            return
+        self._check_place()
+        here = os.fstat(self._file.id.get_vfd_handle())
+        self._file.close()
+        self._file = h5py.File(self.path, "r+", locking=False, libver="latest")
+        if not os.path.samestat(here, os.fstat(self._file.id.get_vfd_handle())):
+            self._file.close()
+            raise OSError("it was replaced in the last moment")
+        self._entry = self._file["entry"]
+        self._detector = self._entry["instrument"][self.detector]
+        self._record = self._detector["series"]
+        self._checksums = self._detector.get(checksums.NAME)
+        self._store = reopen(self._detector, self._account.planned, self._writing)
 
     def _grow(self, index: int) -> None:
         rows = max(index + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)

@@ -53,6 +53,8 @@ class Writing:
     """Whether files that are there may be replaced."""
     frames_per_file: int = 0
     """Frames of a segment; 0: no segments."""
+    swmr: bool = False
+    """Whether others may read the one file while it grows (HDF5's single writer, multiple readers)."""
     late_seconds: float = 2.0
     """A segment waits so long for its late frames."""
 

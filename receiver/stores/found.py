@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, FrameStor
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.segments import SegmentStore
-from penstock.receiver.stores.superblock import put_end_behind
+from penstock.receiver.stores.superblock import put_in_order
 
 
 def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
@@ -56,36 +57,47 @@ def channels_of(detector: Any) -> tuple[str, ...]:
     return () if names is None else tuple(names.asstr()[:])
 
 
-def whole(detector: Any, length: int) -> np.ndarray[Any, Any]:
+def whole(detector: Any, length: int, *, damaged: bool = False) -> np.ndarray[Any, Any]:
     """Which of the first frames have all their pixels in the file; bool.
 
     HDF5's index can lack a chunk that was written, and can name one for which there is no file.
+
+    Args:
+        detector: NXdetector group of the file.
+        length: frames.
+        damaged: look for each frame by itself; where the index is damaged, most can be found all the same.
+
+    Raises:
+        OSError, RuntimeError: the index is damaged.
     """
+    count = _chunks_one_by_one if damaged else _chunks
     data = detector.get("data")
     if data is None:
         return np.zeros(length, bool)
     if data.is_virtual:  # an image that is assembled of the blobs of its modules, or lies in other files
         if segments.segments_of(data):
-            return _whole_in_segments(detector, data, length)
+            return _whole_in_segments(detector, data, length, count)
         if "modules" not in detector:
             return np.ones(length, bool)
         data = detector["modules"]
     found: np.ndarray[Any, Any] = np.ones(length, bool)
     for dataset in [detector[name] for name in channels_of(detector)] or [data]:
-        found &= _chunks(dataset, length) == (dataset.shape[1] if dataset.ndim == 4 else 1)
+        found &= count(dataset, length) == (dataset.shape[1] if dataset.ndim == 4 else 1)
     return found
 
 
-def _whole_in_segments(detector: Any, data: Any, length: int) -> np.ndarray[Any, Any]:
+def _whole_in_segments(
+    detector: Any, data: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
     found = np.zeros(length, bool)
     for start, place in segments.places(detector, data):
         if start >= length:
             continue
         with contextlib.suppress(OSError, KeyError):  # killed before anything was in it
-            put_end_behind(place)
+            put_in_order(place)
             with h5py.File(place, "r", locking=False) as file:
                 share = min(len(file[DATASET]), length - start)
-                found[start : start + share] = _chunks(file[DATASET], share) == 1
+                found[start : start + share] = count(file[DATASET], share) == 1
     return found
 
 
@@ -100,6 +112,18 @@ def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
             blobs[row] += 1
 
     data.id.chunk_iter(note)
+    return blobs
+
+
+def _chunks_one_by_one(data: Any, length: int) -> np.ndarray[Any, Any]:
+    size = os.fstat(data.file.id.get_vfd_handle()).st_size
+    blobs = np.zeros(length, np.int64)
+    parts = range(data.shape[1]) if data.ndim == 4 else (None,)
+    for row in range(min(length, len(data))):
+        for part in parts:
+            with contextlib.suppress(OSError, RuntimeError):
+                chunk = data.id.get_chunk_info_by_coord((row, *(() if part is None else (part,)), 0, 0))
+                blobs[row] += chunk.byte_offset is not None and chunk.byte_offset + chunk.size <= size
     return blobs
 
 

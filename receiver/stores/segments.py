@@ -26,7 +26,7 @@ from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.side_file import SideFile
-from penstock.receiver.stores.superblock import put_end_behind
+from penstock.receiver.stores.superblock import put_in_order
 from penstock.stins.messages import Frame
 
 FIRST_MAPPED = 1024
@@ -158,7 +158,7 @@ class SegmentStore:
         name = segment_name(self._path, number)
         there = number in self._written
         if there:
-            put_end_behind(self._place(number))  # where a process has left it that was killed
+            put_in_order(self._place(number))  # where a process has left it that was killed
         side = SideFile(self._folder, name, "r+" if there else "x")
         try:
             found = side.group.get("data")

@@ -1,25 +1,87 @@
-"""The end of an HDF5 file whose writer died, put behind everything that was ever written to it."""
+"""The first bytes of an HDF5 file whose writer died, made such that the file opens and can be continued.
+
+Both is what HDF5's own `h5clear` does (`--filesize`, `--status`), which no wheel of h5py has. Layouts: HDF5
+file format specification, II.A.
+"""
 
 from __future__ import annotations
 
 import os
 import struct
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n\0"
-"""Of a file with a superblock of version 0, which HDF5's default bounds give (HDF5 file format, II.A)."""
-END_AT = 40
-"""Place of the end-of-file address there, for addresses of eight bytes and no user block."""
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+HEAD = 48
+"""Bytes that both versions have at least: 0, which HDF5's default bounds give, and 3, of a file for SWMR."""
+FOR_SWMR = 3
+V0_END = 40
+V3_FLAGS, V3_END, V3_CHECKSUM = 11, 28, 44
 
 
-def put_end_behind(path: str | os.PathLike[str]) -> None:
-    """As `h5clear --filesize` does: what HDF5 writes next must not lie where its index, which is written in
-    no particular order, may name a frame.
+def version_of(path: str | os.PathLike[str]) -> int | None:
+    """Version of the superblock; `None` where there is none, or addresses have not eight bytes."""
+    with open(path, "rb") as file:
+        return _version(file.read(HEAD))
+
+
+def put_in_order(path: str | os.PathLike[str]) -> None:
+    """Put the end of the file behind all that was ever written, and take back that somebody is writing.
+
+    What HDF5 writes next must not lie where its index, which is written in no particular order, may name a
+    frame; and it refuses a file for SWMR that nobody has closed.
 
     Raises:
         OSError: the file cannot be written.
     """
     with open(path, "r+b") as file:
-        head = file.read(END_AT + 8)
+        head = bytearray(file.read(HEAD))
         size = os.fstat(file.fileno()).st_size
-        if head[:9] == SIGNATURE and head[13] == 8 and struct.unpack_from("<Q", head, END_AT)[0] < size:
-            os.pwrite(file.fileno(), struct.pack("<Q", size), END_AT)
+        match _version(head):
+            case 0 if struct.unpack_from("<Q", head, V0_END)[0] < size:
+                struct.pack_into("<Q", head, V0_END, size)
+            case 3:
+                head[V3_FLAGS] = 0
+                struct.pack_into("<Q", head, V3_END, max(size, *struct.unpack_from("<Q", head, V3_END)))
+                struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
+            case _:
+                return
+        os.pwrite(file.fileno(), head, 0)
+
+
+def _version(head: bytes | bytearray) -> int | None:
+    if len(head) < HEAD or head[:8] != SIGNATURE:
+        return None
+    return head[8] if head[{0: 13, 2: 9, 3: 9}.get(head[8], 8)] == 8 else None
+
+
+def _lookup3(data: bytes) -> int:
+    """Bob Jenkins' hash, by which HDF5 guards its metadata (lookup3.c, `hashlittle`, start value 0)."""
+
+    def rotated(value: int, bits: int) -> int:
+        return (value << bits | value >> 32 - bits) & 0xFFFFFFFF
+
+    a = b = c = 0xDEADBEEF + len(data) & 0xFFFFFFFF
+    whole = data + bytes(-len(data) % 12)
+    for place in range(0, len(whole), 12):
+        x, y, z = struct.unpack_from("<III", whole, place)
+        a, b, c = a + x & 0xFFFFFFFF, b + y & 0xFFFFFFFF, c + z & 0xFFFFFFFF
+        if place + 12 >= len(data):
+            break
+        a = (a - c & 0xFFFFFFFF) ^ rotated(c, 4)
+        c = c + b & 0xFFFFFFFF
+        b = (b - a & 0xFFFFFFFF) ^ rotated(a, 6)
+        a = a + c & 0xFFFFFFFF
+        c = (c - b & 0xFFFFFFFF) ^ rotated(b, 8)
+        b = b + a & 0xFFFFFFFF
+        a = (a - c & 0xFFFFFFFF) ^ rotated(c, 16)
+        c = c + b & 0xFFFFFFFF
+        b = (b - a & 0xFFFFFFFF) ^ rotated(a, 19)
+        a = a + c & 0xFFFFFFFF
+        c = (c - b & 0xFFFFFFFF) ^ rotated(b, 4)
+        b = b + a & 0xFFFFFFFF
+    c = (c ^ b) - rotated(b, 14) & 0xFFFFFFFF
+    a = (a ^ c) - rotated(c, 11) & 0xFFFFFFFF
+    b = (b ^ a) - rotated(a, 25) & 0xFFFFFFFF
+    c = (c ^ b) - rotated(b, 16) & 0xFFFFFFFF
+    a = (a ^ c) - rotated(c, 4) & 0xFFFFFFFF
+    b = (b ^ a) - rotated(a, 14) & 0xFFFFFFFF
+    return (c ^ b) - rotated(b, 24) & 0xFFFFFFFF
