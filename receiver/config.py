@@ -153,6 +153,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Let others read the file while it grows, as HDF5's single writer and multiple readers do."""
     frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     """Frames of a segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
+    preallocate_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.05
+    """How long the start of a series may take to set space aside for uncompressed frames. A disk does it at
+    once; a RAM disk at 1 to 3 GB/s, and takes the frames a seventh faster afterwards."""
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")

@@ -129,6 +129,7 @@ class Pipeline:
             frames_per_file=config.frames_per_file,
             swmr=config.swmr,
             late_seconds=config.gap.seconds,
+            space_seconds=config.preallocate_seconds,
         )
         self._journal = Journal(name, config)
         self._goes_on: GoesOn | None = None

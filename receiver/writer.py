@@ -492,7 +492,7 @@ class SeriesWriter:
         self._release_reserve()
         self._take_back()
         counts = self._account.counts()
-        planned = "an unknown number" if counts.planned is None else str(counts.planned)
+        planned = "an unknown number of" if counts.planned is None else str(counts.planned)
         return WriterError(
             f"writer of {self._series.id} could not write {what} to {self.path}: {_cause(error)}; "
             f"{counts.stored} of {planned} frames are in the file. "

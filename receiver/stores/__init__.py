@@ -20,8 +20,12 @@ from penstock.receiver.stores.writer_processes import WriterProcess
 
 __all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle", "writing"]
 
-LEAST_PLACED_BYTES = 2**18
+LEAST_HANDED_BYTES = 2**18
 """Of a frame. Below, handing it to a thread costs as much as writing it."""
+LEAST_PLACED_BYTES = 2**12
+"""Of a frame. Below, the page of the file that two frames share costs as much as HDF5."""
+MOST_PLACED = 2**18
+"""Frames of a series. HDF5 names the places of all of them at each step, which takes a microsecond each."""
 
 
 def writing(writers: int, queue_bytes: int) -> Writing:
@@ -51,7 +55,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
         return ChannelStore(detector, frames)
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
         return SegmentStore(detector, frames, writing.path, writing)
-    if writing.writers > 1 and _has_places(detector, frames):
+    least = LEAST_PLACED_BYTES if writing.writers == 1 else LEAST_HANDED_BYTES
+    if frames.nbytes >= least and _has_places(detector, frames):
         return PlacedStore(detector, frames, writing)
     if writing.processes and writing.path is not None and len(frames.shape) == 2:
         return SpreadStore(detector, frames, writing.path, writing)
@@ -61,8 +66,7 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
 def _has_places(detector: Any, frames: FrameFormat) -> bool:
     """Whether each frame's place can be known ahead, and the disk has space for all of them: a place
     for which there is none would only show when frames in it are missing and are filled at the end."""
-    if frames.compression != "none" or len(frames.shape) != 2 or frames.planned is None:
+    if frames.compression != "none" or len(frames.shape) != 2 or not 0 < (frames.planned or 0) <= MOST_PLACED:
         return False
     disk = os.fstatvfs(detector.file.id.get_vfd_handle())
-    needed, free = frames.nbytes * frames.planned, disk.f_bavail * disk.f_frsize
-    return frames.nbytes >= LEAST_PLACED_BYTES and needed <= free
+    return frames.nbytes * (frames.planned or 0) <= disk.f_bavail * disk.f_frsize

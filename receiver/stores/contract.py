@@ -49,6 +49,8 @@ class Writing:
     """That wait for files to write, where there are several writers."""
     path: Path | None = None
     """File of the series, for data files beside it."""
+    space_seconds: float = 0.05
+    """For which a series may wait for space that is set aside ahead of its frames."""
     overwrite: bool = False
     """Whether files that are there may be replaced."""
     frames_per_file: int = 0

@@ -1,8 +1,9 @@
-"""One chunked dataset whose chunks have their places ahead; frames go there by pwrite, in several threads.
+"""One chunked dataset whose chunks have their places ahead; frames go there by pwrite.
 
 For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
-never filled) and is asked once for their places; a frame then costs no call of HDF5, whose one lock would
-let only one thread write. Why not one contiguous dataset: it can neither grow nor shrink (decision 20).
+never filled) and is asked once for their places; a frame then costs no call of HDF5, and several threads
+may write, which HDF5's one lock would not let them. Why not one contiguous dataset: it can neither grow nor
+shrink (decision 20).
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from h5py import h5d, h5p
 
 from penstock.receiver.account import IN_FILE
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
-from penstock.receiver.stores.write_threads import WriteThreads, pwrite_all
+from penstock.receiver.stores.space import set_aside
+from penstock.receiver.stores.write_threads import WriteHere, WriteThreads, pwrite_all
 from penstock.stins.messages import Frame, Image
 
-STEP_BYTES = 2**30
-"""Places are taken for so many bytes at once, or for half of what there is. What is never written takes no
-space on the disk, but a file that was killed shows it in its length."""
+STEP_BYTES = 2**31
+STEP_ROWS = 2**14
+"""Places are taken for so many bytes, or so many frames, at once, or for as many again as there are. What is
+never written takes no space on the disk once the file is closed, but a file that was killed shows it."""
 
 
 class PlacedStore:
@@ -38,8 +41,16 @@ class PlacedStore:
         self._frames = frames
         self._file = detector.file
         self._descriptor = os.dup(self._file.id.get_vfd_handle())
+        self._space_seconds = writing.space_seconds
+        self._offsets: list[int] = []
         self._place(len(self.data))
-        self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+        if data is None:
+            self._make_room(0)  # while nobody waits for it but whoever arms the detector
+        self._threads: WriteHere | WriteThreads
+        if writing.writers == 1:
+            self._threads = WriteHere(self._descriptor)
+        else:
+            self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
     @staticmethod
     def _create(detector: Any, frames: FrameFormat) -> Any:
@@ -62,7 +73,7 @@ class PlacedStore:
         return self._threads.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Hand a frame to the threads; waits while too much is queued."""
+        """Write a frame, or hand it to the threads and wait while too much is queued."""
         if index >= len(self._offsets):
             self._make_room(index)
         self._threads.put(index, frame.blobs[0], self._offsets[index])
@@ -104,8 +115,9 @@ class PlacedStore:
 
     def _make_room(self, index: int) -> None:
         rows = len(self._offsets)
-        step = max(STEP_BYTES // self._frames.nbytes, rows // 2)
+        step = max(min(STEP_BYTES // self._frames.nbytes, STEP_ROWS), rows)
         self._place(max(index + 1, min(rows + step, self._frames.planned or 0)))
+        set_aside(self._descriptor, self._offsets[rows], self._file.id.get_filesize(), self._space_seconds)
 
     def _place(self, rows: int) -> None:
         """Let HDF5 allocate the chunks, and keep their places."""
@@ -114,7 +126,7 @@ class PlacedStore:
         end = self._file.id.get_filesize()
         if os.fstat(self._descriptor).st_size < end:
             os.ftruncate(self._descriptor, end)
-        self._offsets: list[int] = [0] * rows
+        self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)
 
     def _keep(self, chunk: Any) -> None:

@@ -1,4 +1,4 @@
-"""Threads that write blobs to known places of one file, bounded in bytes.
+"""Who writes blobs to known places of one file: the caller, or threads with a queue bounded in bytes.
 
 pwrite lets go of the interpreter lock while it copies, so that threads are enough: frames reach them by
 reference, where other processes would need a copy.
@@ -11,6 +11,34 @@ import threading
 from collections import deque
 
 from penstock.stins.messages import Buffer
+
+
+class WriteHere:
+    """What `WriteThreads` does, by the caller itself: for one writer.
+
+    Args:
+        descriptor: of the file; stays the caller's.
+    """
+
+    waiting_bytes = 0
+    lost: frozenset[int] = frozenset()
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def put(self, index: int, blob: Buffer, offset: int) -> None:
+        """Write the blob of a frame at this offset.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        pwrite_all(self._descriptor, blob, offset)
+
+    def drain(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 class WriteThreads:

@@ -171,7 +171,7 @@ def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flush
     receiver = start_receiver(min_free_mb=1)
     receiver.connected()
     path = receiver.root / "x.h5"
-    streamer.start(str(path), frames=100, trigger_mode="SOFTWARE")
+    streamer.start(str(path), trigger_mode="SOFTWARE")  # without a total the file grows with its frames
     for number in range(60):  # 7.9 MB, more than what is kept back
         streamer.frame(number, pixels(number, LARGE))
     receiver.flushed(60)
@@ -181,7 +181,7 @@ def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flush
         streamer.frame(number, pixels(number, LARGE))
     status = receiver.wait(in_error)
     assert "File too large" in status.error
-    assert "of 100 frames are in the file" in status.error
+    assert "of an unknown number of frames are in the file" in status.error
     assert "reset the receiver" in status.error
     assert status.errors["not_written"] == 1
     assert receiver.alive()

@@ -1,0 +1,31 @@
+"""Space in a file, set aside ahead of what is written there.
+
+On a RAM disk it takes half of the time of writing: the pages are found and zeroed. On a disk it is a note in
+the file system, and keeps the file in one piece.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+BLOCK_BYTES = 2**26
+"""Set aside at once: 50 ms at the speed of a RAM disk whose memory is cold."""
+
+# Not os.posix_fallocate: the C library writes zeros where the file system cannot do it.
+_fallocate = ctypes.CDLL(None, use_errno=True).fallocate
+_fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+
+
+def set_aside(descriptor: int, start: int, end: int, seconds: float) -> int:
+    """Take space for the bytes from `start` to `end`; returns how far it came in so many seconds.
+
+    A file system that cannot, or is full, is left to say so when something is written.
+    """
+    due = time.monotonic() + seconds
+    while start < end and time.monotonic() < due:
+        size = min(BLOCK_BYTES, end - start)
+        if _fallocate(descriptor, 0, start, size) != 0:
+            break
+        start += size
+    return start
