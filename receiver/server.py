@@ -8,14 +8,39 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from penstock.receiver.api import create_app
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.service import ReceiverService
 
+REQUEST_SECONDS = 10.0
+"""A request has to be complete after so long, twice at most: what asks and says nothing costs memory."""
 GRACE_SECONDS = 2
 """Time for requests that wait (long polls) when the receiver ends."""
+
+
+class _Impatient(H11Protocol):
+    """Closes a connection that has begun a request and does not end it; requests that wait for their answer
+    (long polls) may."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watched: object = None
+        self.loop.call_later(REQUEST_SECONDS, self._look)
+
+    def _look(self) -> None:
+        if self.transport.is_closing():
+            return
+        # The same as the last time: no request was completed meanwhile.
+        unfinished = (self.cycle,) if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
+        if unfinished is not None and unfinished == self._watched:
+            self.transport.close()
+            return
+        self._watched = unfinished
+        self.loop.call_later(REQUEST_SECONDS, self._look)
 
 
 class _Server(uvicorn.Server):
@@ -45,10 +70,15 @@ def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Cal
         listener: bound and listening.
         ready: called once requests are answered.
     """
-    app = create_app(ReceiverService(name, config))
-    settings = uvicorn.Config(
-        app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_SECONDS, log_config=None
-    )
-    server = _Server(settings, ready)
+    server = make(name, config, ready)
     asyncio.run(server.serve(sockets=[listener]))
     return 0 if server.started else 1
+
+
+def make(name: str, config: ReceiverConfig, ready: Callable[[], None]) -> uvicorn.Server:
+    """The server of a receiver, not yet started."""
+    settings = uvicorn.Config(
+        create_app(ReceiverService(name, config)), http=_Impatient, log_level="warning", access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS, log_config=None,
+    )  # fmt: skip
+    return _Server(settings, ready)

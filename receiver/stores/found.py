@@ -116,14 +116,22 @@ def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def _chunks_one_by_one(data: Any, length: int) -> np.ndarray[Any, Any]:
-    size = os.fstat(data.file.id.get_vfd_handle()).st_size
+    """The same where the index is damaged: a chunk counts if it can be read, and is nobody else's too."""
     blobs = np.zeros(length, np.int64)
     parts = range(data.shape[1]) if data.ndim == 4 else (None,)
+    owners: dict[int, int] = {}
     for row in range(min(length, len(data))):
         for part in parts:
+            place = (row, *(() if part is None else (part,)), 0, 0)
             with contextlib.suppress(OSError, RuntimeError):
-                chunk = data.id.get_chunk_info_by_coord((row, *(() if part is None else (part,)), 0, 0))
-                blobs[row] += chunk.byte_offset is not None and chunk.byte_offset + chunk.size <= size
+                chunk = data.id.get_chunk_info_by_coord(place)
+                if chunk.byte_offset is None or len(data.id.read_direct_chunk(place)[1]) != chunk.size:
+                    continue
+                other = owners.setdefault(chunk.byte_offset, row)
+                if other == row:
+                    blobs[row] += 1
+                else:
+                    blobs[other] = 0
     return blobs
 
 
