@@ -31,6 +31,7 @@ from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.found import reopen
 from penstock.receiver.stores.modules import ModuleStore
+from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
 
@@ -144,6 +145,7 @@ class SeriesWriter:
             self._check_place()
             self._store = reopen(found.detector, self._account.planned, self._writing)
             self._write_counts()
+            put_end_ahead(self._file)
             self._file.flush()
             self._let_others_read()
         except (OSError, RuntimeError, ValueError) as error:
@@ -226,6 +228,7 @@ class SeriesWriter:
             self._write_late()
             self._write_others()
             self._write_counts()
+            put_end_ahead(self._file)
             self._file.flush()
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed("the last batch", error) from error

@@ -38,6 +38,7 @@ from penstock.receiver.stores.messages import (
     Where,
 )  # fmt: skip
 from penstock.receiver.stores.side_file import SideFile
+from penstock.receiver.stores.superblock import put_end_ahead
 
 ROWS_PER_STEP = 1024
 MAX_MESSAGE = 2**17
@@ -89,6 +90,7 @@ class DataFile:
                 self._open(command, descriptors[0])
             case Flush():
                 assert self._file is not None
+                put_end_ahead(self._file)
                 self._file.flush()
             case Where(row):
                 assert self._file is not None

@@ -17,6 +17,7 @@ from h5py import h5d, h5p
 from penstock.receiver.account import IN_FILE
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
 from penstock.receiver.stores.space import set_aside
+from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.receiver.stores.write_threads import WriteHere, WriteThreads, pwrite_all
 from penstock.stins.messages import Frame, Image
 
@@ -122,10 +123,7 @@ class PlacedStore:
     def _place(self, rows: int) -> None:
         """Let HDF5 allocate the chunks, and keep their places."""
         self.data.resize(rows, axis=0)
-        # What the superblock will say must be there first: a file that is shorter does not open.
-        end = self._file.id.get_filesize()
-        if os.fstat(self._descriptor).st_size < end:
-            os.ftruncate(self._descriptor, end)
+        put_end_ahead(self._file)
         self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)
 

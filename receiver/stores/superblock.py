@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+from typing import Any
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAD = 48
@@ -45,6 +46,23 @@ def put_in_order(path: str | os.PathLike[str]) -> None:
             case _:
                 return
         os.pwrite(file.fileno(), head, 0)
+
+
+def put_end_ahead(file: Any) -> None:
+    """Before the flush of an open h5py file: put the end where it will be.
+
+    HDF5 writes its superblock last. Killed before that, a file would have an index whose nodes lie beyond
+    its own end, and readers refuse even frames that were flushed long ago.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    descriptor, end = file.id.get_vfd_handle(), file.id.get_filesize()
+    if os.fstat(descriptor).st_size < end:
+        os.ftruncate(descriptor, end)  # a file that is shorter than its superblock says does not open
+    head = os.pread(descriptor, HEAD, 0)
+    if _version(head) == 0 and struct.unpack_from("<Q", head, V0_END)[0] < end:
+        os.pwrite(descriptor, struct.pack("<Q", end), V0_END)
 
 
 def _version(head: bytes | bytearray) -> int | None:

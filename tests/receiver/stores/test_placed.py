@@ -194,6 +194,7 @@ def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch:
 
 def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(tmp_path: Path) -> None:
     dice = random.Random(3)
+    most = 0
     for trial in range(100):
         path = tmp_path / f"{trial}.h5"
         told, tell = os.pipe()
@@ -208,10 +209,12 @@ def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(
         flushed = os.read(told, 2**20)
         os.close(told)
         count = int.from_bytes(flushed[-8:], "little")
+        most = max(most, count)
         _holds(path, count, marked=False)
         mark_interrupted(str(path), "it was killed")
         _holds(path, count, marked=True)
         path.unlink()
+    assert most > 20, "they were killed too early to tell"
 
 
 def _write_until_killed(path: Path, tell: int, writers: int) -> None:
