@@ -9,6 +9,7 @@ shrink (decision 20).
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class PlacedStore:
         """Return when the threads have written everything."""
         self._threads.drain()
 
-    def lost(self) -> set[int]:
+    def lost(self) -> Collection[int]:
         """Frames that were taken and could not be written; see `FrameStore`."""
         return self._threads.lost
 
