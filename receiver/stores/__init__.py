@@ -56,7 +56,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
         return SegmentStore(detector, frames, writing.path, writing)
     least = LEAST_PLACED_BYTES if writing.writers == 1 else LEAST_HANDED_BYTES
-    if frames.nbytes >= least and _has_places(detector, frames):
+    # Not behind HDF5's back where it keeps its writes in order for readers.
+    if frames.nbytes >= least and not writing.swmr and _has_places(detector, frames):
         return PlacedStore(detector, frames, writing)
     if writing.processes and writing.path is not None and len(frames.shape) == 2:
         return SpreadStore(detector, frames, writing.path, writing)

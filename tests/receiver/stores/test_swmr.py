@@ -12,10 +12,11 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver import interrupted
+from penstock.receiver import interrupted, stores
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.series import RunningSeries, TakenUp
 from penstock.receiver.stores import Writing
+from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.writer import SeriesWriter
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
@@ -93,6 +94,13 @@ def test_an_aborted_series_is_cut_and_opens_plainly(known: dict[str, Any], path:
     series.add(frame(5, "crc32"))
     series.close(reason="abort", triggered=6)
     check(path, [0, 1, 4, 5], 6)
+
+
+def test_every_write_is_left_to_hdf5(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
+    series = Written(path, start(frames=10, **FORMAT), swmr=True)
+    assert isinstance(series.store, ChunkedStore)
+    series.close("enough")
 
 
 def killed(path: Path) -> Path:
