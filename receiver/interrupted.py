@@ -117,7 +117,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
     """Mark a file whose writer died as incomplete; returns the counts of what it holds.
 
     Frames that were flushed are there; the datasets are cut behind the last of them. A process that is killed
-    while HDF5 writes the index can leave it damaged (see docs/how-to/after-a-crash.md): then what can still be
+    while HDF5 writes the index can leave it damaged (docs/how-to/after-a-crash.md): then what can still be
     read counts, and nothing is cut.
 
     Args:
