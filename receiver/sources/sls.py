@@ -206,7 +206,8 @@ def planned(index: int, progress: float | None) -> int | None:
 
     Six digits are enough for up to some hundred thousand frames.
     """
-    if progress is None or not 0 < progress <= 100:
+    # Less than a frame of the longest series: a division by it may overflow.
+    if progress is None or not 100 / _vendor.MAX_NUMBER < progress <= 100:
         return None
     frames = round(100 * (index + 1) / progress)
     fitting = [n for n in (frames - 1, frames, frames + 1) if n > index and _progress(index, n) == progress]

@@ -129,8 +129,11 @@ def test_number_of_frames_follows_from_the_progress(frames: int) -> None:
 
 @pytest.mark.parametrize(
     ("index", "progress"),
-    [(0, None), (0, 0.0), (0, -1.0), (5, 101.0), (0, float("nan")), (0, float("inf")), (0, 1e-300)],
-)
+    [
+        (0, None), (0, 0.0), (0, -1.0), (5, 101.0), (0, float("nan")), (0, float("inf")), (0, 1e-300),
+        (0, 5e-324), (2**63 - 1, 1e-290),
+    ],
+)  # fmt: skip
 def test_progress_that_does_not_tell_exactly_leaves_the_number_unknown(
     index: int, progress: float | None
 ) -> None:
