@@ -25,7 +25,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import statistics
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
         folder = getattr(args, option)
         if folder is not None and not folder.is_dir():
             raise UserError(f"--{option} {folder} is not a folder")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # ends what was started
     if args.dir is None and RAM_DISK.is_dir():
         args.dir = RAM_DISK  # a disk would be measured beside the receiver
     try:

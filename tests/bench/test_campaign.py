@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from rich.console import Console
 
@@ -15,6 +18,7 @@ from penstock.bench.contenders import CONTENDERS, PENSTOCK_RECEIVER
 from penstock.bench.load import Case
 from penstock.bench.results import load
 from penstock.cli.main import main
+from penstock.devices._base.processes import PENSTOCK
 from tests.bench.canned import results
 
 RAM = Path("/dev/shm")
@@ -73,6 +77,21 @@ def test_every_contender_takes_a_series_and_leaves_no_file_behind(
     assert len(again.of("tiny")) == len(load(file).of("tiny")) == 9
 
 
+def test_ending_it_ends_what_it_has_started(tmp_path: Path) -> None:
+    argv = [*PENSTOCK, "bench", "--sizes", "20000", "--dir", str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as bench:
+        process, deadline = psutil.Process(bench.pid), time.monotonic() + 30
+        while len(family := process.children(recursive=True)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+        bench.terminate()
+
+        assert bench.wait(30) == 143
+    assert len(family) >= 2, "a contender and its sender"
+    assert not psutil.wait_procs(family, timeout=5)[1]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_measured_again_is_what_is_asked_for_and_the_rest_is_kept(disk: Path) -> None:
     file = disk / "results.json"
     results().save(file)
@@ -116,9 +135,10 @@ def test_every_part_is_measured_with_all_frame_sizes_or_says_which() -> None:
 
 
 def test_what_is_there_is_drawn_and_judged_without_measuring(
-    disk: Path, capsys: pytest.CaptureFixture[str]
+    disk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results().save(disk / "results.json")
+    monkeypatch.setattr("signal.signal", lambda number, handler: None)  # not for this process
 
     status = main(
         ["bench", "--figures", str(disk), "--repeats", "3", "--part", "contenders", "--part", "latency",
