@@ -172,6 +172,12 @@ class LastFrame:
         """Grows with every frame that is shown; 0 before the first."""
         return self._get(_VERSION) & ~1
 
+    def wait_for_newer(self, version: int, seconds: float) -> None:
+        """Return once a frame is shown that is newer than this version, or after so many seconds."""
+        due = time.monotonic() + seconds
+        while self.version == version and time.monotonic() < due:
+            time.sleep(0.005)
+
     def read(self) -> Held | None:
         """The newest frame that is shown, copied out; `None` before the first.
 

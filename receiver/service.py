@@ -43,6 +43,8 @@ MAX_REASON = 2000
 QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
 """A request for a frame of the running series waits so long for its turn and its answer."""
+FRESH_SECONDS = 0.25
+"""Who asks once for the newest frame waits at most so long for it: some turns of the data process."""
 MAX_ASKERS = 8
 """Requests for frames that wait at once; more are refused."""
 START_SECONDS = 30.0
@@ -277,10 +279,16 @@ class ReceiverService:
     def last_frame(self, seen: int | None) -> Shown | None:
         """The newest frame, unpacked; `None` if there is none newer than `seen`.
 
+        Who follows a series names the version seen, and asks again. Who asks once waits a moment, or would
+        get the frame of whenever somebody asked before, maybe of another series.
+
         Raises:
             FrameRefused: its blob cannot be unpacked.
         """
+        before = self._frame.version
         self._frame.want()
+        if seen is None and self.status.state == "running":
+            self._frame.wait_for_newer(before, FRESH_SECONDS)
         if self._frame.version == (seen or 0):
             return None
         held = self._frame.read()

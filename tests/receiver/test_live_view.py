@@ -69,6 +69,22 @@ def test_any_frame_of_a_running_series_is_shown_before_it_is_flushed(
     assert receiver.client.status().version == version, "who looks changes nothing"
 
 
+def test_who_asks_once_gets_the_newest_frame_of_the_series_that_runs(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    before = running(receiver, streamer, filename=str(receiver.root / "before.h5"))
+    streamer.end()
+    receiver.ended(before)
+    series = running(receiver, streamer)
+    for newest in (2, 5):
+        receiver.received(newest + 1)
+        shown = receiver.client.last_frame()
+        assert shown is not None
+        assert (shown.series, shown.frame) == (series, newest)
+        for number in range(3, 6):
+            streamer.frame(number, trigger=number + 100)
+
+
 @pytest.mark.parametrize("shape", [(40, 60), (3, 40, 60)])
 @pytest.mark.parametrize("compression", ["none", "bslz4"])
 @pytest.mark.parametrize("ended", [False, True])
