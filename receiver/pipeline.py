@@ -48,7 +48,7 @@ from penstock.receiver.writer import SeriesWriter, WriterError
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("penstock.receiver.pipeline")  # run with -m, so that __name__ is __main__
 
 TICK = 0.05
 """Seconds between two looks at clocks, connections and commands."""

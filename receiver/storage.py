@@ -103,8 +103,8 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
     if there and not overwrite:
         raise StorageError(
             "file_exists",
-            f"{there[0]} exists and is never overwritten; change DestinationFilename, "
-            "or allow it with DestinationFileOverwritable",
+            f"{there[0]} exists and is never overwritten; give another name "
+            "(DestinationFilename), or allow it (DestinationFileOverwritable, in the header: overwrite)",
         )
     if not folder.is_dir():
         raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
