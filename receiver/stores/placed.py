@@ -125,6 +125,9 @@ class PlacedStore:
         """Let HDF5 allocate the chunks, and keep their places."""
         self.data.resize(rows, axis=0)
         put_end_ahead(self._file)
+        # The index is on its way before any frame is: later flushes do not touch it, so that a kill within
+        # one of them cannot damage it.
+        self._file.flush()
         self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)
 
