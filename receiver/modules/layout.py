@@ -12,6 +12,9 @@ import numpy as np
 from penstock.stins.blobs import MAX_FRAME_BYTES
 from penstock.stins.modules import Module
 
+MAX_PIXELS = MAX_FRAME_BYTES // 8
+"""Of an assembled image: with the widest type it is no larger than any other frame may be."""
+
 
 class LayoutError(Exception):
     """The modules do not make one image; the sentence says which, and why."""
@@ -90,8 +93,8 @@ def arrange(modules: Sequence[Module], rows: int, columns: int) -> Layout:
         raise LayoutError(
             f"full_shape is {list(shape)}, the modules need {list(needed)}: {'; '.join(map(_text, places))}"
         )
-    if shape[0] * shape[1] > MAX_FRAME_BYTES:
-        raise LayoutError(f"an image of {list(shape)} is larger than {MAX_FRAME_BYTES} pixels")
+    if shape[0] * shape[1] > MAX_PIXELS:
+        raise LayoutError(f"an image of {list(shape)} is larger than {MAX_PIXELS} pixels")
     return Layout(tuple(places), shape)
 
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,7 @@ class SegmentStore:
         self._patience = writing.late_seconds
         self._open: dict[int, Segment] = {}
         self._written: set[int] = set()
+        self._gone: set[int] = set()
         self._latest = -1
         self._folder = storage.open_folder(path)
         if data is None:
@@ -121,23 +122,27 @@ class SegmentStore:
                 self._close(number)
             else:
                 segment.side.file.flush()
+        self._look_for(self._open)
+        self._say_gone()
 
-    def lost(self) -> tuple[int, ...]:
-        """None: what could not be written was not taken."""
-        return ()
+    def lost(self) -> Collection[int]:
+        """Frames of segments that somebody has taken away; what could not be written was not taken."""
+        return {number * self._length + row for number in self._gone for row in range(self._length)}
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Close the segments, the last one and the virtual dataset cut to this length."""
         length = len(statuses)
+        self._look_for(self._written)
         for number, segment in list(self._open.items()):
             start = number * self._length
             segment.store.finish(statuses[start : start + self._length])
             self._close(number)
         last, rows = divmod(length, self._length)
-        if last in self._written and rows != self._share(last):
+        if last in self._written - self._gone and rows != self._share(last):
             self._cut(last, rows)
         if length != self._rows:
             self._map(length)
+        self._say_gone()
 
     def close(self, *, synced: bool) -> None:
         """Let go of the segments."""
@@ -147,7 +152,7 @@ class SegmentStore:
             os.close(self._folder)
             self._folder = -1
         if synced:
-            for number in sorted(self._written):
+            for number in sorted(self._written - self._gone):
                 storage.sync(self._path.with_name(segment_name(self._path, number)))
 
     # -- segments ------------------------------------------------------------------------------
@@ -184,6 +189,24 @@ class SegmentStore:
 
     def _close(self, number: int) -> None:
         self._open.pop(number).side.close()
+
+    def _look_for(self, numbers: Iterable[int]) -> None:
+        """Notice which of these segments are not where they were written: they read as the fill value."""
+        for number in numbers:
+            segment = self._open.get(number)
+            try:
+                found = os.stat(segment_name(self._path, number), dir_fd=self._folder)
+            except FileNotFoundError:
+                self._gone.add(number)
+                continue
+            if segment and not os.path.samestat(found, os.fstat(segment.side.file.id.get_vfd_handle())):
+                self._gone.add(number)
+
+    def _say_gone(self) -> None:
+        if self._gone:
+            names = ", ".join(segment_name(self._path, number) for number in sorted(self._gone)[:3])
+            more = f" and {len(self._gone) - 3} more" if len(self._gone) > 3 else ""
+            raise OSError(f"{names}{more} was removed, moved or replaced")
 
     def _cut(self, number: int, rows: int) -> None:
         side = SideFile(self._folder, segment_name(self._path, number), "r+")

@@ -64,6 +64,8 @@ class SpreadStore:
         self._compressed = frames.compression == COMPRESSED
         self._paths = storage.data_files(path, len(processes))
         self._files: list[int] = []
+        self._gone: set[int] = set()  # writers whose data file somebody has taken away
+        self._end = 0
         folder = storage.open_folder(path)
         try:
             for file in self._paths:
@@ -89,6 +91,8 @@ class SpreadStore:
         """Hand a frame to its writer; waits while its queue is full."""
         turn, within = divmod(index, self._block)
         turn, writer = divmod(turn, len(self._processes))
+        if index >= self._end:
+            self._end = index + 1
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
         self._processes[writer].put(index, turn * self._block + within, frame.blobs[0], mask)
 
@@ -109,13 +113,18 @@ class SpreadStore:
         """Return when every process has handed its file to the kernel."""
         _each(WriterProcess.begin_flush, self._processes)
         _each(WriterProcess.end_flush, self._processes)
-        for path, descriptor in zip(self._paths, self._files, strict=True):
+        for writer, (path, descriptor) in enumerate(zip(self._paths, self._files, strict=True)):
             if not _is_here(path, descriptor):
-                raise OSError(f"{path.name} was removed, moved or replaced")
+                self._gone.add(writer)
+        if self._gone:
+            names = ", ".join(self._paths[writer].name for writer in sorted(self._gone))
+            raise OSError(f"{names} was removed, moved or replaced")
 
     def lost(self) -> set[int]:
         """Frames that were taken and could not be written; see `FrameStore`."""
-        return set().union(*(process.lost for process in self._processes))
+        number = len(self._processes)
+        gone = [index for index in range(self._end) if index // self._block % number in self._gone]
+        return set(gone).union(*(process.lost for process in self._processes))
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut each data file to its share; what was never written reads as the fill value by itself."""

@@ -48,6 +48,7 @@ def test_positions_between_pixels_are_rounded() -> None:
         ([Module(x=0, y=0, full_shape=(7, 6)), Module(x=0, y=4)], r"\[7, 6\], the modules need \[8, 6\]"),
         ([Module(x=0, y=0, full_shape=(8, 6)), Module(x=0, y=4, full_shape=(9, 6))], "do not agree"),
         ([Module(x=0, y=0, full_shape=(2**20, 2**20)), Module(x=0, y=4)], "larger than"),
+        ([Module(x=0, y=0, full_shape=(2**15, 2**15)), Module(x=0, y=4)], "larger than"),  # 8 GB of float64
     ],
 )  # fmt: skip
 def test_modules_that_make_no_image_are_told_why(modules: list[Module], sentence: str) -> None:

@@ -297,6 +297,7 @@ def test_a_data_file_that_is_no_longer_there_is_an_error(path: Path, processes: 
         path.with_name("x_data_0001.h5").write_text("somebody else's")
     with pytest.raises(WriterError, match=r"x_data_0001\.h5 was removed, moved or replaced"):
         written.writer.flush()
+    assert written.series.account.counts().stored == 0, "what went with a file is not stored"
     with pytest.raises(WriterError):
         written.close("it is gone")
 
