@@ -23,7 +23,7 @@ from penstock.receiver.stores.write_threads import WriteHere, WriteThreads, pwri
 from penstock.stins.messages import Frame, Image
 
 STEP_BYTES = 2**31
-STEP_ROWS = 2**14
+STEP_ROWS = 2**16
 """Places are taken for so many bytes, or so many frames, at once, or for as many again as there are. What is
 never written takes no space on the disk once the file is closed, but a file that was killed shows it."""
 
@@ -101,12 +101,21 @@ class PlacedStore:
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length, and write the fill value where nothing is stored."""
         self._threads.close()
-        self._place(len(statuses))
-        missing = np.flatnonzero(~np.isin(statuses, IN_FILE))
-        if len(missing):
-            fill = np.full(self._frames.shape, self.data.fillvalue, self.data.dtype).tobytes()
-            for index in missing.tolist():
+        if len(statuses) > len(self._offsets):
+            self._place(len(statuses))
+        else:
+            self.data.resize(len(statuses), axis=0)
+        stored = np.isin(statuses, IN_FILE)
+        if stored.all():
+            return
+        fill = np.full(self._frames.shape, self.data.fillvalue, self.data.dtype).tobytes()
+        try:
+            for index in np.flatnonzero(~stored).tolist():
                 pwrite_all(self._descriptor, fill, self._offsets[index])
+        except OSError:
+            # The disk is full: rather no places behind the last frame than such as read as zeros.
+            self._place(len(np.trim_zeros(stored, "b")))
+            raise
 
     def close(self, *, synced: bool) -> None:
         """End the threads; the file is the writer's."""
