@@ -5,6 +5,8 @@ One YAML file for a beamline, one entry a receiver: see `resources/detectors.yam
 
 from __future__ import annotations
 
+import difflib
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -202,6 +204,16 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     receivers: dict[str, ReceiverConfig]
 
 
+KEYS = sorted(
+    {
+        key
+        for kind in (ReceiverConfig, SourceConfig, GapConfig, ForwardConfig)
+        for key in kind.__struct_fields__
+    }
+)
+"""Every key of an entry and of its parts, but the transforms'."""
+
+
 def load(path: str | Path) -> ConfigFile:
     """Read a configuration file.
 
@@ -217,7 +229,7 @@ def load(path: str | Path) -> ConfigFile:
     try:
         raw = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{path} is not YAML: {_not_yaml(error)}") from error
     return parse(raw, str(path))
 
 
@@ -244,10 +256,27 @@ def _where_wrong(raw: Any) -> str:
     return ""
 
 
+def _not_yaml(error: yaml.YAMLError) -> str:
+    """What is wrong and where, as an editor counts lines."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    problem = getattr(error, "problem", None) or "not understood"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+
+
 def _remedy(raw: Any, said: str) -> str:
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or "receivers" not in raw:
         return '; the file begins with "receivers:"'
-    return '; write endpoints: ["tcp://HOST:PORT"]' if ".source.endpoints" in said else ""
+    if ".source.endpoints" in said:
+        return '; write endpoints: ["tcp://HOST:PORT"]'
+    unknown = re.search("unknown field `(.*?)`", said)
+    meant = difflib.get_close_matches(unknown[1], KEYS, 1, 0.75) if unknown else ()
+    if meant:
+        return f"; did you mean {meant[0]}?"
+    if unknown or "Invalid" in said:
+        return "; `penstock receiver --schema` has what there is"
+    return ""
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:

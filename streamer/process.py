@@ -153,7 +153,9 @@ def open_camera(name: str, properties: str) -> Camera:
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        raise Refused("unknown_camera", f"there is no camera {name}: no module {module}") from None
+        raise Refused(
+            "unknown_camera", f"there is no camera {name}: no module {module}; Simulator is one"
+        ) from None
     except AttributeError:
         raise Refused("unknown_camera", f"there is no camera {kind} in {module}") from None
     if not (isinstance(found, type) and issubclass(found, Camera)):

@@ -80,6 +80,31 @@ def test_the_entry_with_a_wrong_key_is_named() -> None:
         config.parse({"receivers": {"sim-1": ENTRY, "sim-2": {**ENTRY, "sauce": 1}}}, "x.yaml")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"filename_templat": "x"}, "did you mean filename_template"),
+        ({"nonsense": 1}, "receiver --schema"),
+        ({"transforms": [{"type": "decompres"}]}, "receiver --schema"),
+    ],
+)
+def test_a_key_that_is_not_known_is_refused_with_a_remedy(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        config.parse({"receivers": {"sim-1": {**ENTRY, **wrong}}}, "x.yaml")
+
+
+def test_an_entry_without_its_heading_is_refused_with_the_heading() -> None:
+    with pytest.raises(ConfigError, match="begins with .receivers:."):
+        config.parse({"sim-1": ENTRY}, "x.yaml")
+
+
+def test_what_is_not_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("receivers:\n  sim-1: {a: [1\n")
+    with pytest.raises(ConfigError, match=r"line 3, column 1: expected"):
+        config.load(path)
+
+
 def test_a_receiver_that_is_not_in_the_file_is_refused_with_those_that_are() -> None:
     file = config.parse({"receivers": {"sim-1": ENTRY, "sim-2": ENTRY}}, "x.yaml")
     with pytest.raises(ConfigError, match=r'no receiver "eiger"; it has: sim-1, sim-2'):
