@@ -25,7 +25,7 @@ from penstock.receiver import storage
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET
-from penstock.receiver.stores.side_file import SideFile
+from penstock.receiver.stores.side_file import SideFile, may_replace
 from penstock.receiver.stores.superblock import put_in_order
 from penstock.stins.messages import Frame
 
@@ -239,6 +239,10 @@ class SegmentStore:
             if ours.fullmatch(name):
                 if not overwrite:
                     raise FileExistsError(f"{self._path.with_name(name)} exists and is never overwritten")
+                if not may_replace(name, self._folder):
+                    raise FileExistsError(
+                        f"{self._path.with_name(name)} exists and is no segment; move it away"
+                    )
                 os.unlink(name, dir_fd=self._folder)
 
     def _map(self, rows: int) -> None:

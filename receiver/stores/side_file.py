@@ -62,6 +62,21 @@ class SideFile:
             os.close(lock)
 
 
+def may_replace(name: str, folder: int) -> bool:
+    """Whether a file is one of ours, or none that can be read: another series may have a name that looks so.
+
+    Args:
+        name: of the file.
+        folder: descriptor of its folder.
+    """
+    os.lstat(name, dir_fd=folder)
+    try:
+        with h5py.File(f"{storage.by_descriptor(folder)}/{name}", "r", locking=False) as file:
+            return list(file) == ["entry"] and list(file["entry"]) == ["data"]
+    except (OSError, RuntimeError, KeyError, TypeError):
+        return True  # as a writer that was killed leaves it
+
+
 def _lock(descriptor: int) -> None:
     """Lock a file that others read at most for a moment; one without locks is taken at its word."""
     due = time.monotonic() + LOCK_SECONDS

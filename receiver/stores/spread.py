@@ -24,6 +24,7 @@ from h5py import h5d, h5p, h5s, h5t
 from penstock.receiver import storage
 from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET
+from penstock.receiver.stores.side_file import may_replace
 from penstock.receiver.stores.writer_processes import WriterProcess
 from penstock.stins.messages import Frame, Image
 
@@ -144,11 +145,12 @@ class SpreadStore:
     @staticmethod
     def _make_free(file: Path, folder: int, *, overwrite: bool) -> None:
         with contextlib.suppress(FileNotFoundError):
-            if overwrite:
-                os.unlink(file.name, dir_fd=folder)
-            else:
+            if not overwrite:
                 os.lstat(file.name, dir_fd=folder)
                 raise FileExistsError(f"{file} exists and is never overwritten")
+            if not may_replace(file.name, folder):
+                raise FileExistsError(f"{file} exists and is no data file of a series; move it away")
+            os.unlink(file.name, dir_fd=folder)
 
     def _bind(self, detector: Any) -> Any:
         """The virtual dataset, while there are no data files yet: HDF5 opens those that it finds, for

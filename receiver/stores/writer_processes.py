@@ -55,6 +55,7 @@ class WriterProcess:
         self.lost: set[int] = set()
         """Frames of this series that were taken and are not in the file."""
         self._descriptor = os.memfd_create(f"penstock-writer-{number}")
+        self._least = memory
         self._map(memory)
         self._begin()
         self._start()
@@ -91,7 +92,7 @@ class WriterProcess:
             self._start()
         self._begin()
         # What does not shrink gets longer: 12 bytes, and one in 255 at most.
-        self._map(max(self._size, 2 * (frames.nbytes + frames.nbytes // 255 + 4096)))
+        self._map(max(self._least, 2 * (frames.nbytes + frames.nbytes // 255 + 4096)))
         compressed = frames.compression == COMPRESSED
         self._send(Open(name, frames.shape, frames.dtype, compressed, self._size), folder)
         self._answer()

@@ -192,6 +192,23 @@ def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch:
         np.testing.assert_array_equal(file["entry/data/data"][()], [array(number) for number in range(50)])
 
 
+def test_where_the_disk_has_no_space_for_the_fill_value_nothing_behind_the_last_frame_reads_as_zeros(
+    path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, blob: Any, offset: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    written = series()
+    written.add(frame(0), frame(1))
+    written.writer.flush()
+    monkeypatch.setattr(write_threads.os, "pwrite", full)
+    with pytest.raises(WriterError, match=r"No space left on device; 2 of 9 frames are in the file"):
+        written.close("the disk is full", pad=True)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(0), array(1)])
+        assert np.flatnonzero(status_of(file)).tolist() == [0, 1]
+
+
 def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(tmp_path: Path) -> None:
     dice = random.Random(3)
     most = 0

@@ -160,6 +160,15 @@ def test_segments_are_replaced_when_that_was_asked_for(path: Path) -> None:
     check(path, [0, 1, 2], 3)
 
 
+def test_another_series_whose_name_looks_like_a_segment_is_not_replaced(path: Path) -> None:
+    other = Written(path.with_name("scan_000123.h5"), start(frames=1))
+    other.add(frame(0))
+    other.close(reason="complete")
+    with pytest.raises(WriterError, match=r"scan_000123\.h5 exists and is no segment; move it away"):
+        written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
+    check(path.with_name("scan_000123.h5"), [0], 1)
+
+
 @pytest.mark.parametrize("moment", ["open", "closed"])
 def test_frames_of_a_segment_that_is_taken_away_are_not_stored(moment: str, path: Path) -> None:
     series = written(path)

@@ -21,6 +21,8 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.interrupted import mark_interrupted
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import spread
+from penstock.receiver.stores.contract import FrameFormat
+from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.spread import SpreadStore
 from penstock.receiver.stores.writer_processes import WriterProcess
 from penstock.receiver.verify import verify
@@ -137,6 +139,23 @@ def test_a_frame_larger_than_the_ring_makes_it_larger(path: Path) -> None:
         item.close()
     with h5py.File(path) as file:
         np.testing.assert_array_equal(file["entry/data/data"][()], [array(n) for n in range(9)])
+
+
+def test_the_ring_of_large_frames_is_given_back_with_the_next_series(path: Path) -> None:
+    process = WriterProcess(1, 1000)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        for name, size, most in (("a.h5", 1000, 5_000_000), ("b.h5", 5, 20_000)):
+            process.open(folder, name, FrameFormat((size, size), "uint16", "none", None))
+            blob = np.arange(size * size, dtype="uint16").tobytes()
+            process.put(0, 0, blob, 0)
+            process.finish(1)
+            assert len(blob) < process.memory < most
+            with h5py.File(path.with_name(name)) as file:
+                assert file[DATASET][0].tobytes() == blob
+    finally:
+        os.close(folder)
+        process.close()
 
 
 def test_the_process_that_spreads_frames_has_no_data_file_open_for_writing(
