@@ -14,13 +14,13 @@ import argparse
 from penstock.cli._address import add_receiver, receiver_url
 from penstock.cli.main import UserError
 
+REASON = "stopped by hand"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_receiver(parser)
-    parser.add_argument(
-        "--reason", default="stopped by hand", help="stands in the file (default: %(default)s)"
-    )
+    parser.add_argument("--reason", default=REASON, help="stands in the file (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         running = client.status().series
         if running is None or not running.active:
             raise UserError("no series runs there")
-        client.stop(args.reason)
+        client.stop(args.reason.strip() or REASON)
         series = client.status().series
     except (ReceiverRefused, ReceiverUnavailable) as error:
         raise UserError(str(error)) from error

@@ -350,6 +350,13 @@ def _why_not(path: Path, error: OSError) -> str:
     message = str(error)
     if "signature not found" in message:
         return f"{path} is not an HDF5 file"
+    if "already open for write" in message:
+        return (
+            f"{path} is still written with SWMR, or its receiver was killed: read it once the series has "
+            "ended, or the receiver was started again; until then it opens with swmr=True only"
+        )
+    if "unable to lock file" in message and error.errno == errno.EAGAIN:
+        return f"{path} is still written, and locked: read it once it is closed"
     if "truncated" in message:
         return f"{path} is cut short ({message}); copy it again from where it was written"
     return f"{path} cannot be opened as HDF5: {message}"
@@ -374,7 +381,10 @@ def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
         if not detectors:
             raise ReaderError(f"{path} has no NXdetector called {name}")
     if not detectors:
-        raise ReaderError(f"{path} has no NXdetector under an NXinstrument, so no frames to read")
+        raise ReaderError(
+            f"{path} has no NXdetector under an NXinstrument, so no account of its frames; "
+            "of a segment or another data file, give the file of the series"
+        )
     # One with frames goes before one without.
     return min(detectors, key=lambda group: "data" not in group)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -149,3 +151,17 @@ def test_file_cut_anywhere_is_an_error_that_names_file_or_frame(file: Path) -> N
             sentences.append(str(error))
     assert refused == len(range(0, len(whole), 101))
     assert all(str(file) in sentence for sentence in sentences)
+
+
+def test_a_file_that_is_written_with_swmr_is_named_so(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
+        file.create_dataset("x", (1,), "u1", maxshape=(None,), chunks=(1,))
+        file.swmr_mode = True
+        program = "import sys; from penstock.receiver import reader; reader.SeriesFile(sys.argv[1])"
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "a.h5")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert "a.h5 is still written with SWMR" in done.stderr
