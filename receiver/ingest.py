@@ -123,8 +123,9 @@ class Ingest:
                 RemoteError(
                     "message_refused",
                     f"the connection to {endpoint} was closed: a message was larger than "
-                    f"source.max_message_mb ({self._config.max_message_mb:g} MB), or no streamer is there; "
-                    "raise the limit if its frames are that large. It is being made again",
+                    f"source.max_message_mb ({self._config.max_message_mb:g} MB), no streamer is there, "
+                    "or its socket is of another kind than source.type; raise the limit if its frames are "
+                    "that large. It is being made again",
                 )
             )
         return errors

@@ -509,6 +509,8 @@ class SeriesWriter:
             if self._account.status(index) is FrameStatus.STORED:
                 self._account.revise(index, FrameStatus.MISSING, late=False)
         self._waiting = [row for row in self._waiting if row[0] not in lost]
+        counts = self._account.counts()
+        self._account.flushed = min(self._account.flushed, counts.stored + counts.partial)
 
     def _let_go(self) -> None:
         """Of everything that belongs to the file; after its end has failed too."""

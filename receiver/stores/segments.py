@@ -204,6 +204,7 @@ class SegmentStore:
 
     def _say_gone(self) -> None:
         if self._gone:
+            self._look_for(self._written)  # who took one may have taken more
             names = ", ".join(segment_name(self._path, number) for number in sorted(self._gone)[:3])
             more = f" and {len(self._gone) - 3} more" if len(self._gone) > 3 else ""
             raise OSError(f"{names}{more} was removed, moved or replaced")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -295,7 +296,8 @@ class WriterProcess:
     def _died(self) -> NoReturn:
         code = self._process.wait()
         self._lose()
-        self._failure = OSError(f"writer process {self.number} has ended with {code}; see the log")
+        how = f"was killed by {signal.Signals(-code).name} ({code})" if code < 0 else f"has ended with {code}"
+        self._failure = OSError(f"writer process {self.number} {how}; see the log")
         raise self._failure
 
     def _lose(self) -> None:
