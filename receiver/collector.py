@@ -188,7 +188,7 @@ class Collector:
 
     def _begin(self, start: Start, now: float, taken_up: TakenUp | None = None) -> None:
         series = self._announce(start) if taken_up is None else self._announce_again(start, taken_up)
-        series.sent_header = start.header
+        series.sent = start
         self._gap_at = -1
         self._end_due = None
         self._disconnected_since = self._back_since = None
@@ -205,7 +205,7 @@ class Collector:
 
     def _announce_again(self, start: Start, taken_up: TakenUp) -> RunningSeries:
         self._worker.begin(start.header)
-        announced = Start(self._worker.announced(start.header), start.metadata)
+        announced = Start(self._worker.announced(start.header), self._worker.described(start))
         return RunningSeries(announced, self._config.source.frame_origin, taken_up)
 
     def _end(self, end: SeriesEnd, now: float) -> None:

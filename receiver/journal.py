@@ -51,6 +51,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     header: Header | None = None
     """Of the start message as it came; `None` where the series cannot be taken up again."""
     metadata: Mapping[str, Any] = {}
+    """Of the same message: the transforms turn it again."""
     interruptions: tuple[Interruption, ...] = ()
     failed: str = ""
     """Why the series ended, where only the file could not be closed."""
@@ -126,14 +127,14 @@ class Journal:
 
     def _entry(self, path: Path, series: RunningSeries, started: float) -> Entry:
         found = path.stat()
-        header = series.sent_header
+        header = series.sent.header
         # Frames that do not name their series, and modules of several streams, cannot be placed by
         # somebody who has not seen the beginning.
         known = self._resumable and header.series is not None and header.streams in (None, 1)
         return Entry(
             receiver=self._name, filename=str(path), device=found.st_dev, inode=found.st_ino,
             series=series.id, started=started, host=socket.gethostname(), pid=os.getpid(),
-            header=header if known else None, metadata=series.metadata if known else {},
+            header=header if known else None, metadata=series.sent.metadata if known else {},
             interruptions=series.interruptions,
         )  # fmt: skip
 

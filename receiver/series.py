@@ -70,8 +70,8 @@ class RunningSeries:
         """What its modules' streams have in common, where it is joined of several."""
         self.modules: ModuleStatus | None = None
         """What became of each module then."""
-        self.sent_header: Header = start.header
-        """As it came: `header` is what the transforms make of it."""
+        self.sent = start
+        """As it came: `header` and `metadata` are what the transforms make of it."""
         self.interruptions = () if taken_up is None else taken_up.interruptions
         """Deaths of the receiver within this series."""
         self.index_source: str = start.header.index_source or "unknown"

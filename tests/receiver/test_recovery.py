@@ -380,3 +380,28 @@ def test_random_deaths_cost_only_what_was_not_flushed(
     assert len(stored) + status.counts.missing == frames
     assert status.series.complete == (len(stored) == frames)
     assert status.series.reason.count("killed and restarted") == killed
+
+
+def test_a_series_whose_mask_turns_with_its_frames_goes_on(
+    deaths: Callable[..., Deaths], streamer: Streamer
+) -> None:
+    first = deaths(transforms=[{"type": "rotate", "quarter_turns": 1}])
+    path = first.root / "x.h5"
+    mask = np.arange(24).reshape(4, 6)
+    known = {"shape": mask.shape, "type": "uint16", "compression": "none", "trigger_mode": "SOFTWARE"}
+    streamer.start(str(path), {"pixel_mask": mask.tolist()}, frames=4, **known)
+    streamer.frame(0)
+    streamer.frame(1)
+    first.now.flushed(2)
+    first.kill()
+    receiver = first.start()
+    receiver.connected()
+    streamer.frame(2)
+    streamer.frame(3)
+    streamer.end()
+    status = receiver.wait(idle)
+    assert (status.counts.stored, status.counts.missing) == (4, 0)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file[f"{DETECTOR}/pixel_mask"][()], np.rot90(mask))
+        for index in range(4):
+            np.testing.assert_array_equal(file["entry/data/data"][index], np.rot90(pixels(index)))
