@@ -18,15 +18,15 @@ FIRST = """\
 # Results on one machine
 
 Written by `penstock bench --figures` from [results.json](results.json); how it is measured, and what
-follows from it, is in [Performance](../explanation/performance.md). Values are means ± standard errors of
-{repeats} runs. The paper of MAX IV (P. Bell et al., *Data acquisition from high-rate detectors at MAX IV*)
-shows the same of their cluster in its figures 5 to 8.
+follows from it, is in [Performance](../explanation/performance.md). Values are means ± standard errors; the
+first table says of how many runs. The paper of MAX IV (P. Bell et al., *Data acquisition from high-rate
+detectors at MAX IV*) shows the same of their cluster in its figures 5 to 8.
 """
 
 
 def write_page(results: Results, file: Path) -> None:
     """Write it; parts that were not measured are left out."""
-    sections = [FIRST.format(repeats=results.repeats), _machine(results)]
+    sections = [FIRST, _machine(results)]
     for section in (
         _bars,
         _contenders,
@@ -56,9 +56,19 @@ def _machine(results: Results) -> str:
         ("file systems", ", ".join(f"{STORAGES[name][0]}: {kind}" for name, kind in machine.storage.items())),
         ("network", "the loopback interface"),
         ("load before", f"{machine.load:g} (average of one minute)"),
+        (
+            "runs of each case",
+            ", ".join(f"{part}: {_runs(found)}" for part, found in results.measurements.items()),
+        ),
         ("software", f"Penstock {machine.penstock}, Python {machine.python}, {libraries}"),
     ]
     return "## Machine and conditions\n\n" + _table(("", ""), rows)
+
+
+def _runs(measurements: Sequence[Measurement]) -> str:
+    """How often the cases of a part were measured: parts may be measured anew, each for itself."""
+    found = sorted({len(measurement.runs) for measurement in measurements})
+    return " or ".join(map(str, found))
 
 
 def _bars(results: Results, folder: Path) -> str:
