@@ -33,6 +33,7 @@ from typing import Any
 import msgspec
 import zmq
 
+from penstock.bench.contenders import line_with
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.receiver import memory
 from penstock.receiver.client import ReceiverClient
@@ -186,7 +187,7 @@ def _series(client: ReceiverClient, endpoint: str, folder: Path, frames: int) ->
     )  # fmt: skip
     before = client.status().series
     began = time.monotonic()
-    with Child("generator", argv, _line_with("data"), deadline=60.0):
+    with Child("generator", argv, line_with("data"), deadline=60.0):
         status = _until(
             client,
             lambda status: (
@@ -240,7 +241,7 @@ def _receiver(folder: Path, entry: dict[str, Any]) -> Iterator[tuple[ReceiverCli
     config = folder / "soak.yaml"
     config.write_text(json.dumps({"receivers": {"soak": entry}}))  # JSON is YAML too
     argv = (*PENSTOCK, "receiver", "soak", "--config", str(config), "--http", "127.0.0.1:0", "--json")
-    with Child("receiver", argv, _line_with("http"), deadline=60.0) as process:
+    with Child("receiver", argv, line_with("http"), deadline=60.0) as process:
         yield ReceiverClient(process.answer["http"], timeout=10.0), int(process.answer["pid"])
 
 
@@ -279,17 +280,6 @@ def _pss(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     raise SoakError(f"process {pid} has no Pss")
-
-
-def _line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
-    def ready(line: str) -> dict[str, Any] | None:
-        try:
-            found = json.loads(line)
-        except ValueError:
-            return None
-        return found if isinstance(found, dict) and key in found else None
-
-    return ready
 
 
 def _mb(nbytes: int) -> str:

@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from penstock.bench.contenders import line_with
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.receiver import last_frame
 from penstock.receiver.client import ReceiverClient
@@ -207,7 +207,7 @@ def _series(receiver: _Receiver, endpoint: str, case: Case, file: Path) -> list[
         "--filename", str(file),
     )  # fmt: skip
     try:
-        with Child("generator", argv, _line_with("data"), deadline=DEADLINE):
+        with Child("generator", argv, line_with("data"), deadline=DEADLINE):
             receiver.after_next()
             windows = [_window(receiver, looking=looking) for looking in PATTERN]
             status = receiver.ended()
@@ -256,19 +256,8 @@ def _receiver(folder: Path, endpoint: str) -> Iterator[_Receiver]:
     entry = {"source": {"endpoints": [endpoint], "high_water_mark": 8}, "data_root": str(folder)}
     config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
     argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
-    with Child("receiver", argv, _line_with("http"), deadline=DEADLINE) as process:
+    with Child("receiver", argv, line_with("http"), deadline=DEADLINE) as process:
         yield _Receiver(process.answer["http"], process.answer["pid"])
-
-
-def _line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
-    def ready(line: str) -> dict[str, Any] | None:
-        try:
-            found = json.loads(line)
-        except ValueError:
-            return None
-        return found if isinstance(found, dict) and key in found else None
-
-    return ready
 
 
 def _spent(pid: int, thread: int | None = None) -> float:
