@@ -150,7 +150,7 @@ def soak(folder: Path, seconds: float, progress: Callable[[str], None]) -> Repor
         "forward": [{"name": "stuck", "endpoint": consumer, "queue_mb": QUEUE_MB}],
     }
     config = msgspec.convert(entry, ReceiverConfig)
-    budget = memory.bound(memory.parts(config, FRAME_BYTES, FRAME_BYTES))
+    budget = memory.bound(memory.parts(config, memory.Sizes.of(FRAME_BYTES)))
     entry["memory_mb"] = math.ceil(budget / 1e6)
     with _receiver(folder, entry) as (client, pid), _stuck(consumer):
         _until(client, lambda status: status.consumers[0].connected == 1, 30.0)

@@ -23,7 +23,7 @@ from typing import Protocol
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.series import Outcome, RunningSeries, TakenUp
+from penstock.receiver.series import Outcome, RunningSeries, TakenUp, held_bytes
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
@@ -146,7 +146,7 @@ class Collector:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the frames that are ahead of their header."""
+        """Memory of what is ahead of its header."""
         return self._held_bytes
 
     def forget(self) -> None:
@@ -187,7 +187,7 @@ class Collector:
                 self._end_due = min(self._end_due, self._next_due)
 
     def _begin(self, start: Start, now: float, taken_up: TakenUp | None = None) -> None:
-        series = self._announce(start) if taken_up is None else self._announce_again(start, taken_up)
+        series = self._announce(start, taken_up)
         series.sent = start
         self._gap_at = -1
         self._end_due = None
@@ -197,14 +197,13 @@ class Collector:
         self.series = series
         self._release(now)
 
-    def _announce(self, start: Start) -> RunningSeries:
-        if (unable := self._worker.begin(start.header)) is not None:
-            self._sink.bad_message(unable)
-        announced = Start(self._worker.announced(start.header), self._worker.described(start))
-        return RunningSeries(announced, self._config.source.frame_origin)
-
-    def _announce_again(self, start: Start, taken_up: TakenUp) -> RunningSeries:
-        self._worker.begin(start.header)
+    def _announce(self, start: Start, taken_up: TakenUp | None) -> RunningSeries:
+        unable = self._worker.begin(start.header)
+        if taken_up is None:
+            # A series that goes on was let in by the process before this one, which said so.
+            self._worker.admit(start.header)
+            if unable is not None:
+                self._sink.bad_message(unable)
         announced = Start(self._worker.announced(start.header), self._worker.described(start))
         return RunningSeries(announced, self._config.source.frame_origin, taken_up)
 
@@ -300,7 +299,7 @@ class Collector:
             if series is not None:
                 series.account.stale += 1
             return
-        nbytes = sum(len(blob) for blob in message.blobs) if isinstance(message, Frame) else 0
+        nbytes = held_bytes(message)
         self._held.append((now, nbytes, message))
         self._held_bytes += nbytes
         while self._held_bytes > self._config.hold_mb * 1e6:

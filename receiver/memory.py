@@ -2,7 +2,8 @@
 
 Each queue is bounded by itself, ZeroMQ's in messages and the others in bytes; here they are added up, and
 compared with the budget `memory_mb`. The high-water mark cannot follow the frames: libzmq takes it at the
-connect. So what would not fit is refused at the check, with the mark that would.
+connect. So what would not fit is refused, with the mark that would: at the check, and where nobody asked, at
+the start message. What only the first frame tells is refused with the frame, before it is unpacked.
 
 The HTTP process is not on the path of the frames and not in the budget: it takes about three frames, plain,
 for each answer that is under way.
@@ -13,18 +14,21 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.forwarder import IN_SOCKET
 from penstock.receiver.transforms.ahead import BYTES, FRAMES_PER_THREAD
 from penstock.stins.blobs import blob_layout
-from penstock.stins.errors import BlobError
+from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Header
 
 log = logging.getLogger(__name__)
 
 BASE = 160_000_000
 """Python, its libraries, HDF5's caches, and what comes with a series of ten million frames; 71 MB at rest."""
+AT_WORK = 5
+"""Frames under way through the loop, handed over for the live view, being copied; and two copies."""
 MESSAGE = 1_000
 """Bytes of a message beside its blobs: header, and libzmq's own."""
 IN_HAND = 2
@@ -33,14 +37,54 @@ SLACK = 1.1
 """Freed memory is kept for the next frame, and not all of it fits that."""
 
 
-def parts(config: ReceiverConfig, frame_bytes: int, plain_bytes: int) -> dict[str, int]:
-    """Upper bounds in bytes, by what takes them; the names say which keys of the configuration they hang on.
+class Sizes(NamedTuple):
+    """Bytes of one frame on its way through the receiver."""
 
-    Args:
-        config: of the receiver.
-        frame_bytes: of one frame, as it is sent.
-        plain_bytes: of one frame, unpacked.
-    """
+    sent: int
+    """As it comes."""
+    plain: int
+    """Unpacked."""
+    given: int
+    """As file, consumers and live view get it: behind the transforms, which may assemble it."""
+    images: int = 0
+    """Of the images in the metadata, once a series."""
+
+    @classmethod
+    def of(cls, frame_bytes: int) -> Sizes:
+        """A frame that is sent plain, and stays so."""
+        return cls(frame_bytes, frame_bytes, frame_bytes)
+
+    @classmethod
+    def announced(cls, header: Header, after: Header, images: int = 0) -> Sizes:
+        """As a start message says; 0 where it does not: nothing but the frames themselves tells how far they
+        are packed.
+
+        Args:
+            header: as it came.
+            after: as it is behind the transforms.
+            images: bytes of the images in the metadata.
+        """
+        plain = _unpacked(header)
+        sent = max(header.frame_bytes or 0, plain if header.compression == "none" else 0)
+        return cls(sent, plain, after.frame_bytes or _unpacked(after), images)
+
+    @property
+    def at_most(self) -> Sizes:
+        """The same, with frames that are sent as large as they are unpacked where nothing else is known."""
+        return self if self.sent else self._replace(sent=self.plain)
+
+
+def _unpacked(header: Header) -> int:
+    try:
+        count, each = blob_layout(header.shape or (), header.type or "")
+    except BlobError:
+        return header.frame_bytes or 0
+    return count * each
+
+
+def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
+    """Upper bounds in bytes, by what takes them, with the keys of the configuration that they hang on."""
+    frame_bytes, plain_bytes = sizes.sent, max(sizes.plain, sizes.given)
     source = config.source
     endpoints = len(source.endpoints)
     sockets = endpoints * source.sockets
@@ -50,9 +94,10 @@ def parts(config: ReceiverConfig, frame_bytes: int, plain_bytes: int) -> dict[st
         "ZeroMQ's queues (source.high_water_mark, source.sockets)": (
             sockets * (source.high_water_mark + IN_HAND) * message
         ),
-        # Under way through the loop, handed over for the live view, being copied; and two copies.
-        "frames at work and for the live view": 5 * frame_bytes,
+        "frames at work and for the live view": AT_WORK * max(frame_bytes, sizes.given),
     }
+    if sizes.images:
+        found["images in the metadata (pixel_mask, flatfield)"] = sizes.images
     if sockets > 1:
         found["frames ahead of their header (hold_mb)"] = int(config.hold_mb * 1e6)
     if config.transforms:
@@ -65,7 +110,8 @@ def parts(config: ReceiverConfig, frame_bytes: int, plain_bytes: int) -> dict[st
         found["several writers (writers, write_queue_mb)"] = queue
     if config.forward:
         queues = sum(int(consumer.queue_mb * 1e6) for consumer in config.forward)
-        found["consumers (forward, queue_mb)"] = queues + len(config.forward) * (IN_SOCKET + 1) * frame_bytes
+        in_sockets = len(config.forward) * (IN_SOCKET + 1)
+        found["consumers (forward, queue_mb)"] = queues + in_sockets * max(frame_bytes, sizes.given)
     return found
 
 
@@ -74,48 +120,85 @@ def bound(found: Mapping[str, int]) -> int:
     return math.ceil(SLACK * sum(found.values()))
 
 
-def objection(
-    name: str, config: ReceiverConfig, frame_bytes: int, plain_bytes: int | None = None
-) -> str | None:
+def objection(name: str, config: ReceiverConfig, sizes: Sizes) -> str | None:
     """Why frames of this size do not fit into the budget, and what to change; `None` where they do."""
-    plain = frame_bytes if plain_bytes is None else plain_bytes
-    found = parts(config, frame_bytes, plain)
+    found = parts(config, sizes)
     total, budget = bound(found), config.memory_mb * 1e6
     if total <= budget:
         return None
     greatest = max(found, key=lambda part: found[part])
+    behind = f", {_text(sizes.given)} behind the transforms," if sizes.given > sizes.sent else ""
     return (
-        f"frames of {frame_bytes / 1e6:.3g} MB may take up to {total / 1e6:,.0f} MB of memory in receiver "
-        f"{name}, {found[greatest] / 1e6:,.0f} MB of it {greatest}; "
+        f"frames of {_text(sizes.sent)}{behind} may take up to {total / 1e6:,.0f} MB of memory in "
+        f"receiver {name}, {found[greatest] / 1e6:,.0f} MB of it {greatest}; "
         f"its memory_mb allows {config.memory_mb:,.0f}. "
-        f"{_remedy(config, found, frame_bytes, budget)}"
+        f"{_remedy(config, found, budget)}"
     )
 
 
-def announced(name: str, config: ReceiverConfig, header: Header) -> int | None:
-    """The bound for a series that begins; `None` where its start message has no size.
+class Budget:
+    """What the series of one receiver may take.
 
-    Over the budget it is taken all the same, and the log says so: nobody asked before, and frames that come
-    are worth more than a bound that may never be reached.
+    Args:
+        name: of the receiver.
+        config: its configuration.
     """
-    try:
-        count, each = blob_layout(header.shape or (), header.type or "")
-        plain = count * each
-    except BlobError:
-        plain = header.frame_bytes or 0
-    sent = header.frame_bytes or plain
-    if not sent:
-        return None
-    if over := objection(name, config, sent, plain):
-        log.warning("%s", over)
-    return bound(parts(config, sent, plain))
+
+    def __init__(self, name: str, config: ReceiverConfig) -> None:
+        self._name = name
+        self._config = config
+
+    def unpack(self, plain_bytes: int, given_bytes: int) -> None:
+        """Let frames be unpacked and assembled whose size no start message has told.
+
+        Args:
+            plain_bytes: of one frame, unpacked.
+            given_bytes: of what the transforms make of it.
+
+        Raises:
+            BlobError: already a few of them take more than is allowed; the sentence says what to change.
+        """
+        needed = SLACK * (plain_bytes + AT_WORK * given_bytes)
+        if needed > self._config.memory_mb * 1e6:
+            raise BlobError(
+                "over_memory",
+                f"frames of {_text(plain_bytes)} unpacked, {_text(given_bytes)} behind the transforms, "
+                f"take up to {needed / 1e6:,.0f} MB of memory in receiver {self._name}; its memory_mb "
+                f"allows {self._config.memory_mb:,.0f}. Raise it, or send smaller frames",
+            )
+
+    def begin(self, header: Header, after: Header, images: int = 0) -> None:
+        """Let a series begin that nobody has asked for; see `Sizes.announced`.
+
+        How far packed frames are packed may stay unknown until they come. Where they could be too large, the
+        log says so.
+
+        Raises:
+            StinsError: it could take more than is allowed; the sentence says what to change.
+        """
+        sizes = Sizes.announced(header, after, images)
+        if over := objection(self._name, self._config, sizes):
+            raise StinsError("over_memory", f"series {header.series or 'without id'} is not taken: {over}")
+        if over := objection(self._name, self._config, sizes.at_most):
+            log.warning("packed, not known how far: %s", over)
 
 
-def _remedy(config: ReceiverConfig, found: Mapping[str, int], frame_bytes: int, budget: float) -> str:
+def announced(config: ReceiverConfig, header: Header, after: Header) -> int | None:
+    """The bound for a series that begins; `None` where its start message has no size."""
+    sizes = Sizes.announced(header, after).at_most
+    return bound(parts(config, sizes)) if sizes.sent else None
+
+
+def _text(nbytes: int) -> str:
+    return f"{nbytes / 1e6:,.4g} MB" if nbytes >= 1e5 else f"{nbytes:,} bytes"
+
+
+def _remedy(config: ReceiverConfig, found: Mapping[str, int], budget: float) -> str:
     """The high-water mark that would fit, if there is one."""
     queues = next(value for part, value in found.items() if part.startswith("ZeroMQ"))
     one = queues // (config.source.high_water_mark + IN_HAND)
     fits = int((budget / SLACK - (sum(found.values()) - queues)) // one) - IN_HAND
+    needed = f"raise memory_mb to {math.ceil(bound(found) / 1e6)}"
     if fits >= 1:
-        return f"Set source.high_water_mark to {fits} or less, or raise memory_mb"
-    return "Raise memory_mb, or lower hold_mb, queue_mb of the consumers, source.sockets"
+        return f"Set source.high_water_mark to {fits} or less, or {needed}"
+    return f"{needed.capitalize()}, or lower hold_mb, queue_mb of the consumers, source.sockets"

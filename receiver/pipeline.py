@@ -33,6 +33,7 @@ from penstock.receiver.forwarder import Forwarder
 from penstock.receiver.ingest import Ingest
 from penstock.receiver.journal import Journal
 from penstock.receiver.last_frame import LastFrame
+from penstock.receiver.memory import Budget
 from penstock.receiver.models import ConsumerStatus, Counts, Series, Status
 from penstock.receiver.recovery import GoesOn
 from penstock.receiver.series import Outcome, RunningSeries, TakenUp
@@ -152,7 +153,9 @@ class Pipeline:
         self._latest: int | None = None
 
     def _stages(self, config: ReceiverConfig) -> tuple[Ingest, Worker, Collector]:
-        worker = Worker(Chain(config.transforms) if config.transforms else None, config.workers)
+        budget = Budget(self.machine.name, config)
+        chain = Chain(config.transforms, budget) if config.transforms else None
+        worker = Worker(chain, config.workers, budget)
         return Ingest(config.source), worker, Collector(config, self, worker)
 
     def recover(self) -> None:
@@ -384,7 +387,7 @@ class Pipeline:
             filename=str(path) if path else None,
             active=True,
             started=started,
-            memory_bytes=memory.announced(self.machine.name, self._config, header),
+            memory_bytes=memory.announced(self._config, series.sent.header, header),
             checksum=series.checksum,
             restarts=len(series.interruptions),
         )

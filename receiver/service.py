@@ -245,9 +245,10 @@ class ReceiverService:
             raise Refused(error.kind, str(error)) from error
         need = None
         if series.frame_bytes is not None:
-            if over := memory.objection(self.name, self.config, series.frame_bytes):
+            sizes = memory.Sizes.of(series.frame_bytes)
+            if over := memory.objection(self.name, self.config, sizes):
                 raise Refused("over_memory", over)
-            need = memory.bound(memory.parts(self.config, series.frame_bytes, series.frame_bytes))
+            need = memory.bound(memory.parts(self.config, sizes))
         return SeriesCheckResult(
             filename=str(path) if path else None,
             free_bytes=free,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.receiver.channels import PartialFrame, sound_ones
 from penstock.receiver.transforms.chain import Chain
@@ -17,6 +17,9 @@ from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Header, Start
+
+if TYPE_CHECKING:
+    from penstock.receiver.memory import Budget
 
 MAX_FRAMES = 2**53
 """More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
@@ -28,10 +31,12 @@ class Worker:
     Args:
         chain: what every frame passes; `None`: nothing.
         threads: for the chain; with one, frames pass it when their turn comes.
+        budget: what a series may take of the memory; any, if not given.
     """
 
-    def __init__(self, chain: Chain | None = None, threads: int = 1) -> None:
+    def __init__(self, chain: Chain | None = None, threads: int = 1, budget: Budget | None = None) -> None:
         self._chain = chain
+        self._budget = budget
         self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
         self._ahead: dict[int, Future[Frame]] = {}
         self._checksum: str | None = None
@@ -66,6 +71,23 @@ class Worker:
                 "The series is taken, its blobs are unchecked",
             )
         return None
+
+    def admit(self, header: Header) -> None:
+        """Let a new series begin whose memory has been bounded.
+
+        Raises:
+            StinsError: it could take more than is allowed.
+        """
+        if self._budget is not None:
+            self._budget.begin(header, self.announced(header))
+
+    def unpacked_bytes(self, frame: Frame) -> int | None:
+        """What a frame takes beside its blobs once it is unpacked; `None` where its header does not tell."""
+        try:
+            count, nbytes = blobs.blob_layout(frame.image.shape, frame.image.type)
+        except BlobError:
+            return None
+        return count * nbytes
 
     def announced(self, header: Header) -> Header:
         """The header of a series as file, consumers and live view shall see it.

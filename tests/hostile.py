@@ -217,6 +217,42 @@ STARTS = [
     BadStart("frames of unknown type", "unknown_type", {"shape": list(SHAPE), "type": "complex512"}),
 ]
 
+LARGE_STARTS = [
+    BadStart(
+        "plain frames of 1.6 GB",
+        "over_memory",
+        {"shape": [20_000, 20_000], "type": "uint32", "compression": "none"},
+    ),
+    BadStart("frames of 2**53 bytes", "over_memory", {"frame_bytes": 2**53 - 1}),
+]
+"""They announce what may be, but not in a receiver whose `memory_mb` is that of the default."""
+
+
+@dataclass(frozen=True)
+class BadLayout:
+    """Two modules of `SHAPE` that make an image as no receiver shall; `keys` stand in both start messages."""
+
+    name: str
+    metadata: dict[str, Any]
+    keys: dict[str, Any] = field(default_factory=dict)
+    begins: bool = False
+    """Whether the start messages say nothing of it, so that only the frames are refused."""
+
+
+_WIDE = {"full_shape": [15_000, 15_000]}
+_ANNOUNCED = {"shape": list(SHAPE), "type": TYPE, "compression": "none", "frame_bytes": NBYTES}
+
+LAYOUTS = [
+    BadLayout("an image of 0.5 GB", _WIDE, _ANNOUNCED),
+    BadLayout("an image of 0.5 GB, as the first frame shows", _WIDE, begins=True),
+    BadLayout(
+        "a pixel mask of 2 GB",
+        {**_WIDE, "pixel_mask": [[0] * SHAPE[1]] * SHAPE[0], "flatfield": [[1.0] * SHAPE[1]] * SHAPE[0]},
+        _ANNOUNCED,
+    ),
+]
+"""For a receiver that assembles, and may take 1 GB."""
+
 
 def _link(root: Path) -> str:
     target = root.parent / "outside"

@@ -12,7 +12,7 @@ from penstock.receiver.modules.layout import LayoutError
 from penstock.receiver.modules.series import JoinedFrame, JoinedStart
 from penstock.receiver.modules.status import ModuleStatus
 from penstock.receiver.modules.worker import ModuleWorker
-from penstock.receiver.series import RunningSeries
+from penstock.receiver.series import RunningSeries, TakenUp
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Message, Start
 
@@ -71,10 +71,13 @@ class ModuleCollector(Collector):
             self._last_message = now
             self._enter(self.series, message)
 
-    def _announce(self, start: Start) -> RunningSeries:
-        assert isinstance(start, JoinedStart)
+    def _announce(self, start: Start, taken_up: TakenUp | None) -> RunningSeries:
+        # Which modules of a frame were there, only the process that was killed knew: none is taken up.
+        assert isinstance(start, JoinedStart) and taken_up is None
         joined = start.joined
-        if (unable := self._modules.begin_joined(start.header, joined)) is not None:
+        unable = self._modules.begin_joined(start.header, joined)
+        self._modules.admit_joined(start)
+        if unable is not None:
             self._sink.bad_message(unable)
         header = self._modules.announced_joined(start.header, joined)
         announced = Start(header, self._modules.described(start))

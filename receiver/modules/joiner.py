@@ -26,7 +26,7 @@ import msgspec
 
 from penstock.receiver.modules import series as joined_series
 from penstock.receiver.modules.series import Joined, JoinedFrame, JoinedStart
-from penstock.receiver.series import RunningSeries
+from penstock.receiver.series import RunningSeries, held_bytes
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Image, Message, SeriesEnd, Start
 
@@ -66,6 +66,8 @@ class _Stream:
         self.gone_since: float | None = None
         self.next: deque[Message] = deque()
         """The start message of the next series, and what has come behind it."""
+        self.next_bytes = 0
+        """Memory of what has come behind it."""
 
     @property
     def is_done(self) -> bool:
@@ -101,7 +103,7 @@ class Joiner:
         within: seconds after the first start message of a series within which all have to come; and seconds
             for which a module may be silent once another has ended.
         gone_after: seconds after which a lost connection means that the streamer is gone.
-        hold: bytes of frames that wait, for other modules or for start messages.
+        hold: bytes of memory for what waits, for other modules or for start messages.
         origin: number of a series' first frame, where it is configured.
     """
 
@@ -137,7 +139,7 @@ class Joiner:
 
     @property
     def held_bytes(self) -> int:
-        """Of frames that wait, for other modules or for start messages."""
+        """Memory of what waits, for other modules or for start messages."""
         return self._bytes
 
     @property
@@ -202,8 +204,10 @@ class Joiner:
         elif stream.header is None or (name is not None and name != stream.header.header.series):
             yield Stale()
         else:
+            nbytes = held_bytes(message)
             stream.next.append(message)
-            self._bytes += _size(message)
+            stream.next_bytes += nbytes
+            self._bytes += nbytes
             yield from self._make_room()
 
     def tick(self, now: float, idle: Sequence[bool], connected: Sequence[bool]) -> list[Event]:
@@ -287,7 +291,8 @@ class Joiner:
             stream.gone_since = None
             stream.next.popleft()
             held += [(module, message) for message in stream.next]
-            self._bytes -= sum(map(_size, stream.next))
+            self._bytes -= stream.next_bytes
+            stream.next_bytes = 0
             stream.next.clear()
         yield begun
         for module, message in held:
@@ -335,7 +340,8 @@ class Joiner:
 
     def _forget(self, stream: _Stream) -> Iterator[Stale]:
         if stream.next:
-            self._bytes -= sum(map(_size, stream.next))
+            self._bytes -= stream.next_bytes
+            stream.next_bytes = 0
             yield Stale(len(stream.next))
             stream.next.clear()
 
@@ -358,7 +364,7 @@ class Joiner:
                 yield self._frame(index, {module: (frame.image, frame.blobs)})
                 return
             waiting = self._frames[index] = _Waiting(now)
-        nbytes = _size(frame)
+        nbytes = held_bytes(frame)
         waiting.bytes += nbytes
         self._bytes += nbytes
         if module in waiting.came:
@@ -400,10 +406,11 @@ class Joiner:
             if self._frames:
                 yield from self._emit(next(iter(self._frames)))
                 continue
-            stream = max(self._streams, key=lambda stream: sum(map(_size, stream.next)))
-            oldest = next(message for message in stream.next if isinstance(message, Frame))
-            stream.next.remove(oldest)
-            self._bytes -= _size(oldest)
+            stream = max(self._streams, key=lambda stream: stream.next_bytes)
+            nbytes = held_bytes(stream.next[1])
+            del stream.next[1]  # behind the start message
+            stream.next_bytes -= nbytes
+            self._bytes -= nbytes
             yield Stale()
             yield StinsError(
                 "hold_overflow",
@@ -500,7 +507,3 @@ def _name(message: Message) -> str | None:
     if isinstance(message, Frame):
         return message.image.series
     return message.series if isinstance(message, SeriesEnd) else message.header.series
-
-
-def _size(message: Message) -> int:
-    return sum(map(len, message.blobs)) if isinstance(message, Frame) else 0

@@ -52,6 +52,11 @@ class Layout(msgspec.Struct, frozen=True):
     """Rows and columns of the assembled image."""
 
     @property
+    def pixels(self) -> int:
+        """Of the assembled image."""
+        return self.shape[0] * self.shape[1]
+
+    @property
     def is_turned(self) -> bool:
         """Whether a module's frames have to be turned, which a virtual dataset cannot do."""
         return any(place.turns for place in self.places)

@@ -11,6 +11,7 @@ import msgspec
 from penstock.receiver.collector import Collector
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.ingest import Ingest
+from penstock.receiver.memory import Budget
 from penstock.receiver.models import Status
 from penstock.receiver.modules.collector import ModuleCollector
 from penstock.receiver.modules.ingest import ModuleIngest
@@ -34,7 +35,7 @@ class ModulePipeline(Pipeline):
         self._arrivals = ModuleIngest(source)
         # A decoder remembers what its stream has said.
         self._sources = [create(source.type) for _ in source.endpoints]
-        worker = ModuleWorker(config.transforms, config.workers)
+        worker = ModuleWorker(config.transforms, config.workers, Budget(self.machine.name, config))
         self._entry = ModuleCollector(config, self, worker)
         self._joiner = Joiner(
             source.endpoints,

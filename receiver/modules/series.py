@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -258,22 +258,44 @@ def assembled_metadata(metadata: Mapping[str, Any], joined: Joined, *, turn: boo
     }
 
 
-def _image(key: str, values: Sequence[Any], joined: Joined, turn: bool) -> Any:
-    """Assembled like a frame; the list of what came, where that cannot be."""
+def assembled_bytes(metadata: Mapping[str, Any], joined: Joined, *, turn: bool) -> int:
+    """Bytes of the images that `assembled_metadata` makes."""
+    parts = [_parts(metadata[key], joined, turn) for key in IMAGES if key in metadata]
+    return sum(part.layout.pixels * part.dtype.itemsize for part in parts if part is not None)
+
+
+class _Parts(NamedTuple):
+    """One image of each module, and how they make one of the whole detector."""
+
+    arrays: list[np.ndarray | None]
+    layout: Layout
+    dtype: np.dtype
+
+
+def _parts(values: Sequence[Any], joined: Joined, turn: bool) -> _Parts | None:
+    """`None` where they do not make one image."""
     try:
         arrays = [None if value is None else _array(value) for value in values]
     except (TypeError, ValueError):
-        return values  # ragged, or no numbers
+        return None  # ragged, or no numbers
     arrays = [array[0] if array is not None and array.shape[:-2] == (1,) else array for array in arrays]
     told = [array for array in arrays if array is not None]
     size = told[0].shape if told else ()
     if len(size) != 2 or any(array.shape != size or array.dtype.kind not in "biuf" for array in told):
-        return values
+        return None
     layout = joined.arranged(*size)
     if layout is None or (layout.is_turned and not turn):
+        return None
+    return _Parts(arrays, layout, np.result_type(*told))
+
+
+def _image(key: str, values: Sequence[Any], joined: Joined, turn: bool) -> Any:
+    """Assembled like a frame; the list of what came, where that cannot be."""
+    parts = _parts(values, joined, turn)
+    if parts is None:
         return values
-    whole = assemble(layout, arrays, np.result_type(*told), IMAGES[key])
-    for place, array in zip(layout.places, arrays, strict=True):
+    whole = assemble(parts.layout, parts.arrays, parts.dtype, IMAGES[key])
+    for place, array in zip(parts.layout.places, parts.arrays, strict=True):
         if array is None and key == "pixel_mask":
             whole[place.region] = 0  # nothing is known of its pixels, but they are there
     return whole

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from penstock.receiver.modules.series import (
     Joined,
     JoinedFrame,
     JoinedStart,
+    assembled_bytes,
     assembled_metadata,
     single,
 )
@@ -32,6 +33,9 @@ from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Start
 
+if TYPE_CHECKING:
+    from penstock.receiver.memory import Budget
+
 
 class ModuleWorker(Worker):
     """Judges and transforms the joined frames of one series after another.
@@ -39,19 +43,20 @@ class ModuleWorker(Worker):
     Args:
         steps: what every frame passes; those before `assemble` each module, those behind it the whole image.
         threads: for the steps.
+        budget: what a series may take of the memory; any, if not given.
 
     Raises:
         TransformConfigError: the steps do not fit to each other, or a table cannot be read.
     """
 
-    def __init__(self, steps: Sequence[Step], threads: int = 1) -> None:
-        super().__init__()
+    def __init__(self, steps: Sequence[Step], threads: int = 1, budget: Budget | None = None) -> None:
+        super().__init__(budget=budget)
         at = next((place for place, step in enumerate(steps) if isinstance(step, Assemble)), len(steps))
         before, after = steps[:at], steps[at + 1 :]
         self.assembles = at < len(steps)
         """Whether frames leave as one image."""
-        self._before = Chain(before) if before else None
-        self._after = Chain(after) if after else None
+        self._before = Chain(before, budget) if before else None
+        self._after = Chain(after, budget) if after else None
         if steps and threads > 1:
             self._pool = ThreadPoolExecutor(threads, "worker")
 
@@ -74,22 +79,47 @@ class ModuleWorker(Worker):
         """
         return self._announced(header, joined)
 
+    def admit_joined(self, start: JoinedStart) -> None:
+        """Let a new series begin whose memory has been bounded, as `admit`.
+
+        Raises:
+            StinsError: it, or its modules' images in one, could take more than is allowed.
+        """
+        if self._budget is not None:
+            after = self._announced(start.header, start.joined)
+            images = assembled_bytes(self._each(start), start.joined, turn=self.assembles)
+            self._budget.begin(start.header, after, images)
+
+    def unpacked_bytes(self, frame: Frame) -> int | None:
+        """What a frame takes beside its blobs once it is unpacked; see `Worker.unpacked_bytes`."""
+        each = super().unpacked_bytes(frame)
+        if each is None or not isinstance(frame, JoinedFrame):
+            return each
+        image = frame.image
+        layout = frame.joined.arranged(*image.shape[-2:]) if self.assembles else None
+        whole = 0 if layout is None else layout.pixels * blobs.ITEM_BYTES[image.type]
+        return len(frame.came) * each + whole
+
     def described(self, start: Start) -> Mapping[str, Any]:
         """The metadata of a series as file, consumers and live view shall see them: the modules' images
         assembled as their frames are."""
         assert isinstance(start, JoinedStart)
-        metadata: Mapping[str, Any] = start.metadata
-        if self._before is not None:
-            turned = {key: [self._turned(key, value, start.header) for value in metadata[key]]
-                      for key in IMAGES if key in metadata}  # fmt: skip
-            metadata = {**metadata, **turned}
-        metadata = assembled_metadata(metadata, start.joined, turn=self.assembles)
+        metadata = assembled_metadata(self._each(start), start.joined, turn=self.assembles)
         if self._after is None:
             return metadata
         shape = start.header.shape
         layout = None if shape is None else start.joined.arranged(shape[-2], shape[-1])
         whole = msgspec.structs.replace(start.header, shape=None if layout is None else layout.shape)
         return self._after.describe(metadata, whole)
+
+    def _each(self, start: JoinedStart) -> Mapping[str, Any]:
+        """The metadata with the image of each module as the steps before `assemble` leave it."""
+        metadata: Mapping[str, Any] = start.metadata
+        if self._before is None:
+            return metadata
+        turned = {key: [self._turned(key, value, start.header) for value in metadata[key]]
+                  for key in IMAGES if key in metadata}  # fmt: skip
+        return {**metadata, **turned}
 
     def _turned(self, key: str, value: Any, header: Header) -> Any:
         """An image of one module as the steps before `assemble` leave it."""
@@ -125,7 +155,7 @@ class ModuleWorker(Worker):
             return header
         if header.shape is not None and header.type is not None:
             layout = _layout(joined, header.shape[-2:])
-            nbytes = layout.shape[0] * layout.shape[1] * blobs.ITEM_BYTES[header.type]
+            nbytes = layout.pixels * blobs.ITEM_BYTES[header.type]
             header = msgspec.structs.replace(
                 header, shape=layout.shape, compression="none", frame_bytes=nbytes, checksum=None
             )
@@ -157,6 +187,9 @@ class ModuleWorker(Worker):
             return self._blobs(judged, good, frame.joined.arranged(size[0], size[1]))
         layout = _layout(frame.joined, size)
         dtype = np.dtype(first.type).newbyteorder("<")
+        if self._budget is not None:
+            came = len(good) * size[0] * size[1]
+            self._budget.unpack(came * dtype.itemsize, layout.pixels * dtype.itemsize)
         images = [
             np.frombuffer(good[module].blobs[0], dtype).reshape(size) if module in good else None
             for module in range(len(frame.blobs))

@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 
 from penstock.receiver.worker import Worker
-from penstock.stins import blobs
-from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Message, Start
 
 FRAMES_PER_THREAD = 4
@@ -39,7 +37,7 @@ class Ahead:
         """
         size = 0
         if isinstance(message, Frame):
-            size = _size(message)
+            size = self._size(message)
             if running or self._started:
                 self._worker.ahead(message)
         elif isinstance(message, Start):
@@ -65,11 +63,8 @@ class Ahead:
         self._bytes -= size
         return message
 
-
-def _size(frame: Frame) -> int:
-    packed = sum(map(len, frame.blobs))
-    try:
-        count, nbytes = blobs.blob_layout(frame.image.shape, frame.image.type)
-    except BlobError:
-        return 3 * packed  # 12-bit pixels grow by a third, and anything else is refused
-    return packed + count * nbytes
+    def _size(self, frame: Frame) -> int:
+        packed = sum(map(len, frame.blobs))
+        unpacked = self._worker.unpacked_bytes(frame)
+        # 12-bit pixels grow by a third, and anything else of unknown type is refused.
+        return 3 * packed if unpacked is None else packed + unpacked

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -24,6 +25,9 @@ from penstock.receiver.transforms.turned import described
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Header
+
+if TYPE_CHECKING:
+    from penstock.receiver.memory import Budget
 
 FORMATS = 16
 """Formats whose way through the chain is remembered; a stream has one or two."""
@@ -50,13 +54,15 @@ class Chain:
 
     Args:
         steps: as configured.
+        budget: what frames may take of the memory; any, if not given.
 
     Raises:
         TransformConfigError: a step can never take what the one before it gives, or its table cannot be read.
     """
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], budget: Budget | None = None) -> None:
         check_order(steps)
+        self._budget = budget
         self._steps = tuple((step, step.load()) for step in steps)
         self._way: Callable[[Format], Way] = lru_cache(FORMATS)(self._find_way)
 
@@ -123,7 +129,7 @@ class Chain:
 
     def _find_way(self, format: Format) -> Way:
         packed = format.type.lower() in MONO12_TYPES
-        blobs.blob_layout(format.shape, "uint16" if packed else format.type)
+        came = blobs.blob_layout(format.shape, "uint16" if packed else format.type)
         kernels: list[Kernel] = []
         takes_blobs, is_array = False, False
         for step, plan in self._steps:
@@ -141,7 +147,9 @@ class Chain:
                 kernels.append(kernel)
                 is_array = after.compression == "none"
             format = after
-        blobs.blob_layout(format.shape, format.type)
+        left = blobs.blob_layout(format.shape, format.type)
+        if self._budget is not None:
+            self._budget.unpack(prod(came), prod(left))
         return Way(format, kernels, takes_blobs)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.collector import INTERNAL_LEAST, GapError
+from penstock.receiver.series import held_bytes
 from penstock.stins.errors import BlobError, RemoteError
 from tests import hostile
 from tests.receiver.series import DAY, Bench, corrupt, end, frame, start
@@ -349,7 +350,7 @@ def test_frames_whose_header_never_comes_are_dropped_after_a_while_and_counted()
 
 
 def test_what_waits_for_its_header_is_bounded_in_bytes() -> None:
-    bench = Bench(hold_mb=100e-6, **TWO)
+    bench = Bench(hold_mb=2.5 * held_bytes(frame(0, 1)) / 1e6, **TWO)
     for number in range(5):
         bench.say(frame(number, number + 1))
     assert bench.sink.errors == ["hold_overflow"] * 3

@@ -141,7 +141,7 @@ def test_a_frame_number_out_of_range_is_counted_and_nothing_is_lost(number: int,
     holds(name, list(range(5)))
 
 
-@pytest.mark.parametrize("bad", hostile.STARTS, ids=lambda item: item.name)
+@pytest.mark.parametrize("bad", hostile.STARTS + hostile.LARGE_STARTS, ids=lambda item: item.name)
 def test_a_start_that_announces_what_cannot_be_is_counted_and_creates_nothing(
     bad: hostile.BadStart, pair: Pair
 ) -> None:

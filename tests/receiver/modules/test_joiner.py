@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.collector import GapError
+from penstock.receiver.series import held_bytes
 from penstock.stins.errors import BlobError
 from tests.receiver.modules.streams import GAP, GONE, HEADERS, ModuleBench, corrupt, end, frame, start
 from tests.receiver.series import DAY
@@ -13,6 +15,11 @@ from tests.receiver.series import DAY
 STORED, PARTIAL, MISSING, CORRUPT = (
     FrameStatus.STORED, FrameStatus.PARTIAL, FrameStatus.MISSING, FrameStatus.CORRUPT,
 )  # fmt: skip
+
+
+def room_for(messages: int) -> float:
+    """Megabytes that so many frames of a module take while they wait, and half a one more."""
+    return (messages + 0.5) * held_bytes(frame(0)) / 1e6
 
 
 def running(frames: int | None = 3, **keys: object) -> ModuleBench:
@@ -70,13 +77,36 @@ def test_the_next_series_is_taken_after_one_whose_start_message_was_lost() -> No
 
 
 def test_what_waits_for_start_messages_is_bounded_in_bytes() -> None:
-    bench = ModuleBench(hold_mb=0.0001)
+    bench = ModuleBench(hold_mb=room_for(2))
     bench.say(0, start(frames=9), *(frame(number, 0) for number in range(9)))
     assert bench.sink.errors == ["hold_overflow"] * 7
     bench.say(1, start(frames=9))
     bench.say(2, start(frames=9))
     bench.wait(2 * GAP)
     assert bench.sink.indices == [7, 8], "the oldest were dropped"
+
+
+def test_empty_blobs_and_end_messages_that_wait_are_bounded_too() -> None:
+    bench = ModuleBench(hold_mb=0.05)
+    empty = msgspec.structs.replace(frame(0), blobs=[b""])
+    bench.say(0, start(), *[empty] * 1000)
+    assert bench.joiner.held_bytes <= 50_000
+    assert bench.sink.errors.count("hold_overflow") > 950
+    bench.say(0, *[end()] * 1000)
+    assert bench.joiner.held_bytes <= 50_000
+    assert bench.collector.drained > 1900
+    bench.say(1, start())
+    bench.say(2, start())
+    assert bench.running
+    assert bench.joiner.held_bytes == 0
+
+
+def test_a_message_that_waits_counts_its_header_and_each_of_its_blobs() -> None:
+    assert held_bytes(frame(0)) - len(frame(0).blobs[0]) > 1000
+    many = msgspec.structs.replace(frame(0), blobs=[b""] * 1000)
+    assert held_bytes(many) > 500_000
+    wordy = frame(0, partial="x" * 100_000)
+    assert held_bytes(wordy) > 400_000
 
 
 def test_modules_that_name_different_series_are_an_error_with_both_names() -> None:
@@ -224,7 +254,7 @@ def test_a_corrupt_module_leaves_the_others_of_its_frame() -> None:
 
 
 def test_frames_that_wait_for_a_module_are_bounded_in_bytes_and_completed_later() -> None:
-    bench = running(9, hold_mb=0.0002)  # 4 blobs
+    bench = running(9, hold_mb=room_for(4))
     for number in range(9):
         bench.say(0, frame(number, 0))
         bench.say(2, frame(number, 2))

@@ -41,7 +41,7 @@ class Detector:
         self.chance = random.Random(seed)
         self.modules = self.chance.choice([2, 3, 4])
         self.named = self.chance.random() < 0.7
-        self.bench = ModuleBench(self.modules, hold_mb=self.chance.choice([256, 0.0005]))
+        self.bench = ModuleBench(self.modules, hold_mb=self.chance.choice([256, 0.02]))
         self.logs: list[Log] = []
 
     def series(self, number: int) -> None:
