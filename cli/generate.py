@@ -14,6 +14,9 @@ With several streams each is a module of one detector, with the same frame numbe
 With --json the first line on standard output is {"data": endpoint, "endpoints": […], "pid": …} and the
 last line the summary: frames sent, rate, CPU time a frame (I/O threads included), and for each stream
 the log of the faults that were committed. A number with a point is a chance: 0.01 of all frames.
+
+Exit status: 0 all frames were sent, 1 not all, 2 what was asked for cannot be. It knows what it has sent, not
+what became of it: PUSH has no answer. Whether the receiver took the series, `penstock status` says.
 """
 
 from __future__ import annotations
@@ -149,7 +152,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send one series; 0 when every frame was sent."""
+    """Send one series; 0 when every frame was sent, whatever its receiver made of it."""
     import msgspec
 
     from penstock.streamer.generator import DIED, generate
@@ -220,6 +223,25 @@ def _faults(args: argparse.Namespace, stream: int) -> Faults:
     )  # fmt: skip
 
 
+def _check_numbers(args: argparse.Namespace) -> None:
+    """Refuse faults of frames and streams that there are not: they would never be committed."""
+    from penstock.cli.main import UserError
+
+    given = [(kind, getattr(args, kind), args.frames, "frames") for kind in FAULTS]
+    given.append(("stream_dies_at", {args.stream_dies_at} - {None}, args.frames, "frames"))
+    given.append(("faults_in", args.faults_in or frozenset(), args.streams, "streams"))
+    for kind, numbers, count, what in given:
+        beyond = [] if isinstance(numbers, float) else sorted(n for n in numbers if not 0 <= n < count)
+        if beyond:
+            chance = "; a chance has a point, such as 0.01" if kind in FAULTS else ""
+            raise UserError(
+                f"--{kind.replace('_', '-')} {', '.join(map(str, beyond[:5]))}: there are {count} {what}, "
+                f"numbered from 0 to {count - 1}{chance}"
+            )
+    if args.die_at is not None and args.die_at > args.frames:
+        raise UserError(f"--die-at {args.die_at}: it sends {args.frames} frames, so that is the most")
+
+
 def _plan(args: argparse.Namespace) -> Plan:
     from penstock.cli.main import UserError
     from penstock.stins.blobs import blob_layout
@@ -233,6 +255,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         blob_layout(shape, args.dtype)
     except BlobError as error:
         raise UserError(str(error)) from error
+    _check_numbers(args)
     if not 0 <= args.rate < math.inf:
         raise UserError(f"--rate {args.rate}: frames a second, or 0 for as fast as possible")
     return Plan(

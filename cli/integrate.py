@@ -1,7 +1,8 @@
 """Integrate series files to powder patterns with pyFAI: geometry, mask and energy are those in the file.
 
 The stored frames of a file become one mean curve. For a file without geometry, or for anything more than
-a look, see docs/how-to/integrate-with-pyfai.md. Exit status: 0 all integrated, 2 a file cannot be.
+a look, see docs/how-to/integrate-with-pyfai.md. A curve that is there already stays as it is, unless
+--overwrite is given. Exit status: 0 all integrated, 2 a file cannot be.
 
 Examples:
   penstock integrate /data/scan-0007.h5                  # writes /data/scan-0007.xy
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the curves; else beside the files"
     )
+    parser.add_argument("--overwrite", action="store_true", help="replace curves that are there already")
     parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
 
 
@@ -43,6 +45,10 @@ def run(args: argparse.Namespace) -> int:
     for path in args.files:
         out = (args.out or path.parent) / f"{path.stem}.xy"
         try:
+            if out.exists() and not args.overwrite:
+                raise FileExistsError(
+                    f"{out} exists and stays as it is; --overwrite replaces it, --out takes another folder"
+                )
             out.parent.mkdir(parents=True, exist_ok=True)
             integrate(path, points=args.points, unit=args.unit, out=out)
         except (ReaderError, OSError) as error:

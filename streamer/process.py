@@ -28,6 +28,9 @@ from penstock.streamer.sender import PushSocket
 
 log = logging.getLogger(__name__)
 
+USAGE = 2
+"""Exit status for what the caller can mend, as of every other command."""
+
 
 class ReadyLine(msgspec.Struct, frozen=True):
     """What the process prints when it is ready: its endpoints, as bound."""
@@ -84,7 +87,10 @@ def run(args: argparse.Namespace) -> int:
         os.sched_setaffinity(0, args.cpus)
     try:
         camera = open_camera(args.camera, args.properties)
-    except (Refused, CameraError) as error:
+    except Refused as error:
+        log.error("%s", error)
+        return USAGE
+    except CameraError as error:
         log.error("%s", error)
         return 1
     try:

@@ -74,6 +74,19 @@ def test_the_rings_stand_at_their_angles_given_nothing_but_the_file(
     assert intensity.max() < 3000  # the bad rows are masked, and the lost frame counts for nothing
 
 
+def test_a_curve_that_is_there_is_not_replaced_unless_asked_for(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / f"{file.stem}.xy"
+    out.write_text("precious")
+    command = ["penstock", "integrate", "--out", str(tmp_path), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 2
+    assert f"{out} exists and stays as it is; --overwrite replaces it" in done.stderr
+    assert out.read_text() == "precious"
+    done = subprocess.run([*command, "--overwrite"], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(curve(out)[0]) == 1000
+
+
 def test_who_has_only_pyfai_and_h5py_gets_the_same_from_the_file(file: Path) -> None:
     program = """
 import json, sys, h5py, hdf5plugin, pyFAI

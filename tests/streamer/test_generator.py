@@ -169,6 +169,15 @@ def test_without_a_receiver_it_says_so_and_ends(generate: Callable[..., Generato
         (["--frames", "0"], "0 is below 1"),
         (["--drop", "0.6", "--delay", "0.6"], "a frame has one fault at most, so 1 is the limit"),
         (["--drop", "1.5"], "a chance lies between 0.0 and 1.0"),
+        (
+            ["--drop", "7,200"],
+            "--drop 200: there are 100 frames, numbered from 0 to 99; a chance has a point",
+        ),
+        (["--duplicate", "-1"], "--duplicate -1: there are 100 frames"),
+        (["--wrong-type", "100"], "--wrong-type 100: there are 100 frames"),
+        (["--stream-dies-at", "100"], "--stream-dies-at 100: there are 100 frames"),
+        (["--die-at", "101"], "--die-at 101: it sends 100 frames"),
+        (["--streams", "2", "--faults-in", "2"], "--faults-in 2: there are 2 streams, numbered from 0 to 1"),
     ],
 )
 def test_a_mistake_is_one_sentence(options: list[str], sentence: str) -> None:
