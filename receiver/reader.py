@@ -22,6 +22,7 @@ import numpy as np
 from penstock.receiver.account import COUNTERS
 from penstock.receiver.checksums import NAME
 from penstock.receiver.stores.reading import DataFiles, is_spread
+from penstock.receiver.stores.shown import STORED_FRAMES
 
 
 class ReaderError(Exception):
@@ -129,9 +130,12 @@ class SeriesFile:
 
     @property
     def _stored(self) -> h5py.Dataset | None:
-        """Where the blobs are: `data`, or what it is assembled of."""
-        found = self.group.get("modules")
-        return found if isinstance(found, h5py.Dataset) and found.ndim == 4 else self.data
+        """Where the blobs are: `data`, or what it is assembled of, or shows."""
+        for name, axes in (("modules", 4), (STORED_FRAMES, 3)):
+            found = self.group.get(name)
+            if isinstance(found, h5py.Dataset) and found.ndim == axes:
+                return found
+        return self.data
 
     @property
     def module_status(self) -> np.ndarray[Any, Any] | None:

@@ -17,9 +17,10 @@ from h5py import h5d, h5p
 
 from penstock.receiver.account import IN_FILE
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
+from penstock.receiver.stores.gaps import close_gaps
 from penstock.receiver.stores.space import set_aside
 from penstock.receiver.stores.superblock import put_end_ahead
-from penstock.receiver.stores.write_threads import WriteHere, WriteThreads, pwrite_all
+from penstock.receiver.stores.write_threads import WriteHere, WriteThreads
 from penstock.stins.messages import Frame, Image
 
 STEP_BYTES = 2**31
@@ -99,23 +100,11 @@ class PlacedStore:
         return self._threads.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length, and write the fill value where nothing is stored."""
+        """Cut to this length; what is not stored reads as the fill value, whatever the disk has space for."""
         self._threads.close()
-        if len(statuses) > len(self._offsets):
-            self._place(len(statuses))
-        else:
-            self.data.resize(len(statuses), axis=0)
-        stored = np.isin(statuses, IN_FILE)
-        if stored.all():
-            return
-        fill = np.full(self._frames.shape, self.data.fillvalue, self.data.dtype).tobytes()
-        try:
-            for index in np.flatnonzero(~stored).tolist():
-                pwrite_all(self._descriptor, fill, self._offsets[index])
-        except OSError:
-            # The disk is full: rather no places behind the last frame than such as read as zeros.
-            self._place(len(np.trim_zeros(stored, "b")))
-            raise
+        error = close_gaps(self.data, np.isin(statuses, IN_FILE))
+        if error is not None:
+            raise error
 
     def close(self, *, synced: bool) -> None:
         """End the threads; the file is the writer's."""

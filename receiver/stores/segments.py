@@ -25,6 +25,7 @@ from penstock.receiver import storage
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET
+from penstock.receiver.stores.shown import show_instead
 from penstock.receiver.stores.side_file import SideFile, may_replace
 from penstock.receiver.stores.superblock import put_in_order
 from penstock.stins.messages import Frame
@@ -253,18 +254,7 @@ class SegmentStore:
 
 def remap(detector: Any, path: Path, frames: FrameFormat, rows: int, length: int) -> Any:
     """Make the virtual dataset anew, with another length; where it was linked, the new one is."""
-    old = detector["data"]
-    attributes = dict(old.attrs)
-    shown = detector.file["entry"].get("data")
-    linked = shown is not None and "data" in shown
-    if linked:
-        del shown["data"]
-    del detector["data"]
-    data = _virtual(detector, path, frames, rows, length)
-    data.attrs.update(attributes)
-    if linked:
-        shown["data"] = data
-    return data
+    return show_instead(detector, lambda: _virtual(detector, path, frames, rows, length))
 
 
 def segments_of(data: Any) -> list[tuple[int, int, str]]:

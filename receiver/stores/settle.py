@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ from h5py import h5d
 
 from penstock.receiver.account import IN_FILE
 from penstock.receiver.stores import segments, spread
+from penstock.receiver.stores.gaps import close_gaps
+
+log = logging.getLogger(__name__)
 
 
 def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
@@ -21,7 +25,7 @@ def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     Raises:
         OSError: a data file is not there, or cannot be written.
     """
-    empty = np.flatnonzero(~np.isin(statuses, IN_FILE))
+    stored = np.isin(statuses, IN_FILE)
     for dataset in list(detector.values()):
         # First of all: to ask a virtual dataset for its shape opens what it shows.
         if getattr(dataset, "is_virtual", False):
@@ -33,7 +37,7 @@ def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         maximum = getattr(dataset, "maxshape", None)
         if not maximum or maximum[0] is not None:
             continue
-        dataset.resize(len(statuses), axis=0)
-        if dataset.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
-            for index in empty.tolist():
-                dataset[index] = dataset.fillvalue
+        if dataset.id.get_create_plist().get_fill_time() != h5d.FILL_TIME_NEVER:
+            dataset.resize(len(statuses), axis=0)
+        elif (error := close_gaps(dataset, stored)) is not None:
+            log.warning("%s: missing frames are left out of data: %s", detector.file.filename, error)

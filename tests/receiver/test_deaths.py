@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from penstock.receiver.account import COUNTERS
 from penstock.receiver.models import Status
+from tests.receiver.disks import small_file_system
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
 
@@ -194,14 +194,9 @@ def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flush
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 16 MB."""
-    place = tmp_path / "receiver-0" / "data"
-    place.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
-    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this account may not mount a tmpfs, so there is no small disk")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    """Where a receiver's files go: a file system of 16 MB."""
+    with small_file_system(tmp_path / "receiver-0" / "data", 16) as place:
+        yield place
 
 
 def test_a_full_disk_ends_in_error_and_the_file_is_closed_with_all_that_was_stored(

@@ -192,21 +192,23 @@ def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch:
         np.testing.assert_array_equal(file["entry/data/data"][()], [array(number) for number in range(50)])
 
 
-def test_where_the_disk_has_no_space_for_the_fill_value_nothing_behind_the_last_frame_reads_as_zeros(
+def test_where_the_fill_value_cannot_be_written_it_is_shown(
     path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int, blob: Any, offset: int) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     written = series()
-    written.add(frame(0), frame(1))
+    written.add(frame(0), frame(2))
     written.writer.flush()
     monkeypatch.setattr(write_threads.os, "pwrite", full)
-    with pytest.raises(WriterError, match=r"No space left on device; 2 of 9 frames are in the file"):
-        written.close("the disk is full", pad=True)
+    with pytest.raises(WriterError, match=r"Disk quota exceeded; 2 of 9 frames are in the file"):
+        written.close("the quota is used up", pad=True)
     with h5py.File(path) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][()], [array(0), array(1)])
-        assert np.flatnonzero(status_of(file)).tolist() == [0, 1]
+        found = file["entry/data/data"][()]
+        np.testing.assert_array_equal(found[:3], [array(0), np.full(SHAPE, FILL), array(2)])
+        assert (found[3:] == FILL).all()
+        assert np.flatnonzero(status_of(file)).tolist() == [0, 2]
 
 
 def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(tmp_path: Path) -> None:
