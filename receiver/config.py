@@ -148,7 +148,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Threads for the transforms."""
     writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """Who writes the frames of one series: with 1 the receiver's loop does, into one file. With more, threads
-    do (plain frames of an announced number, from 256 kB), or processes, each into a data file of its own."""
+    or processes do: plain frames of an announced number into the one file, all others into a data file for
+    each process."""
+    write_with: Literal["threads", "processes"] = "threads"
+    """Which several writers put plain frames of an announced number into the one file. Threads, for frames
+    from 256 kB on, copy nothing. Processes copy each frame once, and share no lock with the loop."""
     write_queue_mb: Positive = 256.0
     """Memory for what waits for several writers."""
     swmr: bool = False
@@ -167,6 +171,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         if self.state_folder and not self.state_folder.startswith("/"):
             raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
+        if self.write_with == "processes" and self.writers == 1:
+            raise ValueError(
+                "write_with is processes and writers 1; one writer is the receiver's loop itself: "
+                "set writers to 2 or more, or leave out write_with"
+            )
         if self.frames_per_file and self.writers > 1:
             raise ValueError(
                 f"frames_per_file is {self.frames_per_file} and writers {self.writers}; segments have one "
@@ -180,6 +189,12 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):
             raise ValueError("transforms: assemble is for source.join: modules, and once is enough")
+        if self.source.join == "modules" and not assembled and (self.writers > 1 or self.frames_per_file):
+            key = "frames_per_file" if self.frames_per_file else "writers"
+            raise ValueError(
+                f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
+                f"by one writer in one file: leave out {key}, or put {{type: assemble}} into the transforms"
+            )
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")

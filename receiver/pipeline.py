@@ -126,7 +126,7 @@ class Pipeline:
         self._forwarder = Forwarder(config.forward)
         self._writer: SeriesWriter | None = None
         self._writing = replace(
-            stores.writing(config.writers, int(config.write_queue_mb * 1e6)),
+            stores.writing(config.writers, int(config.write_queue_mb * 1e6), config.write_with),
             frames_per_file=config.frames_per_file,
             swmr=config.swmr,
             late_seconds=config.gap.seconds,

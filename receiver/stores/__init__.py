@@ -7,7 +7,7 @@ the file's life, what a frame brings beside its pixels, the account.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 from penstock.receiver.stores.channels import ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
@@ -16,7 +16,7 @@ from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.segments import SegmentStore
 from penstock.receiver.stores.settle import settle
 from penstock.receiver.stores.spread import SpreadStore
-from penstock.receiver.stores.writer_processes import WriterProcess
+from penstock.receiver.stores.writer_process import WriterProcess
 
 __all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle", "writing"]
 
@@ -28,16 +28,20 @@ MOST_PLACED = 2**18
 """Frames of a series. HDF5 names the places of all of them at each step, which takes a microsecond each."""
 
 
-def writing(writers: int, queue_bytes: int) -> Writing:
+def writing(
+    writers: int, queue_bytes: int, write_with: Literal["threads", "processes"] = "threads"
+) -> Writing:
     """Start the processes that several writers need; `Writing.close` ends them.
 
     Args:
         writers: how many.
         queue_bytes: that wait for them, all together.
+        write_with: which of them write plain frames to places of the one file.
     """
     ring = queue_bytes // writers
     numbers = range(1, writers + 1) if writers > 1 else ()
-    return Writing(writers, queue_bytes, tuple(WriterProcess(number, ring) for number in numbers))
+    processes = tuple(WriterProcess(number, ring) for number in numbers)
+    return Writing(writers, queue_bytes, processes, write_with)
 
 
 def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
@@ -55,7 +59,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
         return ChannelStore(detector, frames)
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
         return SegmentStore(detector, frames, writing.path, writing)
-    least = LEAST_PLACED_BYTES if writing.writers == 1 else LEAST_HANDED_BYTES
+    by_threads = writing.writers > 1 and writing.write_with == "threads"
+    least = LEAST_HANDED_BYTES if by_threads else LEAST_PLACED_BYTES
     # Not behind HDF5's back where it keeps its writes in order for readers.
     if frames.nbytes >= least and not writing.swmr and _has_places(detector, frames):
         return PlacedStore(detector, frames, writing)

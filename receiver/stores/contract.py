@@ -6,14 +6,14 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from penstock.stins.messages import Frame
 
 if TYPE_CHECKING:
-    from penstock.receiver.stores.writer_processes import WriterProcess
+    from penstock.receiver.stores.writer_process import WriterProcess
 
 COMPRESSED = "bslz4"
 """The one compression that HDF5 has a filter for, by hdf5plugin; everything else is stored plain."""
@@ -47,6 +47,8 @@ class Writing:
     """What waits for several writers, at most; any one frame is taken."""
     processes: tuple[WriterProcess, ...] = ()
     """That wait for files to write, where there are several writers."""
+    write_with: Literal["threads", "processes"] = "threads"
+    """Which of them write plain frames to places of the one file."""
     path: Path | None = None
     """File of the series, for data files beside it."""
     space_seconds: float = 0.05

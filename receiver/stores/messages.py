@@ -1,4 +1,4 @@
-"""What the data process and the processes that write data files say to each other, over a socket."""
+"""What the data process and the processes that write for it say to each other, over a socket."""
 
 from __future__ import annotations
 
@@ -7,18 +7,28 @@ import numpy as np
 
 DATASET = "/entry/data/data"
 """Of a data file: its frames, which silx shows when it is opened alone."""
-ENTRY = np.dtype([("row", "i8"), ("start", "i8"), ("size", "i8"), ("mask", "i8")])
-"""A blob that waits in the shared memory: its row of the dataset, where it begins, its bytes, and which
-filters it has not passed."""
+ENTRY = np.dtype([("place", "i8"), ("start", "i8"), ("size", "i8"), ("mask", "i8")])
+"""A blob that waits in the shared memory: where it goes (its row of a data file's dataset, or its offset in
+the one file), where it begins, its bytes, and which filters it has not passed."""
 
 
-class Open(msgspec.Struct, tag=True, frozen=True):
-    """Create a file; the descriptor of its folder comes along."""
+class OpenDataFile(msgspec.Struct, tag=True, frozen=True):
+    """Create a data file; the descriptor of its folder comes along."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
     compressed: bool
+
+
+class OpenPlaces(msgspec.Struct, tag=True, frozen=True):
+    """Write to places of the one file, whose descriptor comes along."""
+
+
+class Begin(msgspec.Struct, tag=True, frozen=True):
+    """A series begins."""
+
+    target: OpenDataFile | OpenPlaces
     memory: int
     """Bytes that are shared."""
 
@@ -28,15 +38,16 @@ class Flush(msgspec.Struct, tag=True, frozen=True):
 
 
 class Where(msgspec.Struct, tag=True, frozen=True):
-    """Say where the blob of a row lies in the file."""
+    """Say where the blob of a row lies in the data file."""
 
     row: int
 
 
 class Finish(msgspec.Struct, tag=True, frozen=True):
-    """Cut the dataset to so many rows, and close the file."""
+    """The series has ended: let go of the file."""
 
-    rows: int
+    rows: int | None = None
+    """To which the dataset of a data file is cut."""
 
 
 class Done(msgspec.Struct, tag=True, frozen=True):
@@ -66,7 +77,7 @@ class Failed(msgspec.Struct, tag=True, frozen=True):
     errno: int | None = None
 
 
-Command = Open | Flush | Where | Finish
+Command = Begin | Flush | Where | Finish
 Report = Done | BlobFailed | Answer | Failed
 BLOBS = b"\0"
 """Begins a message of `ENTRY` items; every other is a `Command` as JSON."""

@@ -16,10 +16,12 @@ import numpy as np
 from h5py import h5d, h5p
 
 from penstock.receiver.account import IN_FILE
+from penstock.receiver.stores import at_work
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
 from penstock.receiver.stores.gaps import close_gaps
 from penstock.receiver.stores.space import set_aside
 from penstock.receiver.stores.superblock import put_end_ahead
+from penstock.receiver.stores.write_processes import WriteProcesses
 from penstock.receiver.stores.write_threads import WriteHere, WriteThreads
 from penstock.stins.messages import Frame, Image
 
@@ -44,14 +46,18 @@ class PlacedStore:
         self._frames = frames
         self._file = detector.file
         self._descriptor = os.dup(self._file.id.get_vfd_handle())
+        if data is not None:
+            at_work.wait(self._descriptor)
         self._space_seconds = writing.space_seconds
         self._offsets: list[int] = []
         self._place(len(self.data))
         if data is None:
             self._make_room(0)  # while nobody waits for it but whoever arms the detector
-        self._threads: WriteHere | WriteThreads
+        self._threads: WriteHere | WriteThreads | WriteProcesses
         if writing.writers == 1:
             self._threads = WriteHere(self._descriptor)
+        elif writing.write_with == "processes":
+            self._threads = WriteProcesses(self._descriptor, writing.processes, frames.nbytes)
         else:
             self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 

@@ -9,7 +9,7 @@ import numpy as np
 from h5py import h5d
 
 from penstock.receiver.account import IN_FILE
-from penstock.receiver.stores import segments, spread
+from penstock.receiver.stores import at_work, segments, spread
 from penstock.receiver.stores.gaps import close_gaps
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,7 @@ def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     Raises:
         OSError: a data file is not there, or cannot be written.
     """
+    at_work.wait(detector.file.id.get_vfd_handle())
     stored = np.isin(statuses, IN_FILE)
     for dataset in list(detector.values()):
         # First of all: to ask a virtual dataset for its shape opens what it shows.

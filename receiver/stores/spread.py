@@ -13,22 +13,20 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver import storage
+from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, Writing, fill_value
-from penstock.receiver.stores.messages import DATASET
+from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import may_replace
-from penstock.receiver.stores.writer_processes import WriterProcess
 from penstock.stins.messages import Frame, Image
-
-T = TypeVar("T")
 
 MOST_BLOCK = 64
 """Frames in a row that one writer gets; fewer of large ones, so that the queues hold a block for each."""
@@ -73,7 +71,8 @@ class SpreadStore:
                 self._make_free(file, folder, overwrite=writing.overwrite)
             self.data = self._bind(detector)
             for process, file in zip(processes, self._paths, strict=True):
-                process.open(folder, file.name, frames)
+                what = OpenDataFile(file.name, frames.shape, frames.dtype, self._compressed)
+                process.begin(what, folder, frames.nbytes)
                 self._files.append(os.open(file.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder))
         except BaseException:
             for file in self._paths[: len(self._files)]:
@@ -86,7 +85,7 @@ class SpreadStore:
     @property
     def waiting_bytes(self) -> int:
         """Bytes of the frames that the processes have not written yet."""
-        return sum(process.waiting_bytes for process in self._processes)
+        return all_writers.waiting_bytes(self._processes)
 
     def write(self, index: int, frame: Frame) -> None:
         """Hand a frame to its writer; waits while its queue is full."""
@@ -112,8 +111,7 @@ class SpreadStore:
 
     def flush(self) -> None:
         """Return when every process has handed its file to the kernel."""
-        _each(WriterProcess.begin_flush, self._processes)
-        _each(WriterProcess.end_flush, self._processes)
+        all_writers.flush(self._processes)
         for writer, (path, descriptor) in enumerate(zip(self._paths, self._files, strict=True)):
             if not _is_here(path, descriptor):
                 self._gone.add(writer)
@@ -125,14 +123,15 @@ class SpreadStore:
         """Frames that were taken and could not be written; see `FrameStore`."""
         number = len(self._processes)
         gone = [index for index in range(self._end) if index // self._block % number in self._gone]
-        return set(gone).union(*(process.lost for process in self._processes))
+        return set(gone) | all_writers.lost(self._processes)
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut each data file to its share; what was never written reads as the fill value by itself."""
         shares = [
             _share(len(statuses), self._block, len(self._processes), n) for n in range(len(self._processes))
         ]
-        _each(lambda item: item[0].finish(item[1]), list(zip(self._processes, shares, strict=True)))
+        ends = list(zip(self._processes, shares, strict=True))
+        all_writers.each(lambda end: end[0].finish(end[1]), ends)
 
     def close(self, *, synced: bool) -> None:
         """Let go of the data files; their processes stay for the next series."""
@@ -197,18 +196,6 @@ def _share(length: int, block: int, writers: int, turn: int) -> int:
     """How many of the first `length` frames are one writer's."""
     rounds, rest = divmod(length, block * writers)
     return rounds * block + max(0, min(block, rest - turn * block))
-
-
-def _each(action: Callable[[T], None], items: Sequence[T]) -> None:
-    """All of them, whatever becomes of one; then raises what the first one raised."""
-    errors = []
-    for item in items:
-        try:
-            action(item)
-        except OSError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
 
 
 def _is_here(path: Path, descriptor: int) -> bool:

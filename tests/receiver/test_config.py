@@ -16,6 +16,7 @@ from tests import hostile
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 ENTRY = {"source": {"endpoints": ["tcp://127.0.0.1:9999"]}, "data_root": "/tmp"}
+MODULES = {"endpoints": ["tcp://127.0.0.1:9999", "tcp://127.0.0.1:9998"], "join": "modules"}
 
 
 def as_json(schema: dict[str, Any]) -> Any:
@@ -128,3 +129,29 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
         config.ReceiverConfig,
     )
     assert msgspec.json.decode(msgspec.json.encode(entry), type=config.ReceiverConfig) == entry
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"write_with": "processes"}, "write_with is processes and writers 1; .* set writers to 2 or more"),
+        ({"write_with": "magic", "writers": 2}, "write_with"),
+        (
+            {"writers": 2, "source": MODULES},
+            r"writers is 2, and modules .* leave out writers, or put \{type: as",
+        ),
+        (
+            {"frames_per_file": 5, "source": MODULES},
+            "frames_per_file is 5, and modules .* leave out frames_per",
+        ),
+    ],
+)
+def test_what_would_have_no_effect_is_refused_with_the_remedy(keys: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        config.parse({"receivers": {"sim-1": ENTRY | keys}}, "x.yaml")
+
+
+@pytest.mark.parametrize("keys", [{"writers": 2, "write_with": "processes"}, {"frames_per_file": 5}])
+def test_modules_that_are_assembled_may_have_several_writers_or_segments(keys: dict[str, Any]) -> None:
+    entry = ENTRY | {"source": MODULES, "transforms": [{"type": "assemble"}]} | keys
+    config.parse({"receivers": {"sim-1": entry}}, "x.yaml")

@@ -1,4 +1,4 @@
-"""A receiver with several writers: threads for plain frames, processes for packed ones."""
+"""A receiver with several writers: threads or processes for plain frames, processes for packed ones."""
 
 from __future__ import annotations
 
@@ -24,11 +24,17 @@ FRAMES = 30
 COMPRESSIONS = pytest.mark.parametrize("compression", ["none", "bslz4"])
 
 
-@pytest.fixture
-def receiver(start_receiver: Callable[..., ReceiverProcess]) -> ReceiverProcess:
-    running = start_receiver(writers=2, write_queue_mb=4)
+@pytest.fixture(params=["threads"])
+def receiver(
+    start_receiver: Callable[..., ReceiverProcess], request: pytest.FixtureRequest
+) -> ReceiverProcess:
+    running = start_receiver(writers=2, write_queue_mb=4, write_with=request.param)
     running.connected()
     return running
+
+
+BOTH = pytest.mark.parametrize("receiver", ["threads", "processes"], indirect=True)
+BY_PROCESSES = pytest.mark.parametrize("receiver", ["processes"], indirect=True)
 
 
 def send(streamer: Streamer, numbers: range, compression: str) -> None:
@@ -58,6 +64,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+@BOTH
 @COMPRESSIONS
 def test_several_series_have_every_frame_at_its_index(
     compression: str, receiver: ReceiverProcess, streamer: Streamer
@@ -74,6 +81,7 @@ def test_several_series_have_every_frame_at_its_index(
         assert names == ([f"{name}_data_0001.h5", f"{name}_data_0002.h5"] if compression == "bslz4" else [])
 
 
+@BOTH
 @COMPRESSIONS
 def test_any_frame_of_the_running_and_of_the_last_series_can_be_seen(
     compression: str, receiver: ReceiverProcess, streamer: Streamer
@@ -88,7 +96,8 @@ def test_any_frame_of_the_running_and_of_the_last_series_can_be_seen(
     np.testing.assert_array_equal(receiver.client.frame(5).array, pixels(5, SHAPE))
 
 
-def test_after_kill_9_of_the_data_process_threads_go_on_in_the_one_file(
+@BOTH
+def test_after_kill_9_of_the_data_process_several_writers_go_on_in_the_one_file(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
     path = receiver.root / "x.h5"
@@ -143,6 +152,28 @@ def test_a_writer_that_dies_ends_the_series_in_error_and_the_next_one_is_taken(
     receiver.client.reset()
     series = begin(streamer, receiver.root / "y.h5", "bslz4")
     send(streamer, range(FRAMES), "bslz4")
+    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+    assert receiver.ended(series).series.complete
+    assert wrong(receiver.root / "y.h5", FRAMES) == []
+
+
+@BY_PROCESSES
+def test_a_writer_of_plain_frames_that_dies_ends_the_series_in_error_and_the_next_one_is_taken(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    begin(streamer, path, "none")
+    send(streamer, range(20), "none")
+    receiver.flushed(20)
+    os.kill(children(receiver.data_process())[1], signal.SIGKILL)
+    status = receiver.wait(lambda status: status.state == "error")
+    assert "writer process 2 was killed by SIGKILL" in status.error
+    assert (status.counts.stored, status.counts.flushed, status.counts.missing) == (20, 20, FRAMES - 20)
+    assert wrong(path, 20) == []
+    streamer.end(reason="abort", triggered=20, sent=20)
+    receiver.client.reset()
+    series = begin(streamer, receiver.root / "y.h5", "none")
+    send(streamer, range(FRAMES), "none")
     streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
     assert receiver.ended(series).series.complete
     assert wrong(receiver.root / "y.h5", FRAMES) == []

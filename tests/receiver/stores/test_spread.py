@@ -21,10 +21,9 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.interrupted import mark_interrupted
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import spread
-from penstock.receiver.stores.contract import FrameFormat
-from penstock.receiver.stores.messages import DATASET
+from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.spread import SpreadStore
-from penstock.receiver.stores.writer_processes import WriterProcess
+from penstock.receiver.stores.writer_process import WriterProcess
 from penstock.receiver.verify import verify
 from penstock.receiver.writer import WriterError
 from penstock.stins.checksums import checksums
@@ -146,7 +145,7 @@ def test_the_ring_of_large_frames_is_given_back_with_the_next_series(path: Path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         for name, size, most in (("a.h5", 1000, 5_000_000), ("b.h5", 5, 20_000)):
-            process.open(folder, name, FrameFormat((size, size), "uint16", "none", None))
+            process.begin(OpenDataFile(name, (size, size), "uint16", False), folder, 2 * size * size)
             blob = np.arange(size * size, dtype="uint16").tobytes()
             process.put(0, 0, blob, 0)
             process.finish(1)

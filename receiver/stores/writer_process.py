@@ -1,41 +1,42 @@
-"""The processes that write data files, seen from the data process: each gets its frames in one copy.
+"""A process that writes frames, seen from the data process: it gets each in one copy.
 
-A frame is copied into a ring of shared memory, and a message says where it lies; messages are batched. A
-process that dies is noticed when its end of the socket closes.
+A frame is copied into a ring of shared memory, and a message says where it lies and where it goes; messages
+are batched. A process that dies is noticed when its end of the socket closes. What it writes, a data file of
+its own or places of the one file, is said when a series begins.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 import signal
 import socket
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Sequence
 from typing import NoReturn
 
 import msgspec
 import numpy as np
 
-from penstock.receiver.stores.contract import COMPRESSED, FrameFormat
 from penstock.receiver.stores.messages import (
     BLOBS,
     ENTRY,
     Answer,
+    Begin,
     BlobFailed,
     Command,
     Done,
     Failed,
     Finish,
     Flush,
-    Open,
+    OpenDataFile,
+    OpenPlaces,
     Report,
     Where,
 )  # fmt: skip
+from penstock.receiver.stores.ring import Ring
 from penstock.stins.messages import Buffer
 
+PROGRAM = "penstock.receiver.stores.writer_program"
 BATCH_BLOBS = 64
 BATCH_BYTES = 2**22
 """A message goes out when so many blobs, or so many bytes, wait to be told of, or the ring is full: to wake a
@@ -55,10 +56,10 @@ class WriterProcess:
         self.number = number
         self.lost: set[int] = set()
         """Frames of this series that were taken and are not in the file."""
-        self._descriptor = os.memfd_create(f"penstock-writer-{number}")
-        self._least = memory
-        self._map(memory)
-        self._begin()
+        self._ring = Ring(f"penstock-writer-{number}", memory)
+        self._kept_when_done = False
+        self._failure: OSError | None = None
+        self._forget()
         self._start()
 
     @property
@@ -69,37 +70,44 @@ class WriterProcess:
     @property
     def memory(self) -> int:
         """Bytes of the ring."""
-        return self._size
+        return len(self._ring)
 
     @property
     def waiting_bytes(self) -> int:
         """Bytes in the ring that are not written yet."""
-        return self._head - self._tail
+        return self._ring.waiting_bytes
 
-    def open(self, folder: int, name: str, frames: FrameFormat) -> None:
-        """Create the file of a series; starts the process again where it has died.
+    def begin(self, target: OpenDataFile | OpenPlaces, descriptor: int, frame_bytes: int) -> None:
+        """Begin a series; starts the process again where it has died.
 
         Args:
-            folder: descriptor of its folder.
-            name: of the file in it; must not exist.
-            frames: what every frame looks like.
+            target: what is written.
+            descriptor: that goes with it.
+            frame_bytes: of a frame, uncompressed.
 
         Raises:
-            FileExistsError: there is such a file.
+            FileExistsError: there is a file of that name.
             OSError: it cannot be created.
         """
         if self._process.poll() is not None:
             self._end()
             self._start()
-        self._begin()
-        # What does not shrink gets longer: 12 bytes, and one in 255 at most.
-        self._map(max(self._least, 2 * (frames.nbytes + frames.nbytes // 255 + 4096)))
-        compressed = frames.compression == COMPRESSED
-        self._send(Open(name, frames.shape, frames.dtype, compressed, self._size), folder)
+        self._forget()
+        # The kernel has what pwrite was given, but HDF5 keeps its index until it is flushed.
+        self._kept_when_done = isinstance(target, OpenPlaces)
+        # What does not shrink when it is packed gets longer: 12 bytes, and one in 255 at most.
+        self._ring.fit(frame_bytes + frame_bytes // 255 + 4096)
+        self._send(Begin(target, len(self._ring)), descriptor)
         self._answer()
 
-    def put(self, index: int, row: int, blob: Buffer, mask: int) -> None:
+    def put(self, index: int, place: int, blob: Buffer, mask: int = 0) -> None:
         """Take a frame in; waits while the ring is full.
+
+        Args:
+            index: of the frame.
+            place: where it goes; see `messages.ENTRY`.
+            blob: its pixels.
+            mask: of the filters that it has not passed.
 
         Raises:
             OSError: an earlier frame could not be written, or the process is dead; this one is not taken.
@@ -107,13 +115,13 @@ class WriterProcess:
         """
         self._hear(wait=False)
         self._raise_failure()
-        size = len(blob)
-        start = self._room(size)
-        self._view[start : start + size] = blob
-        self._batch.append((row, start, size, mask))
-        self._batch_bytes += size
-        self._outstanding.append((index, self._head))
-        self._unflushed.add(index)
+        while (start := self._ring.put(index, blob)) is None:
+            self._tell_batch()
+            self._hear(wait=True)
+            self._raise_failure()
+        self._batch.append((place, start, len(blob), mask))
+        self._batch_bytes += len(blob)
+        self._unsafe.add(index)
         if len(self._batch) >= BATCH_BLOBS or self._batch_bytes >= BATCH_BYTES:
             self._tell_batch()
 
@@ -124,10 +132,9 @@ class WriterProcess:
             OSError: the process is dead.
         """
         self._hear(wait=False)
-        if self._unflushed:
+        if self._unsafe:
             self._tell_batch()
             self._send(Flush())
-            self._flushing = True
 
     def end_flush(self) -> None:
         """Return when it is with the kernel.
@@ -135,14 +142,13 @@ class WriterProcess:
         Raises:
             OSError: not all of it is; the rest is in `lost`.
         """
-        if self._flushing:
-            self._flushing = False
+        if self._unanswered:
             self._answer()
-            self._unflushed.clear()
+            self._unsafe.clear()
         self._raise_failure()
 
     def where(self, row: int) -> tuple[int, int, int]:
-        """Offset, bytes and filter mask of the blob of a row, in the file.
+        """Offset, bytes and filter mask of the blob of a row, in the data file.
 
         Raises:
             OSError: the process cannot tell.
@@ -151,8 +157,11 @@ class WriterProcess:
         self._send(Where(row))
         return self._answer().place
 
-    def finish(self, rows: int) -> None:
-        """Cut the dataset to so many rows, and close the file.
+    def finish(self, rows: int | None = None) -> None:
+        """End the series: everything is written, and the file closed.
+
+        Args:
+            rows: to which the dataset of a data file is cut.
 
         Raises:
             OSError: not everything could be written; the rest is in `lost`.
@@ -164,15 +173,26 @@ class WriterProcess:
         except OSError:
             self._lose()
             raise
-        self._unflushed.clear()
+        self._unsafe.clear()
         self._raise_failure()
 
     def close(self) -> None:
         """End the process, and give the memory back."""
         self._end()
-        os.close(self._descriptor)
+        self._ring.close()
 
     # -- the process ---------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            descriptors = (theirs.fileno(), self._ring.descriptor)
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", PROGRAM, *map(str, descriptors)],
+                pass_fds=descriptors, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        self._channel = ours
+        self._unanswered = 0
 
     def _end(self) -> None:
         self._channel.close()
@@ -182,42 +202,31 @@ class WriterProcess:
             self._process.kill()
             self._process.wait()
 
-    # -- the ring ------------------------------------------------------------------------------
+    def _died(self) -> NoReturn:
+        code = self._process.wait()
+        self._lose()
+        how = f"was killed by {signal.Signals(-code).name} ({code})" if code < 0 else f"has ended with {code}"
+        self._failure = OSError(f"writer process {self.number} {how}; see the log")
+        raise self._failure
 
-    def _begin(self) -> None:
-        self._head = self._tail = 0
-        self._batch: list[tuple[int, int, int, int]] = []
-        self._batch_bytes = 0
-        self._outstanding: deque[tuple[int, int]] = deque()  # index, and where its blob ends
-        self._unflushed: set[int] = set()
-        self._flushing = False
-        self._failure: OSError | None = None
+    # -- the frames ----------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._drop_waiting()
+        self._unsafe: set[int] = set()  # frames that would go with the process if it died now
+        self._failure = None
         self.lost = set()
 
-    def _map(self, size: int) -> None:
-        if size == getattr(self, "_size", 0):
-            return
-        os.ftruncate(self._descriptor, size)
-        self._size = size
-        self._view = memoryview(mmap.mmap(self._descriptor, size))
+    def _drop_waiting(self) -> None:
+        self._ring.clear()
+        self._batch: list[tuple[int, int, int, int]] = []
+        self._batch_bytes = 0
 
-    def _room(self, size: int) -> int:
-        """Where a blob of this size goes; waits until it is free."""
-        if size > self._size:
-            raise ValueError(f"a blob of {size} bytes is larger than any frame of this series can be")
-        if not self._outstanding:
-            self._head = self._tail = 0  # memory that was just used is in the processor's cache
-        left = self._size - self._head % self._size
-        skipped = left if left < size else 0  # a blob lies in one piece
-        while self._head + skipped + size - self._tail > self._size:
-            if not self._outstanding:  # then neither half has to be large enough
-                self._head = self._tail = skipped = 0
-                break
-            self._tell_batch()
-            self._hear(wait=True)
-            self._raise_failure()
-        self._head += skipped + size
-        return (self._head - size) % self._size
+    def _lose(self) -> None:
+        """What it had not made safe went with it."""
+        self.lost |= self._unsafe
+        self._unsafe.clear()
+        self._drop_waiting()
 
     def _tell_batch(self) -> None:
         if self._batch:
@@ -225,20 +234,15 @@ class WriterProcess:
             self._batch, self._batch_bytes = [], 0
             self._send_bytes(message)
 
-    # -- the socket ----------------------------------------------------------------------------
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
-    def _start(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            descriptors = (theirs.fileno(), self._descriptor)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "penstock.receiver.stores.data_file", *map(str, descriptors)],
-                pass_fds=descriptors, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        self._channel = ours
+    # -- the socket ----------------------------------------------------------------------------
 
     def _send(self, command: Command, descriptor: int | None = None) -> None:
         self._send_bytes(msgspec.json.encode(command), [] if descriptor is None else [descriptor])
+        self._unanswered += 1
 
     def _send_bytes(self, message: bytes, descriptors: Sequence[int] = ()) -> None:
         while True:
@@ -252,13 +256,14 @@ class WriterProcess:
                 self._died()
 
     def _answer(self) -> Answer:
-        """The answer to the command that was sent last."""
+        """The answer to the command that was sent last; earlier ones may wait since somebody else failed."""
         while True:
             report = self._hear(wait=True)
-            if isinstance(report, Answer):
-                return report
-            if isinstance(report, Failed):
-                raise _error(report)
+            if self._unanswered == 0:
+                if isinstance(report, Answer):
+                    return report
+                if isinstance(report, Failed):
+                    raise _error(report)
 
     def _hear(self, *, wait: bool) -> Report | None:
         """Take in what has come; with `wait`, one report. Returns the last.
@@ -279,37 +284,21 @@ class WriterProcess:
             report = msgspec.json.decode(message, type=Report)
             if isinstance(report, Done):
                 # Those of a series that failed are not waited for any more.
-                for _ in range(min(report.blobs, len(self._outstanding))):
-                    _, self._tail = self._outstanding.popleft()
+                for _ in range(report.blobs):
+                    if not self._ring:
+                        break
+                    index = self._ring.pop()
+                    if self._kept_when_done:
+                        self._unsafe.discard(index)
             elif isinstance(report, BlobFailed):
-                unwritten = {index for index, _ in self._outstanding}
+                unwritten = self._ring.indices
                 self.lost |= unwritten
-                self._unflushed -= unwritten
-                self._forget_ring()
+                self._unsafe -= unwritten
+                self._drop_waiting()
                 self._failure = _error(report)
+            else:
+                self._unanswered -= 1
         return report
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _died(self) -> NoReturn:
-        code = self._process.wait()
-        self._lose()
-        how = f"was killed by {signal.Signals(-code).name} ({code})" if code < 0 else f"has ended with {code}"
-        self._failure = OSError(f"writer process {self.number} {how}; see the log")
-        raise self._failure
-
-    def _lose(self) -> None:
-        """What it had not flushed went with it."""
-        self.lost |= self._unflushed
-        self._unflushed.clear()
-        self._forget_ring()
-
-    def _forget_ring(self) -> None:
-        self._outstanding.clear()
-        self._batch, self._batch_bytes = [], 0
-        self._tail = self._head
 
 
 def _error(report: BlobFailed | Failed) -> OSError:
