@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from silx.gui import qt
 
 from penstock.gui import colours, theme
@@ -16,6 +18,7 @@ from penstock.gui.image_plot import ImagePlot
 SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""
 MOST_DOWNSAMPLE = 64
+ALL_CHANNELS = "all"
 
 
 class Controls(qt.QToolBar):
@@ -32,18 +35,23 @@ class Controls(qt.QToolBar):
         self.palette_choice = self._palette_choice(plot)
         self.rate = self._rate(feed)
         self.downsample = self._downsample(feed)
+        self.channel = self._channel(feed)
         self.addAction(self.pause)
         self.addSeparator()
         for action in (self.log_colours, self.autoscale, self.edit_levels, self.show_mask):
             self.addAction(action)
-        for name, widget in (
-            ("Colours", self.palette_choice), ("At most", self.rate), ("Transfer", self.downsample)
-        ):  # fmt: skip
-            label = qt.QLabel(name, self)
-            label.setStyleSheet(f"color: {theme.MUTED}; padding-left: 12px; padding-right: 4px;")
-            label.setBuddy(widget)
-            self.addWidget(label)
-            self.addWidget(widget)
+        # The channel first: it is what a window too narrow for all of them must not hide.
+        self._channel_actions = self._add("Channel", self.channel)
+        self._add("Colours", self.palette_choice)
+        self._add("At most", self.rate)
+        self._add("Transfer", self.downsample)
+        self.show_channels(())
+
+    def _add(self, name: str, widget: qt.QWidget) -> tuple[qt.QAction, qt.QAction]:
+        label = qt.QLabel(name, self)
+        label.setStyleSheet(f"color: {theme.MUTED}; padding-left: 12px; padding-right: 4px;")
+        label.setBuddy(widget)
+        return self.addWidget(label), self.addWidget(widget)
 
     def _palette_choice(self, plot: ImagePlot) -> qt.QComboBox:
         box = qt.QComboBox(self)
@@ -76,6 +84,31 @@ class Controls(qt.QToolBar):
         )
         box.valueChanged.connect(feed.set_downsample)
         return box
+
+    def _channel(self, feed: Feed) -> qt.QComboBox:
+        box = qt.QComboBox(self)
+        box.setSizeAdjustPolicy(qt.QComboBox.AdjustToContents)
+        box.setToolTip("Which of the frame's images to show; all: one below the other")
+        box.currentTextChanged.connect(
+            lambda name: feed.set_channel(None if name in ("", ALL_CHANNELS) else name)
+        )
+        return box
+
+    def show_channels(self, names: Sequence[str]) -> None:
+        """Offer the channels of the frame on show; nothing is offered where it is one image."""
+        for action in self._channel_actions:
+            action.setVisible(bool(names))
+        entries = [ALL_CHANNELS, *names]
+        if names and entries == [self.channel.itemText(place) for place in range(self.channel.count())]:
+            return
+        chosen = self.channel.currentText()
+        blocked = self.channel.blockSignals(True)
+        self.channel.clear()
+        if names:
+            self.channel.addItems(entries)
+            # One that is not there any more the receiver has refused: all are on show again.
+            self.channel.setCurrentText(chosen if chosen in entries else ALL_CHANNELS)
+        self.channel.blockSignals(blocked)
 
     def show_downsample(self, value: int) -> None:
         """Show what the receiver does, which another viewer may have changed."""

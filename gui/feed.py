@@ -41,6 +41,7 @@ class Feed(qt.QObject):
         self._began = 0.0
         self._rate = rate  # this and what follows: under the lock
         self._downsample: int | None = None
+        self._channel: tuple[str | None] | None = None
         self._slot = self._follower.snapshot
         self._taken = True
         self._drawn = True
@@ -82,6 +83,12 @@ class Feed(qt.QObject):
             self._downsample = value
         self._wake.set()
 
+    def set_channel(self, name: str | None) -> None:
+        """Show one channel of the frames, such as a threshold; `None`: all of them."""
+        with self._lock:
+            self._channel = (name,)
+        self._wake.set()
+
     def set_wanted(self, wanted: bool) -> None:
         """Whether frames are asked for; the status is followed in any case."""
         with self._lock:
@@ -120,8 +127,11 @@ class Feed(qt.QObject):
         with self._lock:
             want_frame = self._wanted and self._drawn
             downsample, self._downsample = self._downsample, None
+            channel, self._channel = self._channel, None
         if downsample is not None:
             self._follower.downsample(downsample)
+        if channel is not None:
+            self._follower.channel(*channel)
         if self._follower.step(wait=LONG_POLL, want_frame=want_frame):
             self._put(self._follower.snapshot)
 

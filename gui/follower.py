@@ -13,7 +13,7 @@ from typing import Protocol
 
 from penstock.gui.snapshot import Snapshot
 from penstock.receiver.client import LastFrame, ReceiverRefused, ReceiverUnavailable
-from penstock.receiver.models import Status
+from penstock.receiver.models import Status, View
 
 FIRST_RETRY = 0.25
 """Seconds."""
@@ -27,7 +27,7 @@ class Receiver(Protocol):
     url: str
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status: ...
-    def last_frame(self, seen: int | None = None) -> LastFrame | None: ...
+    def last_frame(self, seen: int | None = None, view: View | None = None) -> LastFrame | None: ...
     def set_downsample(self, value: int) -> int: ...
 
 
@@ -39,6 +39,7 @@ class Follower:
         self._now = now
         self._downsample: int | None = None
         self._downsample_told = True
+        self._channel: str | None = None
         self._retry = 0.0
         self._frame_version: int | None = None
         self.snapshot = Snapshot(url=receiver.url)
@@ -52,6 +53,11 @@ class Follower:
         """Ask for every `value`-th row and column, from the next step on and after each restart."""
         self._downsample = value
         self._downsample_told = False
+
+    def channel(self, name: str | None) -> None:
+        """Ask for one channel of the frames, or for all, from the next step on."""
+        self._channel = name
+        self._frame_version = None
 
     def step(self, *, wait: float, want_frame: bool) -> bool:
         """Ask once; true when `snapshot` has changed.
@@ -93,18 +99,26 @@ class Follower:
             self._frame_version = None
         frame = held.frame
         if want_frame and status.latest_frame is not None:
-            newer = self._receiver.last_frame(seen=self._frame_version)
+            newer = self._newer()
             if newer is not None:
                 frame, self._frame_version = newer, newer.version
         return Snapshot(url=held.url, status=status, frame=frame, notice=notice)
 
-    @staticmethod
-    def _frame_due(held: Snapshot) -> bool:
+    def _newer(self) -> LastFrame | None:
+        try:
+            return self._receiver.last_frame(seen=self._frame_version, view=View(channel=self._channel))
+        except ReceiverRefused:
+            if self._channel is None:
+                raise
+        self.channel(None)  # the series that runs now has no such channel
+        return self._receiver.last_frame(seen=None)
+
+    def _frame_due(self, held: Snapshot) -> bool:
         # While a series runs, frames come more often than the status is said anew. After it, the receiver
         # still copies a frame only once it was asked for: the answer comes with the next request.
         if held.status is None or held.status.latest_frame is None:
             return False
-        if held.status.state == "running":
+        if held.status.state == "running" or self._frame_version is None:
             return True
         return held.frame is None or held.frame.frame != held.status.latest_frame
 

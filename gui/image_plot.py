@@ -13,7 +13,7 @@ from silx.gui.plot.items import ImageData
 
 from penstock.gui import colours, theme
 from penstock.gui.levels import autoscale
-from penstock.gui.pixels import Flag, flags
+from penstock.gui.pixels import Flag, flags, outside
 from penstock.receiver.client import LastFrame
 
 _LEFT, _BOTTOM, _EDGE = 78, 58, 18
@@ -73,7 +73,10 @@ class ImagePlot(PlotWidget):
         # k blobs a frame (modules, thresholds) are drawn one below the other.
         array = frame.array.reshape(-1, frame.array.shape[-1])
         shape_changed = self._image.getData(copy=False).shape != array.shape
-        found = flags(array, frame.saturation)
+        gaps = None
+        if frame.modules and frame.array.ndim == 2:
+            gaps = outside(array.shape, frame.modules, frame.x, frame.y, frame.downsample)
+        found = flags(array, frame.saturation, gaps)
         if shape_changed:
             self._image.setMaskData(None)
         scale = (float(frame.downsample), float(frame.downsample))

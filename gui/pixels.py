@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -19,7 +20,32 @@ class Flag(IntEnum):
     """At or above what the detector can count."""
 
 
-def flags(image: npt.NDArray[Any], saturation: float | None = None) -> npt.NDArray[np.uint8]:
+def outside(
+    shape: tuple[int, int], modules: Sequence[Sequence[int]], x: int = 0, y: int = 0, step: int = 1
+) -> npt.NDArray[np.bool_]:
+    """Which pixels are of no module: gaps, and where a module is missing.
+
+    Args:
+        shape: rows and columns of the image on show.
+        modules: row, column, rows and columns of each, in detector pixels.
+        x: first column on show, in detector pixels.
+        y: first row.
+        step: every so many rows and columns are on show.
+    """
+    found = np.ones(shape, np.bool_)
+    for row, column, rows, columns in modules:
+        found[_shown(row - y, rows, step), _shown(column - x, columns, step)] = False
+    return found
+
+
+def _shown(first: int, length: int, step: int) -> slice:
+    """Of every `step`-th pixel from 0 on, those from `first` on, so many."""
+    return slice(max(0, -(-first // step)), max(0, -(-(first + length) // step)))
+
+
+def flags(
+    image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None
+) -> npt.NDArray[np.uint8]:
     """One `Flag` a pixel, of the image's shape.
 
     Negative values and NaN are how detectors write gaps and dead pixels into signed and floating
@@ -29,6 +55,7 @@ def flags(image: npt.NDArray[Any], saturation: float | None = None) -> npt.NDArr
     Args:
         image: (rows, cols), any integer, floating or boolean type.
         saturation: value from which a pixel counts as saturated; `None` where nobody said so.
+        gaps: pixels of which is known that nobody has sent them, whatever value stands there.
     """
     result = np.zeros(image.shape, np.uint8)
     kind = image.dtype.kind
@@ -41,4 +68,6 @@ def flags(image: npt.NDArray[Any], saturation: float | None = None) -> npt.NDArr
         result[image < 0] = Flag.INVALID
     elif kind == "f":
         result[~(image >= 0)] = Flag.INVALID  # NaN is neither below nor above
+    if gaps is not None:
+        result[gaps] = Flag.INVALID
     return result

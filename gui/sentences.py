@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -82,11 +83,11 @@ def progress(counts: Counts) -> str:
 def _idle(status: Status, *, kept: bool) -> Message:
     series = status.series
     if series is not None and series.complete is False:
-        return Message(
-            "notice", "IDLE",
-            f"Last series incomplete after {progress(status.counts)}: "
-            f"{_sentence(series.reason or 'no reason given', capital=False)}",
-        )  # fmt: skip
+        # The receiver's reason mostly begins with the count.
+        counted = re.match(r"\d+ of \d+ frames", series.reason)
+        after = "" if counted else f" after {progress(status.counts)}"
+        why = _sentence(series.reason or "no reason given", capital=False)
+        return Message("notice", "IDLE", f"Last series incomplete{after}: {why}")
     if status.connections and not any(each.connections for each in status.connections):
         ends = ", ".join(each.endpoint for each in status.connections)
         return Message("idle", "IDLE", f"Ready, but no streamer answers at {ends}; is it running?")

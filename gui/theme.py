@@ -55,6 +55,7 @@ def apply(application: qt.QApplication) -> None:
         f"QToolBar[orientation='1'] {{ border: 0; border-right: 1px solid {LINE}; padding: 8px 4px; }}"
         f"QToolBar QToolButton {{ padding: 4px 8px; border-radius: 4px; color: {TEXT}; }}"
         f"QToolBar QToolButton:hover {{ background: {LINE}; }}"
+        f"QToolBar QToolButton#qt_toolbar_ext_button {{ background: {ACCENT}; padding: 0; }}"
         f"QToolBar QToolButton:checked {{ background: #27506f; }}"
         f"QScrollBar:vertical {{ background: {PANEL}; width: 8px; border: 0; }}"
         f"QScrollBar::handle:vertical {{ background: #46505c; border-radius: 4px; min-height: 30px; }}"

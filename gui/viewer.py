@@ -102,6 +102,7 @@ class Viewer(qt.QMainWindow):
             self._pages.setCurrentIndex(1)
             self.plot.show_frame(snapshot.frame)
             self.controls.show_downsample(snapshot.frame.downsample)
+            self.controls.show_channels(snapshot.frame.channels)
             # The plot has posted its own drawing to the event loop; what is posted now comes after it.
             qt.QTimer.singleShot(0, self._after_drawing)
         self.updated.emit()

@@ -49,7 +49,7 @@ def answer(shown: Shown, wish: Wish, step: int) -> Answer:
         "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
         "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
-        "channels": shown.channels,
+        "channels": shown.channels, "modules": shown.modules,
     }  # fmt: skip
     match wish.format:
         case "png" | "jpeg" as kind:

@@ -50,6 +50,11 @@ class LastFrame(msgspec.Struct, frozen=True):
     x: int = 0
     """First column and row of the frame that are shown."""
     y: int = 0
+    channels: tuple[str, ...] = ()
+    """Names of the images that the frame has, as thresholds; empty where it is one image."""
+    modules: tuple[tuple[int, int, int, int], ...] = ()
+    """Row, column, rows and columns of each module that is in the image, before region and down-sampling.
+    What lies outside is gap, or a module that is missing. Empty where nobody says."""
 
 
 class _FrameHeader(msgspec.Struct):
@@ -63,6 +68,8 @@ class _FrameHeader(msgspec.Struct):
     saturation: float | None = None
     x: int = 0
     y: int = 0
+    channels: tuple[str, ...] = ()
+    modules: tuple[tuple[int, int, int, int], ...] = ()
 
 
 class ReceiverClient:
@@ -142,7 +149,8 @@ class ReceiverClient:
         return LastFrame(
             array=array.reshape(header.shape), frame=header.frame, series=header.series,
             version=header.version, downsample=header.downsample, trigger=header.trigger,
-            saturation=header.saturation, x=header.x, y=header.y,
+            saturation=header.saturation, x=header.x, y=header.y, channels=header.channels,
+            modules=header.modules,
         )  # fmt: skip
 
     def downsample(self) -> int:

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from penstock.receiver.modules.layout import Layout
+from penstock.receiver.modules.layout import Layout, Region
 from penstock.receiver.modules.series import JoinedFrame
 from penstock.stins.messages import Buffer, Frame
 
@@ -31,6 +31,8 @@ CAPACITY = 2**30
 """Largest frame that can be shown, in bytes. Memory is only taken by what is written to."""
 LEAST_SECONDS = 0.02
 READ_SECONDS = 1.0
+MOST_COVERED = 64
+"""Modules whose places fit into the head of the memory."""
 _HEAD = 4096
 _VERSION, _WANTED, _LENGTH, _INFO = slice(0, 8), slice(8, 16), slice(16, 24), 24
 
@@ -52,6 +54,8 @@ class FrameInfo(msgspec.Struct, frozen=True):
     """Names of the blobs, where each is an image of its own."""
     layout: Layout | None = None
     """Where the blobs sit in one image, where they are modules of one."""
+    covered: tuple[Region, ...] = ()
+    """Where modules stand in an image that came assembled; empty where nobody knows."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -143,6 +147,9 @@ class LastFrame:
                 self._saturation,
                 self._channels,
                 frame.layout if isinstance(frame, JoinedFrame) else None,
+                frame.covered
+                if isinstance(frame, JoinedFrame) and len(frame.covered) <= MOST_COVERED
+                else (),
             )
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:

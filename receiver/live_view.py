@@ -11,7 +11,7 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.images import unpack
 from penstock.receiver.last_frame import Held
-from penstock.receiver.modules.layout import assemble
+from penstock.receiver.modules.layout import Region, assemble
 from penstock.receiver.pictures import ViewError
 from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.receiver.stores.contract import fill_value
@@ -32,6 +32,9 @@ class Shown:
     saturation: float | None = None
     channels: tuple[str, ...] = ()
     """Names of the k images, where each is one of its own."""
+    modules: tuple[Region, ...] = ()
+    """Where modules stand in the image; what lies outside is gap, or a module that is missing. Empty where
+    nobody says."""
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
         """The image of one channel; all of them for `None`.
@@ -54,15 +57,19 @@ def unpacked(held: Held, version: int = 0) -> Shown:
         FrameRefused: its blobs cannot be unpacked.
     """
     info = held.info
+    modules = info.covered
     try:
         array = unpack(info.shape, info.dtype, info.compression, held.blobs)
         if info.layout is not None:
             array = assemble(info.layout, list(array), array.dtype, fill_value(info.dtype))
+            modules = info.layout.covered([len(blob) > 0 for blob in held.blobs])
     except ValueError as error:
         raise FrameRefused(
             "not_unpacked", f"frame {info.index} of series {info.series} cannot be unpacked: {error}"
         ) from error
-    return Shown(array, info.index, info.series, info.trigger, version, info.saturation, info.channels)
+    return Shown(
+        array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules
+    )
 
 
 def from_closed_file(path: str, series: str, index: int) -> Shown:

@@ -16,6 +16,15 @@ MAX_PIXELS = MAX_FRAME_BYTES // 8
 """Of an assembled image: with the widest type it is no larger than any other frame may be."""
 
 
+class Region(NamedTuple):
+    """Pixels of an image that one module covers."""
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+
+
 class LayoutError(Exception):
     """The modules do not make one image; the sentence says which, and why."""
 
@@ -50,6 +59,12 @@ class Layout(msgspec.Struct, frozen=True):
     places: tuple[Place, ...]
     shape: tuple[int, int]
     """Rows and columns of the assembled image."""
+
+    def covered(self, there: Sequence[bool]) -> tuple[Region, ...]:
+        """Where the modules stand that are there."""
+        return tuple(
+            Region(*place[:4]) for place, is_there in zip(self.places, there, strict=True) if is_there
+        )
 
     @property
     def pixels(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from penstock.receiver.modules.layout import Layout, LayoutError, arrange, assemble
+from penstock.receiver.modules.layout import Layout, LayoutError, Region, arrange, assemble
 from penstock.stins import modules as wire
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Buffer, EndReason, Frame, Header, Image, SeriesEnd, Start
@@ -92,6 +92,8 @@ class JoinedFrame(Frame, frozen=True):
     corrupt: Mapping[int, StinsError] = MappingProxyType({})
     layout: Layout | None = None
     """Where the blobs sit in the assembled image; `None` too for one that is assembled already."""
+    covered: tuple[Region, ...] = ()
+    """Where modules stand in the image that is assembled already, as far as nothing has changed it since."""
 
     @property
     def came(self) -> list[int]:

@@ -201,7 +201,9 @@ class ModuleWorker(Worker):
         assembled = Frame(image, [memoryview(pixels.data).cast("B")])
         if self._after is not None:
             assembled = self._after.apply(assembled)
-        return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs)
+            return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs)
+        covered = layout.covered([module in good for module in range(len(frame.blobs))])
+        return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs, covered=covered)
 
     def _module(self, frame: JoinedFrame, module: int) -> Frame:
         """One module's frame, judged and transformed.

@@ -76,16 +76,18 @@ class StandIn:
         series = Series(id="5f0c", filename="/data/visitors/20250001/raw/scan-0007_sim-1.h5", active=True)
         self.say(state="running", series=series, **changes)
 
-    def frame(self, array: np.ndarray, index: int, saturation: float | None = None) -> None:
-        """A new frame."""
+    def frame(self, array: np.ndarray, index: int, saturation: float | None = None, **known: Any) -> None:
+        """A new frame; `known` stands in its header, such as `channels` and `modules`."""
         with self._changed:
             self._frame = (array, index, saturation)
+            self._known = known
             self._frame_version += 2
         self.say(latest_frame=index)
 
     def _forget(self) -> None:
         self._status = Status(state="idle", detector="sim-1", version=1)
         self._frame: tuple[np.ndarray, int, float | None] | None = None
+        self._known: dict[str, Any] = {}
         self._frame_version = 0
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
@@ -99,7 +101,7 @@ class StandIn:
                     self._changed.wait_for(lambda: self._status.version != int(seen), wait)
                 self._send(request, 200, msgspec.json.encode(self._status))
         elif url.path == "/last_frame":
-            self._send_frame(request, query.get("seen"))
+            self._send_frame(request, query.get("seen"), query.get("channel"))
         elif url.path == "/downsample" and self.refuse_downsample:
             body = {"kind": "bad_request", "message": "value: Input should be less than or equal to 64"}
             self._send(request, 422, msgspec.json.encode(body))
@@ -109,17 +111,24 @@ class StandIn:
         else:
             self._send(request, 500, b"broken")
 
-    def _send_frame(self, request: BaseHTTPRequestHandler, seen: str | None) -> None:
+    def _send_frame(self, request: BaseHTTPRequestHandler, seen: str | None, channel: str | None) -> None:
         with self._changed:
-            frame, version = self._frame, self._frame_version
+            frame, version, known = self._frame, self._frame_version, self._known
         if frame is None or seen == str(version):
             self._send(request, 304 if seen is not None else 404, b"")
             return
         array, index, saturation = frame
-        array = np.ascontiguousarray(array[:: self.downsample, :: self.downsample])
+        channels = known.get("channels", ())
+        if channel is not None and channel not in channels:
+            body = {"kind": "bad_request", "message": f"channel {channel}: leave it out"}
+            self._send(request, 422, msgspec.json.encode(body))
+            return
+        if channel is not None:
+            array = array[channels.index(channel)]
+        array = np.ascontiguousarray(array[..., :: self.downsample, :: self.downsample])
         head = {
             "shape": array.shape, "dtype": array.dtype.name, "frame": index, "trigger": index,
-            "series": "5f0c", "version": version, "downsample": self.downsample,
+            "series": "5f0c", "version": version, "downsample": self.downsample, **known,
         }  # fmt: skip
         if saturation is not None:
             head["saturation"] = saturation

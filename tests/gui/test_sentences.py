@@ -54,6 +54,17 @@ def test_an_incomplete_last_series_is_told_with_its_reason() -> None:
     assert says.text == "Last series incomplete after 0 of 9 frames: end message lost."
 
 
+def test_a_reason_that_begins_with_the_count_is_not_told_twice() -> None:
+    series = Series(
+        id="1", filename=FILE, active=False, complete=False, reason="3 of 9 frames: 6 missing; ended by stop"
+    )
+    counts = Counts(planned=9, received=3)
+
+    says = message(Snapshot(url=URL, status=Status(state="idle", series=series, counts=counts)))
+
+    assert says.text == "Last series incomplete: 3 of 9 frames: 6 missing; ended by stop."
+
+
 def test_an_idle_receiver_without_a_streamer_says_where_it_looks_for_one() -> None:
     status = Status(state="idle", connections=[Connection(endpoint="tcp://camera:9999", connections=0)])
 

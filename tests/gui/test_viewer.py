@@ -106,6 +106,46 @@ def test_invalid_pixels_are_masked_coloured_and_left_out_of_the_levels(
     assert not viewer.plot.overlay().isVisible()
 
 
+def test_gaps_between_modules_of_16_bits_are_no_saturated_pixels(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    image = np.full((10, 8), 2**16 - 1, np.uint16)
+    image[:4], image[6:] = 100, 120
+    image[0, 0] = 2**16 - 1
+    receiver.frame(image, 0, modules=[[0, 0, 4, 8], [6, 0, 4, 8]])
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    overlay = viewer.plot.overlay().getData(copy=False)
+    assert (overlay[4:6] == Flag.INVALID).all()
+    assert np.argwhere(overlay == Flag.SATURATED).tolist() == [[0, 0]]
+    assert hover(viewer, 4, 2).endswith("no valid value")
+
+
+def test_the_channel_to_show_is_chosen_where_a_frame_has_several(
+    qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    both = np.stack([np.full((6, 8), 3, np.uint16), np.full((6, 8), 5, np.uint16)])
+    names = ["threshold_1", "threshold_2"]
+    receiver.frame(both, 0, channels=names)
+    qtbot.waitUntil(lambda: shown(viewer).shape == (12, 8), timeout=DEADLINE)
+    box = viewer.controls.channel
+    qtbot.waitUntil(box.isVisible, timeout=DEADLINE)
+    assert [box.itemText(place) for place in range(box.count())] == ["all", *names]
+
+    box.setCurrentText("threshold_2")
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), both[1]), timeout=DEADLINE)
+    receiver.frame(both + 1, 1, channels=names)
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), both[1] + 1), timeout=DEADLINE)
+    assert box.currentText() == "threshold_2"
+
+    receiver.frame(both[0], 2)  # the next series has no channels
+    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), both[0]), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: not box.isVisible(), timeout=DEADLINE)
+    assert viewer.banner.title() != "REFUSED"
+
+
 def test_colours_switch_between_linear_and_logarithmic(qtbot: Any, receiver: StandIn, show: Show) -> None:
     viewer = show(receiver.url)
     receiver.frame(np.zeros((8, 8), np.uint16), 0)

@@ -112,6 +112,23 @@ def test_the_live_view_shows_the_assembled_image_with_gaps_and_missing_modules(
     shown = client.last_frame()
     assert shown is not None
     np.testing.assert_array_equal(shown.array, sim.image(2))
+    assert shown.modules == ((0, 0, 4, 6), (10, 0, 4, 6))
+
+
+@pytest.mark.parametrize("assembled", [False, True])
+def test_the_live_view_says_where_modules_stand_so_that_gaps_are_no_saturated_pixels(
+    detector: Callable[..., Detector], assembled: bool
+) -> None:
+    sim = detector(transforms=[{"type": "assemble"}] if assembled else [])
+    sim.start("")
+    sim.frame(0, 1)
+    sim.receiver.wait(lambda status: status.counts.partial == 1)
+    sim.end()
+    sim.receiver.ended("live")
+    shown = sim.receiver.client.last_frame()
+    assert shown is not None
+    np.testing.assert_array_equal(shown.array, sim.image(0, 1))
+    assert shown.modules == ((10, 0, 4, 6),), "module 0 is missing"
 
 
 def test_a_late_module_is_in_the_file_with_its_checksum(detector: Callable[..., Detector]) -> None:
