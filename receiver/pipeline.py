@@ -359,6 +359,7 @@ class Pipeline:
             storage.check(
                 path, overwrite=header.overwrite, nbytes=nbytes, min_free=int(self._config.min_free_mb * 1e6)
             )
+            storage.check_segments(header.frames, self._config.frames_per_file)
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
             self._writer = SeriesWriter(path, self._detector, series, source, self._writing)
             self._journal.enter(path, series, started)

@@ -241,6 +241,7 @@ class ReceiverService:
                     path, overwrite=series.overwrite, nbytes=nbytes, min_free=min_free,
                     writers=self.config.writers,
                 )  # fmt: skip
+                storage.check_segments(series.frames, self.config.frames_per_file)
         except StorageError as error:
             raise Refused(error.kind, str(error)) from error
         need = None

@@ -25,6 +25,9 @@ FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 RESERVE_BYTES = 4 * 2**20
 """Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
 
+MOST_SEGMENTS = 10_000
+"""Of a series. The virtual dataset names them all: 25 kB of memory and 0.1 ms each whenever it is made."""
+
 
 class StorageError(Exception):
     """A file cannot be written there; `kind` is stable, the sentence says what to change."""
@@ -75,6 +78,27 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
     if is_folder:
         raise StorageError("is_a_folder", f'"{filename}" is a folder; add a file name')
     return real
+
+
+def check_segments(frames: int | None, frames_per_file: int) -> None:
+    """Check that a series does not fall into more segments than one file can well show.
+
+    Args:
+        frames: announced; `None` where nobody said.
+        frames_per_file: as configured; 0: no segments.
+
+    Raises:
+        StorageError: there would be too many.
+    """
+    if frames is None or not frames_per_file:
+        return
+    segments = -(-frames // frames_per_file)
+    if segments > MOST_SEGMENTS:
+        raise StorageError(
+            "too_many_segments",
+            f"{frames} frames would be {segments} segments, and a series has at most {MOST_SEGMENTS}: "
+            f"frames_per_file is {frames_per_file}, set it to {-(-frames // MOST_SEGMENTS)} or more",
+        )
 
 
 def data_files(path: Path, writers: int) -> list[Path]:

@@ -28,7 +28,7 @@ from penstock.receiver import checksums, geometry, nexus, storage, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.interrupted import Interrupted
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.receiver.stores import FrameFormat, FrameStore, Writing
+from penstock.receiver.stores import FrameFormat, FrameStore, OverLimitError, Writing
 from penstock.receiver.stores.found import reopen
 from penstock.receiver.stores.modules import ModuleStore
 from penstock.receiver.stores.superblock import put_end_ahead
@@ -495,11 +495,13 @@ class SeriesWriter:
         self._release_reserve()
         self._take_back()
         counts = self._account.counts()
+        remedy = f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
+        if isinstance(error, OverLimitError):
+            remedy = "The series ends here; reset the receiver"
         planned = "an unknown number of" if counts.planned is None else str(counts.planned)
         return WriterError(
             f"writer of {self._series.id} could not write {what} to {self.path}: {_cause(error)}; "
-            f"{counts.stored} of {planned} frames are in the file. "
-            f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
+            f"{counts.stored} of {planned} frames are in the file. {remedy}"
         )
 
     def _take_back(self) -> None:

@@ -6,19 +6,22 @@ the file's life, what a frame brings beside its pixels, the account.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any, Literal
 
 from penstock.receiver.stores.channels import ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
-from penstock.receiver.stores.contract import FrameFormat, FrameStore, Writing
+from penstock.receiver.stores.contract import FrameFormat, FrameStore, OverLimitError, Writing
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.segments import SegmentStore
 from penstock.receiver.stores.settle import settle
 from penstock.receiver.stores.spread import SpreadStore
 from penstock.receiver.stores.writer_process import WriterProcess
 
-__all__ = ["FrameFormat", "FrameStore", "Writing", "create", "settle", "writing"]
+__all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "settle", "writing"]
+
+log = logging.getLogger(__name__)
 
 LEAST_HANDED_BYTES = 2**18
 """Of a frame. Below, handing it to a thread costs as much as writing it."""
@@ -55,6 +58,8 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     Raises:
         OSError, RuntimeError, ValueError: a dataset cannot be created.
     """
+    if len(frames.shape) > 2:
+        _say_without_effect(frames, writing)
     if frames.channels:
         return ChannelStore(detector, frames)
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
@@ -67,6 +72,17 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     if writing.processes and writing.path is not None and len(frames.shape) == 2:
         return SpreadStore(detector, frames, writing.path, writing)
     return ChunkedStore(detector, frames)
+
+
+def _say_without_effect(frames: FrameFormat, writing: Writing) -> None:
+    """That a frame has several images is known when a series starts, not when it is configured."""
+    keys = {"writers": writing.writers > 1, "frames_per_file": writing.frames_per_file > 0}
+    if without := [key for key, is_set in keys.items() if is_set]:
+        what = f"channels ({', '.join(frames.channels)})" if frames.channels else "images"
+        log.warning(
+            "each frame has %d %s: the receiver's loop writes them into one file, %s has no effect",
+            frames.shape[0], what, " and ".join(without),
+        )  # fmt: skip
 
 
 def _has_places(detector: Any, frames: FrameFormat) -> bool:

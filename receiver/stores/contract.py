@@ -68,6 +68,10 @@ class Writing:
             process.close()
 
 
+class OverLimitError(ValueError):
+    """A series has come to an end of what was configured; the sentence has the key and the remedy."""
+
+
 class FrameStore(Protocol):
     """Where frames go by their index, in any order.
 

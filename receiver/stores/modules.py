@@ -54,6 +54,7 @@ class ModuleStore:
         rows, columns = frames.shape[-2:]
         self._layout = joined.arranged(rows, columns) if assembled is None else None
         virtual = self._layout if self._layout is not None and not self._layout.is_turned else None
+        self._assembled = assembled
         self._blobs = assembled or ChunkedStore(detector, frames, BLOBS if virtual else "data")
         self.data = self._blobs.data
         self._is_packed = frames.compression == COMPRESSED
@@ -78,8 +79,8 @@ class ModuleStore:
 
     def read(self, index: int) -> Frame:
         """A stored frame, the blobs of missing modules empty; see `FrameStore`."""
-        if self._layout is None and len(self.data.shape) == 3:
-            return self._blobs.read(index)
+        if self._assembled is not None:
+            return self._assembled.read(index)
         stored = self._blobs.data
         shape, dtype = stored.shape[1:], stored.dtype
         packed: dict[int, bytes] = {}

@@ -23,7 +23,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver import storage
 from penstock.receiver.stores.chunked import ChunkedStore
-from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
+from penstock.receiver.stores.contract import FrameFormat, OverLimitError, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.shown import show_instead
 from penstock.receiver.stores.side_file import SideFile, may_replace
@@ -159,6 +159,11 @@ class SegmentStore:
     # -- segments ------------------------------------------------------------------------------
 
     def _begin(self, number: int) -> Segment:
+        if number >= storage.MOST_SEGMENTS:
+            raise OverLimitError(
+                f"a series has at most {storage.MOST_SEGMENTS} segments, of {self._length} frames each; "
+                "set frames_per_file higher"
+            )
         if (number + 1) * self._length > self._rows and self._rows != self._frames.planned:
             self._map(max(2 * self._rows, (number + 1) * self._length))
         name = segment_name(self._path, number)

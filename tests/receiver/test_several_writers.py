@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -197,3 +198,18 @@ def test_the_writers_end_with_their_receiver(receiver: ReceiverProcess) -> None:
     assert len(writers) == 2
     assert receiver.stop() == 0
     assert [pid for pid in writers if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_a_series_of_too_many_segments_is_refused_at_the_check_and_at_its_start(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
+) -> None:
+    receiver = start_receiver(frames_per_file=2)
+    receiver.connected()
+    path = receiver.root / "x.h5"
+    says = "20002 frames would be 10001 segments, .* frames_per_file is 2, set it to 3 or more"
+    with pytest.raises(ReceiverRefused, match=says):
+        receiver.client.check(SeriesCheck(filename=str(path), frames=20_002))
+    streamer.start(str(path), frames=20_002, trigger_mode="SOFTWARE")
+    status = receiver.wait(lambda status: status.state == "error")
+    assert re.search(says, status.error)
+    assert not path.exists()

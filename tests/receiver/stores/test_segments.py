@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver import interrupted
+from penstock.receiver import interrupted, storage
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.judge import judge
@@ -21,6 +21,7 @@ from penstock.receiver.stores import segments
 from penstock.receiver.stores.segments import SegmentStore
 from penstock.receiver.verify import verify
 from penstock.receiver.writer import WriterError
+from penstock.stins.messages import Frame
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
 from tests.streams import image
@@ -299,3 +300,32 @@ def test_frames_of_several_blobs_stay_in_one_file(path: Path) -> None:
     series.close("enough")
     assert files(path) == ["scan.h5"]
     assert os.path.getsize(path)
+
+
+def test_a_series_of_unknown_length_ends_at_the_most_segments_and_keeps_its_frames(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "MOST_SEGMENTS", 3)
+    series = written(path, frames=None)
+    series.add(*(frame(number) for number in range(3 * PER_FILE)))
+    with pytest.raises(
+        WriterError, match=r"at most 3 segments, of .*; set frames_per_file higher.* ends here"
+    ):
+        series.add(frame(3 * PER_FILE))
+    series.close("too many")
+    check(path, list(range(3 * PER_FILE)), 3 * PER_FILE)
+
+
+def test_that_segments_have_no_effect_on_frames_of_several_images_is_said_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    series = written(path)
+    several = np.arange(30, dtype=np.uint16).reshape(2, 3, 5)
+    for number in (0, 1):
+        item = Frame(image(number, several, series="a"), [part.tobytes() for part in several])
+        series.writer.add(number, item)
+        series.series.account.take(number, FrameStatus.STORED)
+    series.close("enough")
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("each frame has 2 images: ")
+    assert said.endswith("into one file, frames_per_file has no effect")
