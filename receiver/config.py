@@ -5,14 +5,13 @@ One YAML file for a beamline, one entry a receiver: see `resources/detectors.yam
 
 from __future__ import annotations
 
-import difflib
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
 
+from penstock.receiver import config_errors
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.receiver.transforms.assemble import Assemble
@@ -219,16 +218,6 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     receivers: dict[str, ReceiverConfig]
 
 
-KEYS = sorted(
-    {
-        key
-        for kind in (ReceiverConfig, SourceConfig, GapConfig, ForwardConfig)
-        for key in kind.__struct_fields__
-    }
-)
-"""Every key of an entry and of its parts, but the transforms'."""
-
-
 def load(path: str | Path) -> ConfigFile:
     """Read a configuration file.
 
@@ -257,18 +246,24 @@ def parse(raw: Any, origin: str) -> ConfigFile:
     try:
         return msgspec.convert(raw, ConfigFile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{origin}: {_where_wrong(raw)}{error}{_remedy(raw, str(error))}") from error
+        raise ConfigError(f"{origin}: {_wrong(raw, str(error))}") from error
 
 
-def _where_wrong(raw: Any) -> str:
-    """The first receiver whose entry is wrong: msgspec names no key of a mapping."""
-    entries = raw.get("receivers") if isinstance(raw, dict) else None
-    for name, entry in entries.items() if isinstance(entries, dict) else ():
+def _wrong(raw: Any, said: str) -> str:
+    """What is wrong, in a sentence; msgspec names no key of a mapping, so each receiver is looked at."""
+    if not isinstance(raw, dict) or "receivers" not in raw:
+        return 'the file begins with "receivers:", and has an entry for each receiver below it'
+    entries = raw["receivers"]
+    if not isinstance(entries, dict):
+        return 'below "receivers:" stand entries, each a NAME: and its settings'
+    for name, entry in entries.items():
+        if not isinstance(name, str):
+            return f'the name of a receiver is text: write "{name}": in quotes'
         try:
             msgspec.convert(entry, ReceiverConfig)
-        except msgspec.ValidationError:
-            return f"receiver {name}: "
-    return ""
+        except msgspec.ValidationError as error:
+            return config_errors.sentence(entry, ReceiverConfig, str(error), f"receiver {name}")
+    return config_errors.sentence(raw, ConfigFile, said, "")
 
 
 def _not_yaml(error: yaml.YAMLError) -> str:
@@ -278,20 +273,6 @@ def _not_yaml(error: yaml.YAMLError) -> str:
         return " ".join(str(error).split())
     problem = getattr(error, "problem", None) or "not understood"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
-
-
-def _remedy(raw: Any, said: str) -> str:
-    if not isinstance(raw, dict) or "receivers" not in raw:
-        return '; the file begins with "receivers:"'
-    if ".source.endpoints" in said:
-        return '; write endpoints: ["tcp://HOST:PORT"]'
-    unknown = re.search("unknown field `(.*?)`", said)
-    meant = difflib.get_close_matches(unknown[1], KEYS, 1, 0.75) if unknown else ()
-    if meant:
-        return f"; did you mean {meant[0]}?"
-    if unknown or "Invalid" in said:
-        return "; `penstock receiver --schema` has what there is"
-    return ""
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:

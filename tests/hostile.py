@@ -328,16 +328,16 @@ def _entry(text: str) -> str:
 
 
 CONFIGS = [
-    BadConfig("an empty file", "", "Expected `object`"),
-    BadConfig("a list", "- receivers", "Expected `object`"),
+    BadConfig("an empty file", "", 'begins with "receivers:"'),
+    BadConfig("a list", "- receivers", 'begins with "receivers:"'),
     BadConfig("not YAML", "receivers: {sim-1: [", "is not YAML"),
     BadConfig("a Python object", "receivers: !!python/object/apply:os.system ['true']", "is not YAML"),
-    BadConfig("an unknown key at the top", "receiver: {}\nreceivers: {}", "`receiver`"),
-    BadConfig("an unknown key", _entry(f"{_SOURCE}, data_root: /tmp, datroot: /x"), "`datroot`"),
+    BadConfig("an unknown key at the top", "receiver: {}\nreceivers: {}", 'no setting "receiver"'),
+    BadConfig("an unknown key", _entry(f"{_SOURCE}, data_root: /tmp, datroot: /x"), 'no setting "datroot"'),
     BadConfig(
         "an unknown key of the source", _entry("source: {endpoint: 'tcp://h:1'}, data_root: /"), "endpoint"
     ),
-    BadConfig("no data root", _entry(_SOURCE), "`data_root`"),
+    BadConfig("no data root", _entry(_SOURCE), "data_root is missing"),
     BadConfig("a relative data root", _entry(f"{_SOURCE}, data_root: data"), "give an absolute path"),
     BadConfig(
         "one module to join",
@@ -363,7 +363,7 @@ CONFIGS = [
     BadConfig(
         "an endpoint without a port",
         _entry("source: {endpoints: ['tcp://h']}, data_root: /tmp"),
-        'write endpoints: ["tcp://HOST:PORT"]',
+        'source.endpoints[0] is "tcp://h"; give "tcp://HOST:PORT"',
     ),
     BadConfig(
         "an endpoint that is a URL", _entry("source: {endpoints: ['http://h:1']}, data_root: /"), "endpoints"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def test_a_hostile_configuration_is_refused_with_the_file_and_the_key(
         config.load(path)
     assert str(path) in str(caught.value)
     assert bad.says in str(caught.value)
+    assert not re.search(r"\$|Expected|Object |Invalid|`int`", str(caught.value)), "msgspec's own words"
 
 
 @pytest.mark.parametrize("bad", hostile.CONFIGS[:8], ids=lambda item: item.name)
@@ -77,7 +79,9 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
 
 
 def test_the_entry_with_a_wrong_key_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"x\.yaml: receiver sim-2: .*`sauce`"):
+    with pytest.raises(
+        ConfigError, match=r'x\.yaml: receiver sim-2: .* "sauce"; `penstock receiver --schema'
+    ):
         config.parse({"receivers": {"sim-1": ENTRY, "sim-2": {**ENTRY, "sauce": 1}}}, "x.yaml")
 
 
@@ -86,12 +90,72 @@ def test_the_entry_with_a_wrong_key_is_named() -> None:
     [
         ({"filename_templat": "x"}, "did you mean filename_template"),
         ({"nonsense": 1}, "receiver --schema"),
-        ({"transforms": [{"type": "decompres"}]}, "receiver --schema"),
+        ({"transforms": [{"type": "decompres"}]}, 'transforms.0..type is "decompres"; give .*decompress'),
     ],
 )
 def test_a_key_that_is_not_known_is_refused_with_a_remedy(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         config.parse({"receivers": {"sim-1": {**ENTRY, **wrong}}}, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"hold_mb": "1 GB"}, 'hold_mb is "1 GB"; give a number above 0'),
+        ({"hold_mb": None}, "hold_mb is empty; give a number above 0"),
+        ({"hold_mb": float("inf")}, "hold_mb is inf; give a number above 0, 1e+12 at most"),
+        ({"writers": 100}, "writers is 100; give a whole number from 1 to 64"),
+        ({"workers": 0}, "workers is 0; give a whole number from 1 on"),
+        ({"swmr": 1}, "swmr is 1; give true or false"),
+        ({"gap": {"policy": "drop"}}, 'gap.policy is "drop"; give fail, pad or report'),
+        ({"gap": {"polcy": "pad"}}, 'gap has no setting "polcy"; did you mean policy?'),
+        ({"sockets": 2}, 'there is no setting "sockets"; write it below source'),
+        ({"gap": {"x": 1}}, 'gap has no setting "x"; there is policy, seconds'),
+        ({"gap": 3}, "gap is 3; give its settings: policy, seconds"),
+        (
+            {"forward": [{"name": "a"}]},
+            'forward[0].endpoint is missing; give "tcp://HOST:PORT" or "ipc://PATH"',
+        ),
+        (
+            {"forward": {"name": "a"}},
+            "forward is lines of NAME: VALUE; give a list of entries, each with its",
+        ),
+        ({"path_map": {"/a": 3}}, "path_map./a is 3; give text"),
+        ({"path_map": {3: "/a"}}, 'path_map has the name 3, which is no text; write "3": in quotes'),
+        ({"transforms": [{"quarter_turns": 1}]}, "transforms[0].type is missing; give assemble, "),
+        (
+            {"transforms": [{"type": "rotate", "quarter_turns": 9}]},
+            "transforms[0].quarter_turns is 9; give 1, 2 or 3",
+        ),
+        (
+            {"transforms": [{"type": "rotate", "turns": 1}]},
+            'transforms[0] has no setting "turns"; there is quarter_turns',
+        ),
+        (
+            {"source": {"endpoints": []}},
+            "source.endpoints is an empty list; give a list with one entry at le",
+        ),
+        ({"source": {"endpoints": ["tcp://h:1"], "type": "x"}}, 'source: type is "x"; known are stins'),
+        ({"state_folder": "x"}, 'state_folder is "x"; give an absolute path'),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_place_itself_and_what_may_stand_there(
+    wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.parse({"receivers": {"sim-1": ENTRY, "sim-2": {**ENTRY, **wrong}}}, "x.yaml")
+    assert str(caught.value).startswith(f"x.yaml: receiver sim-2: {said}")
+
+
+def test_entries_that_are_none_are_told() -> None:
+    for receivers, said in (
+        ([], 'below "receivers:" stand entries'),
+        ({"a": 3}, "receiver a: the entry is 3; give its settings: source, data_root"),
+        ({7: ENTRY}, 'write "7": in quotes'),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            config.parse({"receivers": receivers}, "x.yaml")
+        assert said in str(caught.value)
 
 
 def test_an_entry_without_its_heading_is_refused_with_the_heading() -> None:

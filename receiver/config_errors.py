@@ -1,0 +1,187 @@
+"""What is wrong with a configuration, in its own words: the place, what stands there, and what may.
+
+msgspec finds the first thing that is wrong, and says it in words of types and by a path.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+FEW = 8
+"""So many settings are listed; of more, the one that was probably meant."""
+LONGEST = 60
+"""Characters of a value that are quoted."""
+UNBOUNDED = 2**31 - 1
+"""A limit from here on is none that a sentence has to name."""
+ANY_KEY = "..."
+"""How msgspec writes a key of a mapping."""
+NUMBERS = {"int": "a whole number", "float": "a number"}
+PATTERNS = {"tcp://": '"tcp://HOST:PORT" or "ipc://PATH"'}
+"""What the pattern that begins so stands for."""
+
+
+def sentence(raw: Any, model: type, said: str, name: str) -> str:
+    """What is wrong with `raw`.
+
+    Args:
+        raw: what was read from the file, or a part of it.
+        model: what it should be.
+        said: msgspec's message for it.
+        name: of the part, such as "receiver eiger-1"; "" for the whole file.
+    """
+    what, _, where = said.partition(" - at `")
+    path: list[str | int] = []
+    value, kind = raw, inspect.type_info(model)
+    for step in _steps(where.rstrip("`")):
+        if step == ANY_KEY:
+            step = next((key for key, each in value.items() if not isinstance(each, str)), step)
+        kind = _below(kind, step, value)
+        value = _look_up(value, step)
+        path.append(step)
+    place = _text(path)
+    before = f"{name}: " if name else ""
+    if unknown := re.match(r"Object contains unknown field `(.*)`$", what):
+        return f"{before}{_unknown(place, kind, value, unknown[1])}"
+    if missing := re.match(r"Object missing required field `(.*)`$", what):
+        key = missing[1]
+        dotted = f"{place}.{key}" if place else key
+        return f"{before}{dotted} is missing; give {_allowed(_below(kind, key, value))}"
+    if where.startswith("key` in `"):
+        key = next(key for key in value if not isinstance(key, str))
+        return f'{before}{place} has the name {key}, which is no text; write "{key}": in quotes'
+    if not re.match(r"Expected|Invalid", what):
+        return f"{before}{f'{place}: ' if place and place not in what else ''}{what}"
+    most = getattr(kind, "le", None)
+    beyond = isinstance(value, float | int) and most is not None and most >= UNBOUNDED and not value <= most
+    limit = f", {most:g} at most" if beyond else ""
+    return f"{before}{place or 'the entry'} is {_quoted(value)}; give {_allowed(kind)}{limit}"
+
+
+def _unknown(place: str, kind: inspect.Type, value: Any, key: str) -> str:
+    struct = _struct(kind, value)
+    fields = () if struct is None else struct.fields
+    known = [field.encode_name for field in fields]
+    meant = difflib.get_close_matches(key, known, 1, 0.75)
+    below = [
+        field.encode_name
+        for field in fields
+        if isinstance(field.type, inspect.StructType)
+        and key in (each.encode_name for each in field.type.fields)
+    ]
+    if below:
+        remedy = f"write it below {below[0]}"
+    elif meant:
+        remedy = f"did you mean {meant[0]}?"
+    elif len(known) <= FEW:
+        remedy = f"there is {', '.join(known)}" if known else "leave it out: there is none"
+    else:
+        remedy = "`penstock receiver --schema` has what there is"
+    return f'{f"{place} has" if place else "there is"} no setting "{key}"; {remedy}'
+
+
+def _steps(where: str) -> list[str | int]:
+    """The path of msgspec, "$.forward[0].every", as keys and numbers."""
+    found = re.findall(r"\[(\.\.\.|\d+)\]|\.([^.\[]+)", where)
+    return [key or (ANY_KEY if place == ANY_KEY else int(place)) for place, key in found]
+
+
+def _text(path: list[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def _look_up(value: Any, step: str | int) -> Any:
+    try:
+        return value[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _struct(kind: inspect.Type, value: Any) -> inspect.StructType | None:
+    """The one that `value` was meant to be: of several, that of its tag."""
+    if isinstance(kind, inspect.StructType):
+        return kind
+    if isinstance(kind, inspect.UnionType) and isinstance(value, Mapping):
+        for each in kind.types:
+            if isinstance(each, inspect.StructType) and value.get(each.tag_field) == each.tag:
+                return each
+    return None
+
+
+def _below(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
+    if isinstance(kind, inspect.VarTupleType | inspect.ListType) and isinstance(step, int):
+        return kind.item_type
+    if isinstance(kind, inspect.DictType):
+        return kind.value_type
+    if isinstance(kind, inspect.UnionType) and _struct(kind, value) is None:
+        tags = [
+            each.tag for each in kind.types if isinstance(each, inspect.StructType) and each.tag is not None
+        ]
+        return inspect.LiteralType(tuple(tags))  # the tag itself is what is wrong
+    struct = _struct(kind, value)
+    fields = () if struct is None else struct.fields
+    return next((field.type for field in fields if field.encode_name == step), inspect.AnyType())
+
+
+def _allowed(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata():
+            return _allowed(kind.type)
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType() | inspect.FloatType():
+            return _number(kind)
+        case inspect.LiteralType():
+            return _one_of([str(value) for value in kind.values])
+        case inspect.StrType():
+            known = (text for start, text in PATTERNS.items() if kind.pattern and start in kind.pattern)
+            return next(known, "text")
+        case inspect.VarTupleType() | inspect.ListType():
+            least = " with one entry at least" if kind.min_length else ""
+            if isinstance(kind.item_type, inspect.StructType):
+                return f"a list of entries, each with {_allowed(kind.item_type)}"
+            return f"a list{least}, each {_allowed(kind.item_type)}"
+        case inspect.DictType():
+            return "lines of NAME: VALUE"
+        case inspect.StructType():
+            return f"its settings: {', '.join(field.encode_name for field in kind.fields[:FEW])}"
+        case inspect.UnionType():
+            tags = [str(each.tag) for each in kind.types if isinstance(each, inspect.StructType)]
+            if tags:
+                return f"{{type: NAME, …}} of {_one_of(tags)}"
+            return _one_of([_allowed(each) for each in kind.types if not isinstance(each, inspect.NoneType)])
+    return "what `penstock receiver --schema` has for it"
+
+
+def _number(kind: inspect.IntType | inspect.FloatType) -> str:
+    word = NUMBERS["int" if isinstance(kind, inspect.IntType) else "float"]
+    most = kind.le if kind.le is not None and kind.le < UNBOUNDED else None
+    if kind.gt is not None:
+        limits = f"above {kind.gt:g}"
+    elif kind.ge is not None:
+        limits = f"from {kind.ge:g}"
+    else:
+        limits = ""
+    if most is not None:
+        return f"{word} {limits} to {most:g}" if limits else f"{word} up to {most:g}"
+    return f"{word} {limits}{' on' if kind.ge is not None else ''}".rstrip()
+
+
+def _one_of(texts: list[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+def _quoted(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, Mapping):
+        return "lines of NAME: VALUE"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    text = msgspec.json.encode(value).decode() if isinstance(value, str | bool) else str(value)
+    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
