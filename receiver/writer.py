@@ -27,10 +27,12 @@ import numpy as np
 from penstock.receiver import checksums, geometry, nexus, storage, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.interrupted import Interrupted
+from penstock.receiver.remedies import remedy
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.receiver.stores import FrameFormat, FrameStore, OverLimitError, Writing
+from penstock.receiver.stores import FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.found import reopen
 from penstock.receiver.stores.modules import ModuleStore
+from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
@@ -40,6 +42,9 @@ log = logging.getLogger(__name__)
 ROWS_PER_STEP = 1024
 """Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
 PER_FRAME_CHUNK = 4096
+ROOM_BYTES = 2**20
+ROOM_PER_FRAME = 256
+"""What a flush may need: chunks of all datasets with one value a frame, and their index."""
 NEIGHBOURS = 1024
 """Values of frames no further apart are written together with what stands between them: a call of HDF5
 costs as much as so many values."""
@@ -222,6 +227,7 @@ class SeriesWriter:
             if not self._waiting and not self._late:
                 return
             self._check_place()
+            make_room(self._file.id.get_vfd_handle(), ROOM_BYTES + ROOM_PER_FRAME * len(self._waiting))
             if self._store is not None and self._file.swmr_mode:
                 self._store.data.flush()  # nobody may see a frame as stored that is not there yet
             self._write_waiting()
@@ -247,9 +253,11 @@ class SeriesWriter:
             WriterError: it could not be written; what was flushed before stays readable.
             FileGoneError: it was closed, but somebody removed, moved or replaced it before.
         """
-        self._release_reserve()
         try:
-            failure = self._settle_frames()
+            # Frames that several writers still have must not take what is kept back for the account.
+            failure = self._settle_frames() if self.waiting_bytes else None
+            self._release_reserve()
+            failure = failure or self._settle_frames()
             self._write_waiting()
             self._write_late()
             self._end_reading()
@@ -258,7 +266,12 @@ class SeriesWriter:
                 length = self._account.planned
             failure = self._finish(length, outcome, failure)
             self._check_place()
-            self._file.close()
+            descriptor = os.dup(self._file.id.get_vfd_handle())
+            try:
+                self._file.close()
+                os.ftruncate(descriptor, os.fstat(descriptor).st_size)  # what `make_room` took behind the end
+            finally:
+                os.close(descriptor)
             if self._store is not None:
                 self._store.close(synced=synced)
             if synced:
@@ -266,6 +279,7 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._failed("the end of the file", error) from error
         finally:
+            self._release_reserve()
             if self._file:
                 _close_quietly(self._file)
             self._let_go()
@@ -492,16 +506,13 @@ class SeriesWriter:
             )
 
     def _failed(self, what: str, error: Exception) -> WriterError:
-        self._release_reserve()
         self._take_back()
         counts = self._account.counts()
-        remedy = f"Is the disk of {self.path.parent} full or away? Mend it, then reset the receiver"
-        if isinstance(error, OverLimitError):
-            remedy = "The series ends here; reset the receiver"
         planned = "an unknown number of" if counts.planned is None else str(counts.planned)
         return WriterError(
             f"writer of {self._series.id} could not write {what} to {self.path}: {_cause(error)}; "
-            f"{counts.stored} of {planned} frames are in the file. {remedy}"
+            f"{counts.stored} of {planned} frames are in the file. "
+            f"{remedy(error, self.path.parent)}, then reset the receiver"
         )
 
     def _take_back(self) -> None:

@@ -19,6 +19,14 @@ COMPRESSED = "bslz4"
 """The one compression that HDF5 has a filter for, by hdf5plugin; everything else is stored plain."""
 
 
+class WriterDiedError(OSError):
+    """A process that writes frames has died."""
+
+
+class FilesGoneError(OSError):
+    """Somebody has removed, moved or replaced a file with frames."""
+
+
 @dataclass(frozen=True)
 class FrameFormat:
     """What every frame of a series looks like."""

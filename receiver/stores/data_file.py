@@ -9,9 +9,12 @@ import hdf5plugin
 from penstock.receiver.stores.contract import fill_value
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import SideFile
+from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_end_ahead
 
 ROWS_PER_STEP = 1024
+ROOM_BYTES = 2**18
+"""What a flush may need: the index of the chunks."""
 
 
 class DataFile:
@@ -54,6 +57,7 @@ class DataFile:
 
     def flush(self) -> None:
         """Hand everything to the kernel."""
+        make_room(self._side.file.id.get_vfd_handle(), ROOM_BYTES)
         put_end_ahead(self._side.file)
         self._side.file.flush()
 

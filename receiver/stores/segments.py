@@ -23,13 +23,22 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver import storage
 from penstock.receiver.stores.chunked import ChunkedStore
-from penstock.receiver.stores.contract import FrameFormat, OverLimitError, Writing, fill_value
+from penstock.receiver.stores.contract import (
+    FilesGoneError,
+    FrameFormat,
+    OverLimitError,
+    Writing,
+    fill_value,
+)
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.shown import show_instead
 from penstock.receiver.stores.side_file import SideFile, may_replace
+from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_in_order
 from penstock.stins.messages import Frame
 
+ROOM_BYTES = 2**18
+"""What a flush of a segment may need: the index of its frames."""
 FIRST_MAPPED = 1024
 """Segments that the virtual dataset names at once; where more are planned, or nobody knows, it is made anew
 with twice as many when they come."""
@@ -102,6 +111,7 @@ class SegmentStore:
         segment.store.write(row, frame)
         segment.left -= 1
         if segment.left == 0:
+            _make_room(segment)
             self._close(number)
 
     def read(self, index: int) -> Frame:
@@ -119,6 +129,7 @@ class SegmentStore:
         """Hand the open segments to the kernel, and close those whose late frames nobody waits for."""
         now = time.monotonic()
         for number, segment in list(self._open.items()):
+            _make_room(segment)
             if segment.since and now - segment.since > self._patience:
                 self._close(number)
             else:
@@ -213,7 +224,7 @@ class SegmentStore:
             self._look_for(self._written)  # who took one may have taken more
             names = ", ".join(segment_name(self._path, number) for number in sorted(self._gone)[:3])
             more = f" and {len(self._gone) - 3} more" if len(self._gone) > 3 else ""
-            raise OSError(f"{names}{more} was removed, moved or replaced")
+            raise FilesGoneError(f"{names}{more} was removed, moved or replaced")
 
     def _cut(self, number: int, rows: int) -> None:
         side = SideFile(self._folder, segment_name(self._path, number), "r+")
@@ -255,6 +266,11 @@ class SegmentStore:
     def _map(self, rows: int) -> None:
         self.data = remap(self._detector, self._path, self._frames, rows, self._length)
         self._rows = rows
+
+
+def _make_room(segment: Segment) -> None:
+    """Before HDF5 writes what it needs to find the frames again."""
+    make_room(segment.side.file.id.get_vfd_handle(), ROOM_BYTES)
 
 
 def remap(detector: Any, path: Path, frames: FrameFormat, rows: int, length: int) -> Any:

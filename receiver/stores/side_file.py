@@ -58,6 +58,7 @@ class SideFile:
         lock, self._lock = self._lock, -1
         try:
             self.file.close()
+            os.ftruncate(lock, os.fstat(lock).st_size)  # space that was taken behind the end; see `make_room`
         finally:
             os.close(lock)
 

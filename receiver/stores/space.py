@@ -7,6 +7,8 @@ the file system, and keeps the file in one piece.
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
 import time
 from collections.abc import Iterable
 
@@ -46,3 +48,22 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
             start = place
         end = place + size
     _fallocate(descriptor, KEEP_SIZE | PUNCH_HOLE, start, end - start)
+
+
+def make_room(descriptor: int, size: int) -> None:
+    """Take space for so many bytes behind the end of a file, where HDF5 writes next: after one flush for
+    which there was no space it can neither flush nor close the file any more.
+
+    A file system that cannot set space aside says what it has left.
+
+    Raises:
+        OSError: there is too little.
+    """
+    if _fallocate(descriptor, KEEP_SIZE, os.fstat(descriptor).st_size, size) == 0:
+        return
+    code = ctypes.get_errno()
+    disk = os.fstatvfs(descriptor)
+    if code not in (errno.ENOSPC, errno.EDQUOT) and disk.f_bavail * disk.f_frsize < size:
+        code = errno.ENOSPC
+    if code in (errno.ENOSPC, errno.EDQUOT):
+        raise OSError(code, os.strerror(code))

@@ -23,7 +23,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver import storage
 from penstock.receiver.stores import all_writers
-from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, Writing, fill_value
+from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import may_replace
 from penstock.stins.messages import Frame, Image
@@ -117,7 +117,7 @@ class SpreadStore:
                 self._gone.add(writer)
         if self._gone:
             names = ", ".join(self._paths[writer].name for writer in sorted(self._gone))
-            raise OSError(f"{names} was removed, moved or replaced")
+            raise FilesGoneError(f"{names} was removed, moved or replaced")
 
     def lost(self) -> set[int]:
         """Frames that were taken and could not be written; see `FrameStore`."""

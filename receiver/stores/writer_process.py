@@ -17,6 +17,7 @@ from typing import NoReturn
 import msgspec
 import numpy as np
 
+from penstock.receiver.stores.contract import WriterDiedError
 from penstock.receiver.stores.messages import (
     BLOBS,
     ENTRY,
@@ -206,7 +207,7 @@ class WriterProcess:
         code = self._process.wait()
         self._lose()
         how = f"was killed by {signal.Signals(-code).name} ({code})" if code < 0 else f"has ended with {code}"
-        self._failure = OSError(f"writer process {self.number} {how}; see the log")
+        self._failure = WriterDiedError(f"writer process {self.number} {how}")
         raise self._failure
 
     # -- the frames ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -223,3 +224,37 @@ def test_a_full_disk_ends_in_error_and_the_file_is_closed_with_all_that_was_stor
         assert (status.state, status.series.complete) == ("idle", True)
     finally:
         receiver.close()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{}, {"writers": 2}, {"frames_per_file": 20}, {"swmr": True}],
+    ids=["one", "several", "segments", "swmr"],
+)
+def test_where_the_disk_is_full_before_the_first_flush_what_was_stored_is_in_the_file_and_counted(
+    keys: dict[str, Any], small_disk: Path, tmp_path: Path, streamer: Streamer
+) -> None:
+    receiver = ReceiverProcess(
+        tmp_path / "receiver-0", streamer.endpoint, min_free_mb=1, flush_seconds=60, **keys
+    )
+    try:
+        receiver.connected()
+        path = small_disk / "x.h5"
+        streamer.start(str(path))
+        for number in range(110):
+            streamer.frame(number, pixels(number, LARGE))
+        streamer.end()
+        status = receiver.wait(in_error)
+        assert "is full: free some space, then reset the receiver" in status.error
+        assert status.counts.flushed == status.counts.stored > 50
+        with h5py.File(path) as file:
+            found = file["entry/data/data"]
+            statuses = file["entry/instrument/sim_1/frame_status"][()]
+            assert np.count_nonzero(statuses == 1) == status.counts.stored
+            for index, stored in enumerate(statuses):
+                expected = pixels(index, LARGE) if stored else np.full(LARGE, 65535)
+                np.testing.assert_array_equal(found[index], expected)
+        assert receiver.alive()
+    finally:
+        receiver.close()
+    assert "Traceback" not in receiver.log.read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -353,12 +355,21 @@ def test_a_folder_that_cannot_be_written_is_said(path: Path) -> None:
         Written(path.parent / ("x" * 250 + ".hdf5.nexus"), start())
 
 
-def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(path: Path) -> None:
+def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
     written = Written(path, start(frames=9))
     written.add(frame(0), frame(1))
-    written.writer._file.close()
-    with pytest.raises(WriterError, match=r"could not write frame 2 .* 2 of 9 frames .* reset the receiver"):
+    monkeypatch.setattr(written.writer._store, "write", fails)
+    words = r"could not write frame 2 .*: Input/output error; 2 of 9 frames .* is away .* reset the receiver"
+    with pytest.raises(WriterError, match=words):
         written.writer.add(2, frame(2))
+    written.close("the disk is away")
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 2
 
 
 def test_flushed_counts_what_survives(path: Path) -> None:

@@ -54,9 +54,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def series(disk: Path, request: pytest.FixtureRequest) -> Callable[..., Written]:
     """Begins a series of which all frames would fit."""
 
-    def begin(**keys: Any) -> Written:
+    def begin(space_seconds: float = 0.0, **keys: Any) -> Written:
         keys = {"frames": PLANNED, "shape": SHAPE, "type": "uint16", "compression": "none", **keys}
-        written = Written(disk / "x.h5", start(**keys), writers=request.param, space_seconds=0.0)
+        written = Written(disk / "x.h5", start(**keys), writers=request.param, space_seconds=space_seconds)
         assert isinstance(written.store, PlacedStore)
         return written
 
@@ -124,11 +124,7 @@ def test_a_disk_that_is_full_only_at_the_end_costs_no_frame(
 def test_space_that_was_set_aside_behind_the_last_frame_is_used_for_missing_ones(
     disk: Path, series: Callable[..., Written]
 ) -> None:
-    written = Written(
-        disk / "x.h5",
-        start(frames=PLANNED, shape=SHAPE, type="uint16", compression="none"),
-        space_seconds=5.0,
-    )
+    written = series(space_seconds=5.0)
     present = [number for number in range(20) if number not in MISSING]
     written.add(*(frame(number) for number in present))
     fill_up(disk)
@@ -136,6 +132,20 @@ def test_space_that_was_set_aside_behind_the_last_frame_is_used_for_missing_ones
     holds(disk / "x.h5", present, 20)
     with h5py.File(disk / "x.h5") as file:
         assert not file["entry/data/data"].is_virtual
+
+
+def test_a_disk_that_others_fill_while_frames_go_into_space_set_aside_leaves_a_file_that_closes(
+    disk: Path, series: Callable[..., Written]
+) -> None:
+    written = series(space_seconds=5.0)
+    written.add(*(frame(number) for number in range(10)))
+    fill_up(disk)
+    written.add(*(frame(number) for number in range(10, 30)))
+    with pytest.raises(WriterError, match=r"The disk of .* is full: free some space, then reset"):
+        written.writer.flush()  # not of the frames: of what the file says of them
+    written.close("the disk is full")
+    assert written.series.account.counts().flushed == 30
+    holds(disk / "x.h5", list(range(30)), 30)
 
 
 def test_the_file_of_a_killed_writer_is_marked_on_a_full_disk(

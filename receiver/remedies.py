@@ -1,0 +1,51 @@
+"""What to do about a file that cannot be written: one sentence for each cause."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from penstock.receiver.stores.contract import FilesGoneError, OverLimitError, WriterDiedError
+
+AWAY = "The storage of {folder} is away or fails: see whether it is mounted and answers, and what dmesg says"
+BY_ERRNO = {
+    errno.ENOSPC: "The disk of {folder} is full: free some space",
+    errno.EDQUOT: "The quota at {folder} is used up: free some space, or have it raised",
+    errno.EFBIG: "The file may not become larger, by the file system or a limit of the process (ulimit -f): "
+    "raise it, or write segments (frames_per_file)",
+    errno.EROFS: "{folder} is mounted read-only, perhaps after an error: mount it for writing",
+    errno.EACCES: "The receiver (user id {user}) may not write in {folder}: change its rights",
+    errno.EPERM: "The receiver (user id {user}) may not write in {folder}: change its rights",
+    errno.EMFILE: "The receiver may not open more files: raise the limit (ulimit -n)",
+    errno.ENOMEM: "The host has no memory left: free some, or set memory_mb",
+    errno.EEXIST: "Move it away, or choose another name",
+    **dict.fromkeys(
+        (
+            errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ENODEV, errno.ENXIO, errno.EREMOTEIO,
+            errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ECONNRESET, errno.ESHUTDOWN,
+        ),
+        AWAY,
+    ),
+}  # fmt: skip
+BY_KIND: dict[type[Exception], str] = {
+    WriterDiedError: "Look into the receiver's log and the kernel's (dmesg) whether memory was short or "
+    "somebody ended it",
+    FilesGoneError: "Look who did that (a clean-up job, a sync program?)",
+    OverLimitError: "The series ends here",
+    MemoryError: "The host has no memory left: free some, or set memory_mb",
+}
+UNKNOWN = "Look into the receiver's log, and what `penstock check-storage {folder}` says"
+
+
+def remedy(error: Exception, folder: Path) -> str:
+    """What somebody can do: a sentence without its full stop.
+
+    Args:
+        error: what was raised where the file was written.
+        folder: of the file.
+    """
+    found = next((text for kind, text in BY_KIND.items() if isinstance(error, kind)), None)
+    if found is None and isinstance(error, OSError) and error.errno:
+        found = BY_ERRNO.get(error.errno)
+    return (found or UNKNOWN).format(folder=folder, user=os.geteuid())
