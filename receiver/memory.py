@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.forwarder import IN_SOCKET
+from penstock.receiver.storage import MOST_SEGMENTS
 from penstock.receiver.transforms.ahead import BYTES, FRAMES_PER_THREAD
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError
@@ -31,6 +32,8 @@ AT_WORK = 5
 """Frames under way through the loop, handed over for the live view, being copied; and two copies."""
 MESSAGE = 1_000
 """Bytes of a message beside its blobs: header, and libzmq's own."""
+SEGMENT = 40_000
+"""Of what HDF5 keeps of a segment that a virtual dataset names; measured with h5py 3.16."""
 IN_HAND = 2
 """Messages of a socket that are in no queue: one is being read from the network, one is given out."""
 SLACK = 1.1
@@ -108,6 +111,8 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         # The ring of each holds two frames at least, and packed ones may be a little larger than plain.
         queue = max(int(config.write_queue_mb * 1e6), 2 * config.writers * plain_bytes)
         found["several writers (writers, write_queue_mb)"] = queue
+    if config.frames_per_file:
+        found["segments (frames_per_file)"] = MOST_SEGMENTS * SEGMENT
     if config.forward:
         queues = sum(int(consumer.queue_mb * 1e6) for consumer in config.forward)
         in_sockets = len(config.forward) * (IN_SOCKET + 1)

@@ -25,8 +25,8 @@ FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 RESERVE_BYTES = 4 * 2**20
 """Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
 
-MOST_SEGMENTS = 10_000
-"""Of a series. The virtual dataset names them all: 25 kB of memory and 0.1 ms each whenever it is made."""
+MOST_SEGMENTS = 4_000
+"""Of a series. The virtual dataset names them all: 40 kB of memory and 0.1 ms each whenever it is made."""
 
 
 class StorageError(Exception):

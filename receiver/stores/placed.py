@@ -1,9 +1,9 @@
 """One chunked dataset whose chunks have their places ahead; frames go there by pwrite.
 
 For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
-never filled) and is asked once for their places; a frame then costs no call of HDF5, and several threads
-may write, which HDF5's one lock would not let them. Why not one contiguous dataset: it can neither grow nor
-shrink (decision 20).
+never filled) and is asked once for their places; a frame then costs no call of HDF5, and several may
+write, threads or processes, which HDF5 would not let them. Why not one contiguous dataset: it can neither
+grow nor shrink (decision 20).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PlacedStore:
     Args:
         detector: NXdetector group; `data` is created in it.
         frames: what every frame looks like; uncompressed.
-        writing: how many threads, and what may wait for them.
+        writing: how many writers, which, and what may wait for them.
         data: the dataset that another process has left, if it is not to be created.
     """
 
@@ -53,13 +53,13 @@ class PlacedStore:
         self._place(len(self.data))
         if data is None:
             self._make_room(0)  # while nobody waits for it but whoever arms the detector
-        self._threads: WriteHere | WriteThreads | WriteProcesses
+        self._writers: WriteHere | WriteThreads | WriteProcesses
         if writing.writers == 1:
-            self._threads = WriteHere(self._descriptor)
+            self._writers = WriteHere(self._descriptor)
         elif writing.write_with == "processes":
-            self._threads = WriteProcesses(self._descriptor, writing.processes, frames.nbytes)
+            self._writers = WriteProcesses(self._descriptor, writing.processes, frames.nbytes)
         else:
-            self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+            self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
     @staticmethod
     def _create(detector: Any, frames: FrameFormat) -> Any:
@@ -78,18 +78,18 @@ class PlacedStore:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of the frames that the threads have not written yet."""
-        return self._threads.waiting_bytes
+        """Bytes of the frames that several writers have not written yet."""
+        return self._writers.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Write a frame, or hand it to the threads and wait while too much is queued."""
+        """Write a frame, or hand it to several writers and wait while too much is queued."""
         if index >= len(self._offsets):
             self._make_room(index)
-        self._threads.put(index, frame.blobs[0], self._offsets[index])
+        self._writers.put(index, frame.blobs[0], self._offsets[index])
 
     def read(self, index: int) -> Frame:
         """A stored frame; see `FrameStore`."""
-        self._threads.drain()
+        self._writers.drain()
         frames = self._frames
         blob = os.pread(self._descriptor, frames.nbytes, self._offsets[index])
         return Frame(Image(shape=frames.shape, type=frames.dtype, compression="none", frame=index), [blob])
@@ -98,23 +98,23 @@ class PlacedStore:
         """Nothing yet: places are taken in steps of bytes, when a frame needs one."""
 
     def flush(self) -> None:
-        """Return when the threads have written everything."""
-        self._threads.drain()
+        """Return when the writers have written everything."""
+        self._writers.drain()
 
     def lost(self) -> Collection[int]:
         """Frames that were taken and could not be written; see `FrameStore`."""
-        return self._threads.lost
+        return self._writers.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length; what is not stored reads as the fill value, whatever the disk has space for."""
-        self._threads.close()
+        self._writers.close()
         error = close_gaps(self.data, np.isin(statuses, IN_FILE))
         if error is not None:
             raise error
 
     def close(self, *, synced: bool) -> None:
-        """End the threads; the file is the writer's."""
-        self._threads.close()
+        """Let the writers go of the file, which is the writer's."""
+        self._writers.close()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -206,10 +206,10 @@ def test_a_series_of_too_many_segments_is_refused_at_the_check_and_at_its_start(
     receiver = start_receiver(frames_per_file=2)
     receiver.connected()
     path = receiver.root / "x.h5"
-    says = "20002 frames would be 10001 segments, .* frames_per_file is 2, set it to 3 or more"
+    says = "8002 frames would be 4001 segments, .* frames_per_file is 2, set it to 3 or more"
     with pytest.raises(ReceiverRefused, match=says):
-        receiver.client.check(SeriesCheck(filename=str(path), frames=20_002))
-    streamer.start(str(path), frames=20_002, trigger_mode="SOFTWARE")
+        receiver.client.check(SeriesCheck(filename=str(path), frames=8_002))
+    streamer.start(str(path), frames=8_002, trigger_mode="SOFTWARE")
     status = receiver.wait(lambda status: status.state == "error")
     assert re.search(says, status.error)
     assert not path.exists()
