@@ -10,7 +10,7 @@ import numpy as np
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.images import unpack
-from penstock.receiver.last_frame import Held
+from penstock.receiver.last_frame import CAPACITY, Held
 from penstock.receiver.modules.layout import Region, assemble
 from penstock.receiver.pictures import ViewError
 from penstock.receiver.reader import ReaderError, SeriesFile
@@ -61,6 +61,7 @@ def unpacked(held: Held, version: int = 0) -> Shown:
     try:
         array = unpack(info.shape, info.dtype, info.compression, held.blobs)
         if info.layout is not None:
+            _check_size(info.layout.pixels * array.dtype.itemsize, info.index, info.series)
             array = assemble(info.layout, list(array), array.dtype, fill_value(info.dtype))
             modules = info.layout.covered([len(blob) > 0 for blob in held.blobs])
     except ValueError as error:
@@ -94,6 +95,16 @@ def from_closed_file(path: str, series: str, index: int) -> Shown:
             )
     except ReaderError as error:
         raise FrameRefused("unreadable", str(error)) from error
+
+
+def _check_size(nbytes: int, index: int, series: str) -> None:
+    """Refuse an image that is larger than any single frame that is shown: modules may be far apart."""
+    if nbytes > CAPACITY:
+        raise FrameRefused(
+            "too_large",
+            f"frame {index} of series {series} has {nbytes / 1e6:,.0f} MB once its modules are assembled; "
+            f"more than {CAPACITY / 1e6:,.0f} MB is not shown",
+        )
 
 
 def _saturation(file: SeriesFile) -> float | None:

@@ -19,13 +19,16 @@ import urllib3
 from PIL import Image
 
 from penstock.codecs import bslz4
-from penstock.receiver import asked_frame, last_frame
+from penstock.receiver import asked_frame, last_frame, live_view
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.asked_frame import AskedFrames
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.last_frame import LastFrame
+from penstock.receiver.frame_refusal import FrameRefused
+from penstock.receiver.last_frame import FrameInfo, Held, LastFrame
 from penstock.receiver.models import Contrast, View
+from penstock.receiver.modules.layout import arrange
 from penstock.receiver.series import RunningSeries
+from penstock.stins import modules as wire
 from penstock.stins.messages import Frame, Header, Start
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.receiver.series import frame
@@ -311,3 +314,13 @@ def test_a_disk_that_does_not_give_a_frame_back_is_told_and_ends_nothing() -> No
     asked.ask(1, 0)
     assert asked.step(series, writer)
     assert (asked.answer.kind, "Input/output error" in asked.answer.message) == ("unreadable", True)
+
+
+def test_modules_that_are_far_apart_make_no_image_that_is_larger_than_any_frame_may_be() -> None:
+    modules = [wire.Module(x=0, y=0, full_shape=(16_000, 16_000)), wire.Module(x=0, y=10)]
+    info = FrameInfo(
+        7, None, "a", (2, 4, 6), "uint64", "none", (192, 192), layout=arrange(modules, 4, 6)
+    )  # fmt: skip
+    with pytest.raises(FrameRefused, match="frame 7 of series a has 2,048 MB once its modules") as caught:
+        live_view.unpacked(Held(1, info, [bytes(192)] * 2))
+    assert (caught.value.kind, caught.value.http_status) == ("too_large", 409)
