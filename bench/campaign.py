@@ -49,7 +49,7 @@ START_SECONDS = {"fresh": 2.1, "kept": 0.7, "other": 1.0}
 """Of a turn besides its frames and the warming of memory: processes start and end."""
 
 
-OTHERS = {"writers": 180.0, "latency": 40.0, "profile": 90.0}
+OTHERS = {"writers": 300.0, "latency": 40.0, "profile": 90.0}
 """Parts that are not made of cases, and about how many seconds they take."""
 WRITERS_ROUNDS = 5
 

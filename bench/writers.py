@@ -28,17 +28,30 @@ GENERATOR_SEED = "1"
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What the generator sends."""
+    """What the generator sends, and who takes it."""
 
     name: str
     frames: int
     options: tuple[str, ...]
     """Of `penstock generate`."""
+    write_with: str = "threads"
+    """Of the configuration; packed frames are written by processes whatever it says."""
 
 
+SIZES = (("200 kB", 200_000, 4000), ("2 MB", 2_000_000, 400), ("20 MB", 20_000_000, 60))
+"""Name, bytes of a frame, and frames."""
 LOADS = (
     Load(name="2 MB, plain", frames=400, options=("--frame-bytes", "2000000")),
     Load(name="20 MB, plain", frames=60, options=("--frame-bytes", "20000000")),
+    *(
+        Load(
+            name=f"{name}, plain, by processes",
+            frames=frames,
+            options=("--frame-bytes", str(frame_bytes)),
+            write_with="processes",
+        )
+        for name, frame_bytes, frames in SIZES
+    ),
     Load(name="2 MB, packed", frames=400, options=("--frame-bytes", "4000000", "--compression", "bslz4")),
     Load(name="200 kB, packed", frames=4000, options=("--frame-bytes", "400000", "--compression", "bslz4")),
 )
@@ -80,7 +93,10 @@ def compare(
     for load in loads:
         found = Comparison(load=load, cpu_us={1: [], writers: []})
         with ExitStack() as stack:
-            takers = {number: stack.enter_context(_receiver(folder, number)) for number in (1, writers)}
+            takers = {
+                number: stack.enter_context(_receiver(folder, number, load.write_with))
+                for number in (1, writers)
+            }
             for turn in range(rounds + 1):
                 contents = set()
                 for number, take in takers.items():
@@ -94,12 +110,14 @@ def compare(
 
 
 @contextmanager
-def _receiver(folder: Path, writers: int) -> Iterator[Callable[[Load], tuple[float, str]]]:
+def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Callable[[Load], tuple[float, str]]]:
     """A receiver; it takes one series and returns µs of processor time a frame, and a digest."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     config = folder / f"writers-{writers}.yaml"
     source = {"endpoints": [endpoint], "high_water_mark": 8}
-    entry = {"source": source, "data_root": str(folder), "writers": writers}
+    entry: dict[str, object] = {"source": source, "data_root": str(folder), "writers": writers}
+    if writers > 1:
+        entry["write_with"] = write_with
     config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
     argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
     try:
