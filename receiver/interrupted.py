@@ -49,6 +49,19 @@ class Interrupted:
         self.file.close()
 
 
+def drop_draft(entry: Entry) -> bool:
+    """Remove the name under which a file was made, if it is still there; says whether the file had no other:
+    then nothing is left of it, and nothing was in it."""
+    try:
+        found = os.lstat(entry.draft)
+        if (found.st_dev, found.st_ino) != (entry.device, entry.inode):
+            return False
+        os.unlink(entry.draft)
+    except OSError:
+        return False
+    return found.st_nlink == 1
+
+
 def look_at(entry: Entry) -> str:
     """The state that stands in a file; nothing is touched.
 

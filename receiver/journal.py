@@ -53,6 +53,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, Any] = {}
     """Of the same message: the transforms turn it again."""
     interruptions: tuple[Interruption, ...] = ()
+    draft: str = ""
+    """Name that the file had until it could be read."""
     failed: str = ""
     """Why the series ended, where only the file could not be closed."""
 
@@ -98,10 +100,19 @@ class Journal:
         self._resumable = config.source.type == "stins" and config.source.join is None
         self._open: Left | None = None
 
-    def enter(self, path: Path, series: RunningSeries, started: float) -> None:
-        """A file was created, or taken up again. A journal that cannot be written costs no series."""
+    def enter(
+        self, path: Path, series: RunningSeries, started: float, draft: Path | None = None
+    ) -> None:  # fmt: skip
+        """A file was begun, or taken up again. A journal that cannot be written costs no series.
+
+        Args:
+            path: of the file.
+            series: that goes into it.
+            started: seconds since 1970 (UTC).
+            draft: where it is made, before it gets its name.
+        """
         self.close()
-        entry = self._entry(path, series, started)
+        entry = self._entry(path, series, started, draft)
         place = self.folder / f"{name_of(self._name)}-{secrets.token_hex(8)}.json"
         draft = place.with_suffix(".draft")
         try:
@@ -125,8 +136,8 @@ class Journal:
             return
         self._open = Left(place, descriptor, entry)
 
-    def _entry(self, path: Path, series: RunningSeries, started: float) -> Entry:
-        found = path.stat()
+    def _entry(self, path: Path, series: RunningSeries, started: float, draft: Path | None) -> Entry:
+        found = (draft or path).stat()
         header = series.sent.header
         # Frames that do not name their series, and modules of several streams, cannot be placed by
         # somebody who has not seen the beginning.
@@ -135,7 +146,7 @@ class Journal:
             receiver=self._name, filename=str(path), device=found.st_dev, inode=found.st_ino,
             series=series.id, started=started, host=socket.gethostname(), pid=os.getpid(),
             header=header if known else None, metadata=series.sent.metadata if known else {},
-            interruptions=series.interruptions,
+            interruptions=series.interruptions, draft=str(draft or ""),
         )  # fmt: skip
 
     def close(self) -> None:

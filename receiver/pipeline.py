@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -361,8 +362,12 @@ class Pipeline:
             )
             storage.check_segments(header.frames, self._config.frames_per_file)
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
-            self._writer = SeriesWriter(path, self._detector, series, source, self._writing)
-            self._journal.enter(path, series, started)
+            enter = partial(self._journal.enter, path, series, started)
+            try:
+                self._writer = SeriesWriter(path, self._detector, series, source, self._writing, begun=enter)
+            except (WriterError, StorageError):
+                self._journal.close()
+                raise
         self._begun(series, path, started)
 
     def _begin_again(self, series: RunningSeries, taken_up: TakenUp) -> None:

@@ -8,7 +8,7 @@ it is; that is said once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -19,6 +19,7 @@ from penstock.receiver.interrupted import (
     IN_PROGRESS,
     Interrupted,
     Untouched,
+    drop_draft,
     look_at,
     mark_interrupted,
     open_again,
@@ -75,7 +76,7 @@ def some_may_go_on(journal: Journal, config: ReceiverConfig) -> bool:
 def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
     """Deal with every file that was left open: the latest series goes on, if it can; the others cannot."""
     recovered = Recovered()
-    entries = list(journal.left())
+    entries = list(_named(journal.left(), KILLED, recovered))
     latest = entries.pop() if entries and may_go_on(entries[-1].entry, config) else None
     _mark(entries, KILLED, recovered)
     if latest is not None:
@@ -90,7 +91,7 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
 def settle(journal: Journal, reason: str) -> Recovered:
     """Mark every file that was left open as incomplete."""
     recovered = Recovered()
-    _mark(journal.left(), reason, recovered)
+    _mark(_named(journal.left(), reason, recovered), reason, recovered)
     return recovered
 
 
@@ -141,15 +142,31 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
         except DAMAGED as error:
             sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
             log.error("series %s: %s", entry.series, sentence)
-        left.settle()
-        recovered.counts = counts
-        recovered.marked.append(
-            Series(
-                id=entry.series,
-                filename=entry.filename,
-                active=False,
-                complete=False,
-                reason=sentence,
-                started=entry.started,
-            )
+        _tell(left, sentence, counts, recovered)
+
+
+def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterator[Left]:
+    """Those whose files are there under their names; others were killed before, and leave nothing."""
+    for left in entries:
+        if drop_draft(left.entry):
+            sentence = f"{reason} before {left.entry.filename} was there; nothing is left of it"
+            log.warning("series %s: %s", left.entry.series, sentence)
+            _tell(left, sentence, Counts(), recovered)
+        else:
+            yield left
+
+
+def _tell(left: Left, sentence: str, counts: Counts, recovered: Recovered) -> None:
+    entry = left.entry
+    left.settle()
+    recovered.counts = counts
+    recovered.marked.append(
+        Series(
+            id=entry.series,
+            filename=entry.filename,
+            active=False,
+            complete=False,
+            reason=sentence,
+            started=entry.started,
         )
+    )

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import logging
 import os
+import secrets
 import shutil
 import tempfile
 import unicodedata
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """How a folder is opened to reach what is in it: no right to list it is needed, no link is followed."""
+
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems answer where a file has only one name."""
 
 RESERVE_BYTES = 4 * 2**20
 """Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
@@ -174,6 +178,39 @@ def open_folder(path: Path) -> int:
             "not_writable", f"cannot create the folder {path.parent}: {error.strerror}"
         ) from error
     return folder
+
+
+def draft_name() -> str:
+    """Under which a file is made that shall appear under its own name only when it can be read."""
+    return f".penstock-{secrets.token_hex(8)}.draft"
+
+
+def give_name(draft: str, name: str, folder: int, *, replace: bool) -> None:
+    """Let a draft appear under its own name, and no other.
+
+    Args:
+        draft: its name in the folder until now.
+        name: its own.
+        folder: as `open_folder` returned it.
+        replace: a file that is there goes.
+
+    Raises:
+        FileExistsError: there is one.
+        OSError: the folder cannot be written.
+    """
+    if replace:
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return
+    try:
+        os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        # An empty file takes the name, and is replaced at once.
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, dir_fd=folder))
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    else:
+        os.unlink(draft, dir_fd=folder)
 
 
 class Reserve:

@@ -9,11 +9,10 @@ frame; a file with the default (v18) bounds, flushed every second and without SW
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -30,7 +29,7 @@ from penstock.receiver.interrupted import Interrupted
 from penstock.receiver.remedies import remedy
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat, FrameStore, Writing
-from penstock.receiver.stores.found import reopen
+from penstock.receiver.stores.found import format_of, reopen
 from penstock.receiver.stores.modules import ModuleStore
 from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_end_ahead
@@ -80,6 +79,7 @@ class SeriesWriter:
         source: where the stream comes from, for the record.
         writing: how many writers, and what may wait for them.
         found: the file is there already, its writer died: it is continued.
+        begun: told under which name the file is made until it can be read.
 
     Raises:
         StorageError: the folder cannot be created.
@@ -88,7 +88,7 @@ class SeriesWriter:
 
     def __init__(
         self, path: Path, detector: str, series: RunningSeries, source: str, writing: Writing | None = None,
-        found: Interrupted | None = None,
+        found: Interrupted | None = None, begun: Callable[[Path], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.path = path
         self.detector = nexus.name_of(detector)
@@ -106,7 +106,7 @@ class SeriesWriter:
         try:
             self._reserve: storage.Reserve | None = storage.Reserve(folder)
             if found is None:
-                self._open(folder, source)
+                self._open(folder, source, begun)
             else:
                 self._continue(found)
         except BaseException:
@@ -115,31 +115,34 @@ class SeriesWriter:
         finally:
             os.close(folder)
 
-    def _open(self, folder: int, source: str) -> None:
+    def _open(self, folder: int, source: str, begun: Callable[[Path], None]) -> None:
         path, header = self.path, self._series.header
+        # It gets its name when it can be read: a process that is killed here leaves the name free.
+        name = draft = storage.draft_name()
         try:
-            if header.overwrite:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path.name, dir_fd=folder)
             # By the folder that was found, not by its name: see `storage.open_folder`.
-            place = f"{storage.by_descriptor(folder)}/{path.name}"
+            place = f"{storage.by_descriptor(folder)}/{draft}"
             # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
             bounds = "latest" if self._writing.swmr else None
             self._file = h5py.File(place, "x", locking=False, libver=bounds)
-        except FileExistsError as error:
-            raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
         except OSError as error:
             raise WriterError(f"cannot create {path}: {_cause(error)}") from error
         try:
+            begun(path.with_name(draft))
             self._create(source)
+            self._file.flush()
+            storage.give_name(draft, path.name, folder, replace=header.overwrite)
+            name = path.name
             if header.shape is not None and header.type is not None and header.compression is not None:
                 self._create_frames(header.shape, header.type, header.compression)
-            self._file.flush()
+                self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             _close_quietly(self._file)
             self._let_go()
-            os.unlink(path.name, dir_fd=folder)  # nothing is in it, and its name shall be free again
-            raise WriterError(f"cannot write the start of {path}: {error}") from error
+            os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
+            if name == draft and isinstance(error, FileExistsError):
+                raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
+            raise WriterError(f"cannot create {path}: {_cause(error)}") from error
 
     def _continue(self, found: Interrupted) -> None:
         self._file, self._detector = found.file, found.detector
@@ -149,6 +152,11 @@ class SeriesWriter:
         try:
             self._check_place()
             self._store = reopen(found.detector, self._account.planned, self._writing)
+            frames = format_of(found.detector, self._account.planned)
+            if frames is None:
+                self._writing = replace(self._writing, replace_empty=True)
+            elif "data" not in self._entry:
+                self._show_frames(frames)
             self._write_counts()
             put_end_ahead(self._file)
             self._file.flush()
@@ -169,7 +177,11 @@ class SeriesWriter:
         """
         image = frame.image
         try:
-            store = self._store or self._create_frames(image.shape, image.type, image.compression)
+            store = self._store
+            if store is None:
+                store = self._create_frames(image.shape, image.type, image.compression)
+                put_end_ahead(self._file)
+                self._file.flush()  # whoever goes on after a kill must know where its frames are
             if index >= self._rows:
                 self._grow(index)
             store.write(index, frame)
@@ -344,7 +356,14 @@ class SeriesWriter:
         else:
             whole = stores.create(self._detector, frames, self._writing) if len(shape) == 2 else None
             self._store = ModuleStore(self._detector, frames, joined, modules, whole)
-        shown = self._store.data
+        self._show_frames(frames)
+        self._let_others_read()
+        return self._store
+
+    def _show_frames(self, frames: FrameFormat) -> None:
+        """Where programs look for them, and what comes with each."""
+        assert self._store is not None
+        shape, channels, shown = frames.shape, frames.channels, self._store.data
         shown.attrs["units"] = "counts"
         shown.attrs["target"] = shown.name
         algorithm = self._series.header.checksum
@@ -365,8 +384,6 @@ class SeriesWriter:
         image = shape if len(shape) == 2 else self._store.data.shape[1:]
         if where is not None and len(image) == 2:
             _write_fields(self._entry, geometry.fields(where, image, self.detector))
-        self._let_others_read()
-        return self._store
 
     def _let_others_read(self) -> None:
         """From now on the file may be read while it grows, and nothing can be created in it any more."""

@@ -63,6 +63,8 @@ class Writing:
     """For which a series may wait for space that is set aside ahead of its frames."""
     overwrite: bool = False
     """Whether files that are there may be replaced."""
+    replace_empty: bool = False
+    """Whether those may be that hold no frame: a process that was killed had begun them."""
     frames_per_file: int = 0
     """Frames of a segment; 0: no segments."""
     swmr: bool = False

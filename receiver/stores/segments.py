@@ -32,7 +32,7 @@ from penstock.receiver.stores.contract import (
 )
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.shown import show_instead
-from penstock.receiver.stores.side_file import SideFile, may_replace
+from penstock.receiver.stores.side_file import SideFile, holds_nothing, may_replace
 from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_in_order
 from penstock.stins.messages import Frame
@@ -90,7 +90,7 @@ class SegmentStore:
         self._latest = -1
         self._folder = storage.open_folder(path)
         if data is None:
-            self._make_free(overwrite=writing.overwrite)
+            self._make_free(writing)
             planned = FIRST_MAPPED * self._length if frames.planned is None else frames.planned
             self._rows = min(planned, FIRST_MAPPED * self._length)
             self.data = _virtual(detector, path, frames, self._rows, self._length)
@@ -245,17 +245,18 @@ class SegmentStore:
     def _find(self) -> None:
         """The segments that another process has begun."""
         for start, place in places(self._detector, self.data):
-            if place.stat().st_size == 0:
+            if holds_nothing(place.name, self._folder):
                 os.unlink(place.name, dir_fd=self._folder)  # killed before anything was in it
             else:
                 self._written.add(start // self._length)
         self._latest = max(self._written, default=-1)
 
-    def _make_free(self, *, overwrite: bool) -> None:
+    def _make_free(self, writing: Writing) -> None:
         ours = re.compile(re.escape(self._path.stem) + r"_\d{6}\.h5")
         for name in os.listdir(storage.by_descriptor(self._folder)):
             if ours.fullmatch(name):
-                if not overwrite:
+                empty = writing.replace_empty and holds_nothing(name, self._folder)
+                if not writing.overwrite and not empty:
                     raise FileExistsError(f"{self._path.with_name(name)} exists and is never overwritten")
                 if not may_replace(name, self._folder):
                     raise FileExistsError(

@@ -10,6 +10,7 @@ from typing import Any
 import h5py
 
 from penstock.receiver import storage
+from penstock.receiver.stores.superblock import HEAD
 
 LOCK_SECONDS = 0.2
 """For readers to let go of a file that has just been created, or of a segment that gets a late frame."""
@@ -73,9 +74,34 @@ def may_replace(name: str, folder: int) -> bool:
     os.lstat(name, dir_fd=folder)
     try:
         with h5py.File(f"{storage.by_descriptor(folder)}/{name}", "r", locking=False) as file:
-            return list(file) == ["entry"] and list(file["entry"]) == ["data"]
+            return _is_side_file(file)
     except (OSError, RuntimeError, KeyError, TypeError):
         return True  # as a writer that was killed leaves it
+
+
+def _is_side_file(file: h5py.File) -> bool:
+    return list(file) == ["entry"] and list(file["entry"]) == ["data"]
+
+
+def holds_nothing(name: str, folder: int) -> bool:
+    """Whether a file has no frame: as a writer leaves it that was killed at its beginning.
+
+    Args:
+        name: of the file.
+        folder: descriptor of its folder.
+    """
+    place = f"{storage.by_descriptor(folder)}/{name}"
+    with open(place, "rb") as file:
+        if not file.read(HEAD).strip(b"\0"):
+            return True
+    try:
+        with h5py.File(place, "r", locking=False) as found:
+            if not _is_side_file(found):
+                return False
+            data = found["entry/data"].get("data")
+            return data is None or data.id.get_num_chunks() == 0
+    except (OSError, RuntimeError, KeyError, TypeError):
+        return False
 
 
 def _lock(descriptor: int) -> None:

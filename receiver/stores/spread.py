@@ -25,7 +25,7 @@ from penstock.receiver import storage
 from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
-from penstock.receiver.stores.side_file import may_replace
+from penstock.receiver.stores.side_file import holds_nothing, may_replace
 from penstock.stins.messages import Frame, Image
 
 MOST_BLOCK = 64
@@ -68,7 +68,7 @@ class SpreadStore:
         folder = storage.open_folder(path)
         try:
             for file in self._paths:
-                self._make_free(file, folder, overwrite=writing.overwrite)
+                self._make_free(file, folder, writing)
             self.data = self._bind(detector)
             for process, file in zip(processes, self._paths, strict=True):
                 what = OpenDataFile(file.name, frames.shape, frames.dtype, self._compressed)
@@ -142,9 +142,10 @@ class SpreadStore:
                 storage.sync(path)
 
     @staticmethod
-    def _make_free(file: Path, folder: int, *, overwrite: bool) -> None:
+    def _make_free(file: Path, folder: int, writing: Writing) -> None:
         with contextlib.suppress(FileNotFoundError):
-            if not overwrite:
+            empty = writing.replace_empty and holds_nothing(file.name, folder)
+            if not writing.overwrite and not empty:
                 os.lstat(file.name, dir_fd=folder)
                 raise FileExistsError(f"{file} exists and is never overwritten")
             if not may_replace(file.name, folder):
