@@ -109,6 +109,8 @@ def test_a_disk_that_is_full_only_at_the_end_costs_no_frame(
     written = series(checksum="crc32")
     present = [number for number in range(30) if number not in MISSING]
     written.add(*(frame(number) for number in present))
+    assert written.store is not None
+    written.store.flush()  # several writers have written them
     fill_up(disk)
     with pytest.raises(WriterError, match="No space left on device"):
         written.close("stopped", pad=True)
