@@ -317,5 +317,5 @@ def _written_by(process: WriterProcess) -> int:
 
 
 def _has_open(process: WriterProcess, path: Path) -> bool:
-    links = Path(f"/proc/{process.pid}/fd").iterdir()
-    return any(os.readlink(link) == str(path) for link in links)
+    # Not by its name: the file had another one when it was opened.
+    return any(os.path.samefile(link, path) for link in Path(f"/proc/{process.pid}/fd").iterdir())
