@@ -98,7 +98,7 @@ def entry(tmp_path: Path, **keys: Any) -> str:
     [
         ([{"type": "bslz4"}, {"type": "rotate", "quarter_turns": 1}], "put {type: decompress} before it"),
         ([{"type": "sharpen"}], "sharpen"),
-        ([{"type": "rotate", "quarter_turns": 1, "axis": 3}], "`axis`"),
+        ([{"type": "rotate", "quarter_turns": 1, "axis": 3}], 'no setting "axis"'),
         ([{"type": "dark_flat", "dark": "/nowhere.npy"}], "/nowhere.npy cannot be read (No such file"),
     ],
 )
