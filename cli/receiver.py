@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
+    from penstock.receiver.forwarder import CannotBind, check
     from penstock.receiver.models import ReadyLine
     from penstock.receiver.server import serve
     from penstock.receiver.transforms.chain import Chain
@@ -68,6 +69,11 @@ def run(args: argparse.Namespace) -> int:
         listener = socket.create_server((host, int(port)), reuse_port=False)
     except OSError as error:
         raise UserError(f"cannot listen on {config.http}: {_reason(error)}") from error
+    try:
+        check(config.forward)  # here it is one sentence; where the data process finds it out, a traceback
+    except CannotBind as error:
+        listener.close()
+        raise UserError(str(error)) from error
     # Inherited by every connection. asyncio sets it only on sockets whose protocol is named, and
     # without it each answer waits 40 ms for the client's delayed acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

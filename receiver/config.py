@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
-from penstock.receiver import config_errors
+from penstock.receiver import config_errors, unique_keys
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.receiver.transforms.assemble import Assemble
@@ -20,7 +20,12 @@ from penstock.receiver.transforms.chain import check_order
 # Bounded above too: JSON, by which the data process is told, knows no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-Endpoint = Annotated[str, msgspec.Meta(pattern=r"^(tcp://\S+:(\d+|\*)|ipc://\S+)$")]
+PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
+"""A port that can be connected to: 1 to 65535."""
+Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://\S+:{PORT}|ipc://\S+)$")]
+BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://\S+:({PORT}|0|\*)|ipc://\S+)$")]
+"""One that is bound: port 0, or *, takes any free one."""
+EVERY_HOST = ("*", "0.0.0.0", "[::]")
 
 
 class ConfigError(Exception):
@@ -92,7 +97,7 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """One named consumer of the forwarded stream."""
 
     name: str
-    endpoint: Endpoint
+    endpoint: BoundEndpoint
     """Address to bind; every consumer has its own."""
     when_full: Literal["drop_newest", "drop_oldest", "block"] = "drop_newest"
     """When its queue is full: drop the frame that comes, or the one that waits longest; or hold the streamer
@@ -197,19 +202,51 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")
+        self._check_addresses()
         try:
             self.template_name("detector", "1")
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f'filename_template "{self.filename_template}": {error!r}; '
+                f'filename_template "{self.filename_template}": {_template_error(error)}; '
                 "fields are {detector}, {series} and {date:%Y%m%d-%H%M%S}"
             ) from error
+
+    def _check_addresses(self) -> None:
+        """Refuse that two of this receiver's sockets are to bind one address."""
+        taken = {"its http": f"tcp://{self.http}"}
+        for consumer in self.forward:
+            for owner, address in taken.items():
+                if _same_address(consumer.endpoint, address):
+                    raise ValueError(
+                        f"forward: consumer {consumer.name} has the endpoint {consumer.endpoint}, which "
+                        f"{owner} takes ({address.removeprefix('tcp://')}); choose another port"
+                    )
+            taken[f"consumer {consumer.name}"] = consumer.endpoint
 
     def template_name(self, detector: str, series: str) -> str:
         """File name that the template gives to a series without one; "" when there is no template."""
         from datetime import datetime
 
         return self.filename_template.format(detector=detector, series=series, date=datetime.now())
+
+
+def _same_address(one: str, other: str) -> bool:
+    """Whether both cannot be bound at once."""
+    if one.startswith("ipc://") or other.startswith("ipc://"):
+        return one == other
+    (host, _, port), (other_host, _, other_port) = one[6:].rpartition(":"), other[6:].rpartition(":")
+    if port in ("0", "*") or int(port) != int(other_port if other_port != "*" else 0):
+        return False
+    hosts = {"127.0.0.1" if name == "localhost" else name for name in (host, other_host)}
+    return len(hosts) == 1 or not hosts.isdisjoint(EVERY_HOST)
+
+
+def _template_error(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"there is no field {{{error.args[0]}}}"
+    if isinstance(error, IndexError):
+        return "a field has no name"
+    return str(error)
 
 
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -231,7 +268,9 @@ def load(path: str | Path) -> ConfigFile:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text: {error}") from error
     try:
-        raw = yaml.safe_load(text)
+        raw = unique_keys.load(text)
+    except unique_keys.DuplicateKey as error:
+        raise ConfigError(f"{path}: {error}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {_not_yaml(error)}") from error
     return parse(raw, str(path))

@@ -22,7 +22,7 @@ UNBOUNDED = 2**31 - 1
 ANY_KEY = "..."
 """How msgspec writes a key of a mapping."""
 NUMBERS = {"int": "a whole number", "float": "a number"}
-PATTERNS = {"tcp://": '"tcp://HOST:PORT" or "ipc://PATH"'}
+PATTERNS = {"tcp://": '"tcp://HOST:PORT" or "ipc://PATH", with a PORT up to 65535'}
 """What the pattern that begins so stands for."""
 
 

@@ -35,6 +35,10 @@ CLOSE_SECONDS = 1.0
 """Time that what waits has to leave when the receiver ends."""
 
 
+class CannotBind(Exception):
+    """A consumer's address cannot be bound; the sentence names the consumer, the address and why."""
+
+
 class _Start(msgspec.Struct, frozen=True):
     header: Header
     metadata: dict[str, Any]
@@ -92,7 +96,7 @@ class Consumer:
         for option, value in KEEPALIVE:
             self._socket.set(option, value)
         self._monitor = self._socket.get_monitor_socket(EVENTS)
-        self._socket.bind(config.endpoint)
+        _bind(self._socket, config)
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT)
         if self.when_full == "block":
             log.warning(
@@ -279,6 +283,29 @@ class Forwarder:
         for consumer in self.consumers:
             consumer.close()
         self._context.term()
+
+
+def check(configs: tuple[ForwardConfig, ...]) -> None:
+    """Find out whether every consumer's address can be bound; it is let go of again.
+
+    Raises:
+        CannotBind: one cannot.
+    """
+    with zmq.Context() as context:
+        for config in configs:
+            with context.socket(zmq.PUSH) as socket:
+                _bind(socket, config)
+
+
+def _bind(socket: zmq.Socket[bytes], config: ForwardConfig) -> None:
+    try:
+        socket.bind(config.endpoint)
+    except zmq.ZMQError as error:
+        reason = "the port is taken" if error.errno == zmq.EADDRINUSE else error.strerror
+        raise CannotBind(
+            f"consumer {config.name}: cannot bind {config.endpoint}: {reason}; "
+            "choose another forward endpoint"
+        ) from error
 
 
 def _is_ready(socket: zmq.Socket[bytes], event: int) -> bool:

@@ -152,10 +152,14 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
     if free < needed:
         raise StorageError(
             "disk_full",
-            f"{folder} has {free / 1e9:.3g} GB free, this series needs {needed / 1e9:.3g} GB; "
+            f"{folder} has {_gigabytes(free)} free, this series needs {_gigabytes(needed)}; "
             "free some space or choose another folder",
         )
     return free
+
+
+def _gigabytes(nbytes: float) -> str:
+    return f"{nbytes / 1e9:,.0f} GB" if nbytes >= 100e9 else f"{nbytes / 1e9:.3g} GB"
 
 
 def open_folder(path: Path) -> int:

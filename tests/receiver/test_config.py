@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,89 @@ def test_what_would_have_no_effect_is_refused_with_the_remedy(keys: dict[str, An
 def test_modules_that_are_assembled_may_have_several_writers_or_segments(keys: dict[str, Any]) -> None:
     entry = ENTRY | {"source": MODULES, "transforms": [{"type": "assemble"}]} | keys
     config.parse({"receivers": {"sim-1": entry}}, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("receivers:\n  a: {}\n  b: {}\n  a: {}\n", 'x.yaml: the key "a" stands twice, in lines 2 and 4;'),
+        ("receivers:\n  a:\n    http: x:1\n    http: x:2\n", '"http" stands twice, in lines 3 and 4;'),
+        ("receivers: {a: {http: 'x:1', 'http': 'x:2'}}", '"http" stands twice, in line 1;'),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_with_its_lines(text: str, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        config.load(path)
+    assert says in str(caught.value)
+
+
+def test_a_key_that_is_merged_in_may_be_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "receivers:\n"
+        "  a: &a {source: {endpoints: ['tcp://h:1']}, data_root: /a}\n"
+        "  b: &b {<<: *a, data_root: /b}\n"
+        "  c: {<<: *b, data_root: /c}\n"
+    )
+    roots = [entry.data_root for entry in config.load(path).receivers.values()]
+    assert roots == ["/a", "/b", "/c"]
+
+
+@pytest.mark.parametrize("port", ["0", "*", "65536", "99999", "080"])
+def test_a_port_that_cannot_be_connected_to_is_refused(port: str) -> None:
+    source = {"endpoints": [f"tcp://127.0.0.1:{port}"]}
+    with pytest.raises(ConfigError, match=r"source.endpoints\[0\] is .* with a PORT up to 65535"):
+        config.parse({"receivers": {"sim-1": ENTRY | {"source": source}}}, "x.yaml")
+
+
+@pytest.mark.parametrize("port", [1, 9, 9999, 10000, 59999, 64999, 65499, 65529, 65535])
+def test_every_port_up_to_the_last_is_taken(port: int) -> None:
+    source = {"endpoints": [f"tcp://127.0.0.1:{port}"]}
+    config.parse({"receivers": {"sim-1": ENTRY | {"source": source}}}, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "says"),
+    [
+        (
+            ["tcp://127.0.0.1:5000"],
+            r"consumer c0 has the endpoint tcp://127.0.0.1:5000, which its http takes",
+        ),
+        (["tcp://*:5000"], "which its http takes"),
+        (["tcp://127.0.0.1:7", "tcp://0.0.0.0:7"], r"c1 has .*, which consumer c0 takes .*another port"),
+        (["ipc:///tmp/a", "ipc:///tmp/a"], "which consumer c0 takes"),
+        (["tcp://127.0.0.1:65536"], r"forward\[0\].endpoint is .* PORT up to 65535"),
+    ],
+)
+def test_a_consumers_address_that_is_taken_already_is_refused(endpoints: list[str], says: str) -> None:
+    consumers = [{"name": f"c{number}", "endpoint": each} for number, each in enumerate(endpoints)]
+    with pytest.raises(ConfigError, match=says):
+        config.parse({"receivers": {"sim-1": ENTRY | {"forward": consumers}}}, "x.yaml")
+
+
+def test_consumers_with_addresses_of_their_own_are_taken() -> None:
+    endpoints = ["tcp://127.0.0.1:*", "tcp://127.0.0.1:*", "tcp://127.0.0.1:0", "tcp://127.0.0.2:5000"]
+    consumers = [{"name": f"c{number}", "endpoint": each} for number, each in enumerate(endpoints)]
+    config.parse({"receivers": {"sim-1": ENTRY | {"forward": consumers}}}, "x.yaml")
+
+
+def test_a_receiver_with_a_consumers_port_in_use_ends_with_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        endpoint = f"tcp://127.0.0.1:{other.getsockname()[1]}"
+        entry = ENTRY | {"http": "127.0.0.1:0", "forward": [{"name": "a", "endpoint": endpoint}]}
+        path = tmp_path / "x.yaml"
+        path.write_text(json.dumps({"receivers": {"sim-1": entry}}))
+        assert main(["receiver", "sim-1", "--config", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"penstock receiver: consumer a: cannot bind {endpoint}: the port is taken; "
+        "choose another forward endpoint\n"
+    )
+
+
+def test_a_field_that_the_template_does_not_have_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"there is no field \{detektor\}; fields are \{detector\}"):
+        config.parse({"receivers": {"sim-1": ENTRY | {"filename_template": "{detektor}.h5"}}}, "x.yaml")
