@@ -26,20 +26,24 @@ class DataFile:
 
     Raises:
         FileExistsError: there is such a file.
-        OSError, RuntimeError, ValueError: it cannot be created.
+        OSError, RuntimeError, ValueError: it cannot be created; nothing of it is left.
     """
 
     def __init__(self, what: OpenDataFile, folder: int) -> None:
         # It is locked as long as it is open, so that nobody cuts it meanwhile; see `spread.cut`.
         self._side = SideFile(folder, what.name)
-        self._dataset = self._side.group.create_dataset(
-            "data", (0, *what.shape), what.dtype, maxshape=(None, *what.shape),
-            chunks=(1, *what.shape),
-            fillvalue=fill_value(what.dtype),
-            **(dict(hdf5plugin.Bitshuffle(cname="lz4")) if what.compressed else {}),
-        )  # fmt: skip
-        self._dataset.attrs["units"] = "counts"
-        self._side.file.flush()
+        try:
+            self._dataset = self._side.group.create_dataset(
+                "data", (0, *what.shape), what.dtype, maxshape=(None, *what.shape),
+                chunks=(1, *what.shape),
+                fillvalue=fill_value(what.dtype),
+                **(dict(hdf5plugin.Bitshuffle(cname="lz4")) if what.compressed else {}),
+            )  # fmt: skip
+            self._dataset.attrs["units"] = "counts"
+            self._side.file.flush()
+        except BaseException:
+            self._side.discard()
+            raise
         self._write_chunk = self._dataset.id.write_direct_chunk
         self._rows = 0
 

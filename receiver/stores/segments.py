@@ -57,6 +57,8 @@ class Segment:
     store: ChunkedStore
     left: int
     """Frames until it is full; more than there are where it was opened again."""
+    empty: bool
+    """Nothing was ever written into it."""
     since: float = field(default=0.0)
     """When a later one had its first frame; 0: it is the latest."""
 
@@ -89,15 +91,19 @@ class SegmentStore:
         self._gone: set[int] = set()
         self._latest = -1
         self._folder = storage.open_folder(path)
-        if data is None:
-            self._make_free(writing)
-            planned = FIRST_MAPPED * self._length if frames.planned is None else frames.planned
-            self._rows = min(planned, FIRST_MAPPED * self._length)
-            self.data = _virtual(detector, path, frames, self._rows, self._length)
-        else:
-            self._rows = len(data)
-            self.data = data
-            self._find()
+        try:
+            if data is None:
+                self._make_free(writing)
+                planned = FIRST_MAPPED * self._length if frames.planned is None else frames.planned
+                self._rows = min(planned, FIRST_MAPPED * self._length)
+                self.data = _virtual(detector, path, frames, self._rows, self._length)
+            else:
+                self._rows = len(data)
+                self.data = data
+                self._find()
+        except BaseException:
+            os.close(self._folder)
+            raise
 
     @property
     def waiting_bytes(self) -> int:
@@ -108,10 +114,13 @@ class SegmentStore:
         """Store the blobs of a frame; closes its segment when it is full."""
         number, row = divmod(index, self._length)
         segment = self._open.get(number) or self._begin(number)
+        if segment.left == 1:
+            # Before it is written: a frame that is in the file is not reported as one that could not be.
+            _make_room(segment, sum(map(len, frame.blobs)))
         segment.store.write(row, frame)
+        segment.empty = False
         segment.left -= 1
         if segment.left == 0:
-            _make_room(segment)
             self._close(number)
 
     def read(self, index: int) -> Frame:
@@ -142,27 +151,41 @@ class SegmentStore:
         return {number * self._length + row for number in self._gone for row in range(self._length)}
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Close the segments, the last one and the virtual dataset cut to this length."""
+        """Close the segments, the last one and the virtual dataset cut to this length; what is wrong with
+        one segment keeps none of the others from it."""
         length = len(statuses)
+        errors: list[Exception] = []
         self._look_for(self._written)
         for number, segment in list(self._open.items()):
+            if segment.empty:
+                self._discard(number)
+                continue
             start = number * self._length
-            segment.store.finish(statuses[start : start + self._length])
-            self._close(number)
+            with _collected(errors):
+                segment.store.finish(statuses[start : start + self._length])
+            with _collected(errors):
+                self._close(number)
         last, rows = divmod(length, self._length)
         if last in self._written - self._gone and rows != self._share(last):
-            self._cut(last, rows)
+            with _collected(errors):
+                self._cut(last, rows)
         if length != self._rows:
             self._map(length)
+        if errors:
+            raise errors[0]
         self._say_gone()
 
     def close(self, *, synced: bool) -> None:
         """Let go of the segments."""
+        errors: list[Exception] = []
         for number in list(self._open):
-            self._close(number)
+            with _collected(errors):
+                self._close(number)
         if self._folder >= 0:
             os.close(self._folder)
             self._folder = -1
+        if errors:
+            raise errors[0]
         if synced:
             for number in sorted(self._written - self._gone):
                 storage.sync(self._path.with_name(segment_name(self._path, number)))
@@ -190,13 +213,16 @@ class SegmentStore:
                 store.data.attrs["units"] = "counts"
                 side.file.flush()
         except BaseException:
-            side.close()
+            if there:
+                side.close_quietly()
+            else:
+                side.discard()
             raise
         self._written.add(number)
         now = time.monotonic()
         late = number < self._latest
         left = self._share(number) if found is None else 2 * self._length
-        segment = Segment(side, store, left, now if late else 0.0)
+        segment = Segment(side, store, left, not there, now if late else 0.0)
         if not late:
             self._latest = number
             for other in self._open.values():
@@ -206,6 +232,12 @@ class SegmentStore:
 
     def _close(self, number: int) -> None:
         self._open.pop(number).side.close()
+
+    def _discard(self, number: int) -> None:
+        """Take away a segment in which nothing could be stored: without it the fill value is read."""
+        self._open.pop(number).side.discard()
+        self._written.discard(number)
+        self._gone.discard(number)
 
     def _look_for(self, numbers: Iterable[int]) -> None:
         """Notice which of these segments are not where they were written: they read as the fill value."""
@@ -269,9 +301,18 @@ class SegmentStore:
         self._rows = rows
 
 
-def _make_room(segment: Segment) -> None:
-    """Before HDF5 writes what it needs to find the frames again."""
-    make_room(segment.side.file.id.get_vfd_handle(), ROOM_BYTES)
+def _make_room(segment: Segment, nbytes: int = 0) -> None:
+    """Before HDF5 writes what it needs to find the frames again, and so many bytes of a frame."""
+    make_room(segment.side.file.id.get_vfd_handle(), ROOM_BYTES + nbytes)
+
+
+@contextlib.contextmanager
+def _collected(errors: list[Exception]) -> Iterator[None]:
+    """Go on after an error, and keep it."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        errors.append(error)
 
 
 def remap(detector: Any, path: Path, frames: FrameFormat, rows: int, length: int) -> Any:

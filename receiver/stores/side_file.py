@@ -5,15 +5,19 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from typing import Any
 
 import h5py
 
 from penstock.receiver import storage
+from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import HEAD
 
 LOCK_SECONDS = 0.2
 """For readers to let go of a file that has just been created, or of a segment that gets a late frame."""
+ROOM_BYTES = 2**18
+"""What the first flush of a file may need."""
 
 
 class SideFile:
@@ -27,7 +31,7 @@ class SideFile:
 
     Raises:
         FileExistsError: there is a file of that name already.
-        OSError: it cannot be created, or opened.
+        OSError: it cannot be created, or opened; one that was created is gone again.
     """
 
     def __init__(self, folder: int, name: str, mode: str = "x") -> None:
@@ -36,16 +40,33 @@ class SideFile:
         self._lock = os.open(name, flags, 0o666, dir_fd=folder)
         try:
             _lock(self._lock)
-            place = storage.by_descriptor(self._lock)
-            self.file = h5py.File(place, "w" if mode == "x" else "r+", locking=False)
+            self.file = self._create() if mode == "x" else self._open("r+")
         except BaseException:
+            if mode == "x":
+                _unlink(folder, name, self._lock)
             os.close(self._lock)
             raise
-        if mode == "x":
-            self.file.attrs.update(NX_class="NXroot", default="entry")
-            entry = self.file.create_group("entry")
+        self._folder, self._name = folder, name
+
+    def _open(self, mode: str) -> Any:
+        return h5py.File(storage.by_descriptor(self._lock), mode, locking=False)
+
+    def _create(self) -> Any:
+        # Before HDF5 has the file, which it could not close on a full disk; it cuts it to nothing, and
+        # gives back what was taken.
+        make_room(self._lock, ROOM_BYTES)
+        file = self._open("w")
+        try:
+            make_room(self._lock, ROOM_BYTES)
+            file.attrs.update(NX_class="NXroot", default="entry")
+            entry = file.create_group("entry")
             entry.attrs.update(NX_class="NXentry", default="data")
             entry.create_group("data").attrs.update(NX_class="NXdata", signal="data")
+        except BaseException:
+            with suppress(OSError, RuntimeError):
+                file.close()
+            raise
+        return file
 
     @property
     def group(self) -> Any:
@@ -62,6 +83,25 @@ class SideFile:
             os.ftruncate(lock, os.fstat(lock).st_size)  # space that was taken behind the end; see `make_room`
         finally:
             os.close(lock)
+
+    def discard(self) -> None:
+        """Take away one that was created and has nothing in it; the folder must be open still. That it cannot
+        be closed is not said: something else went wrong before."""
+        if self._lock >= 0:
+            _unlink(self._folder, self._name, self._lock)
+        self.close_quietly()
+
+    def close_quietly(self) -> None:
+        """Close it, where something went wrong that is told instead."""
+        with suppress(OSError, RuntimeError):
+            self.close()
+
+
+def _unlink(folder: int, name: str, descriptor: int) -> None:
+    """Remove a file of this process, unless somebody has put another in its place."""
+    with suppress(OSError):
+        if os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), os.fstat(descriptor)):
+            os.unlink(name, dir_fd=folder)
 
 
 def may_replace(name: str, folder: int) -> bool:

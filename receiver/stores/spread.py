@@ -26,6 +26,8 @@ from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import holds_nothing, may_replace
+from penstock.receiver.stores.superblock import put_in_order
+from penstock.receiver.stores.writer_process import WriterProcess
 from penstock.stins.messages import Frame, Image
 
 MOST_BLOCK = 64
@@ -65,6 +67,8 @@ class SpreadStore:
         self._files: list[int] = []
         self._gone: set[int] = set()  # writers whose data file somebody has taken away
         self._end = 0
+        begun: list[WriterProcess] = []
+        created: list[Path] = []
         folder = storage.open_folder(path)
         try:
             for file in self._paths:
@@ -72,11 +76,18 @@ class SpreadStore:
             self.data = self._bind(detector)
             for process, file in zip(processes, self._paths, strict=True):
                 what = OpenDataFile(file.name, frames.shape, frames.dtype, self._compressed)
+                created.append(file)  # one that dies meanwhile leaves it
                 process.begin(what, folder, frames.nbytes)
+                begun.append(process)
                 self._files.append(os.open(file.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder))
-        except BaseException:
-            for file in self._paths[: len(self._files)]:
-                os.unlink(file.name, dir_fd=folder)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                all_writers.each(lambda process: process.finish(0), begun)
+            if isinstance(error, FileExistsError):
+                del created[len(begun) :]  # it is somebody else's
+            for file in created:
+                with contextlib.suppress(OSError):
+                    os.unlink(file.name, dir_fd=folder)
             self.close(synced=False)
             raise
         finally:
@@ -131,7 +142,14 @@ class SpreadStore:
             _share(len(statuses), self._block, len(self._processes), n) for n in range(len(self._processes))
         ]
         ends = list(zip(self._processes, shares, strict=True))
-        all_writers.each(lambda end: end[0].finish(end[1]), ends)
+        try:
+            all_writers.each(lambda end: end[0].finish(end[1]), ends)
+        finally:
+            for writer, (process, share) in enumerate(ends):
+                # What else is wrong with the file of a dead one says less than its death, which is raised.
+                if not process.is_alive and _is_here(self._paths[writer], self._files[writer]):
+                    with contextlib.suppress(OSError, RuntimeError, KeyError):
+                        _cut(self._paths[writer], DATASET, share)
 
     def close(self, *, synced: bool) -> None:
         """Let go of the data files; their processes stay for the next series."""
@@ -188,9 +206,16 @@ def cut(series: Any, dataset: Any, length: int) -> None:
     sources = [source for source in dataset.virtual_sources() if source.dset_name == DATASET]
     for source in sources:
         start, _, _, (block, *_) = source.vspace.get_regular_hyperslab()
-        path = folder / source.file_name
-        with _locked(path), h5py.File(path, "r+", locking=False) as file:
-            file[source.dset_name].resize(_share(length, block, len(sources), start[0] // block), axis=0)
+        share = _share(length, block, len(sources), start[0] // block)
+        _cut(folder / source.file_name, source.dset_name, share)
+
+
+def _cut(path: Path, dataset: str, rows: int) -> None:
+    """Cut the file of a writer that is dead."""
+    with _locked(path):
+        put_in_order(path)
+        with h5py.File(path, "r+", locking=False) as file:
+            file[dataset].resize(rows, axis=0)
 
 
 def _share(length: int, block: int, writers: int, turn: int) -> int:

@@ -69,6 +69,11 @@ class WriterProcess:
         return self._process.pid
 
     @property
+    def is_alive(self) -> bool:
+        """Whether it can still be told something."""
+        return self._process.poll() is None
+
+    @property
     def memory(self) -> int:
         """Bytes of the ring."""
         return len(self._ring)
@@ -90,7 +95,7 @@ class WriterProcess:
             FileExistsError: there is a file of that name.
             OSError: it cannot be created.
         """
-        if self._process.poll() is not None:
+        if not self.is_alive:
             self._end()
             self._start()
         self._forget()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.judge import judge
 from penstock.receiver.reader import SeriesFile
-from penstock.receiver.stores import segments
+from penstock.receiver.stores import segments, side_file
+from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.segments import SegmentStore
 from penstock.receiver.verify import verify
 from penstock.receiver.writer import WriterError
@@ -329,3 +331,65 @@ def test_that_segments_have_no_effect_on_frames_of_several_images_is_said_once(
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.startswith("each frame has 2 images: ")
     assert said.endswith("into one file, frames_per_file has no effect")
+
+
+def descriptors_in(folder: Path) -> list[str]:
+    """What this process has open there."""
+    links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    return [name for name in map(os.readlink, links) if name.startswith(str(folder))]
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_beginning_that_is_refused_leaves_nothing_open(path: Path) -> None:
+    path.with_name("scan_000002.h5").write_bytes(b"precious")
+    with pytest.raises(WriterError, match="never overwritten"):
+        written(path, shape=SHAPE, type="uint16", compression="none")
+    assert descriptors_in(path.parent) == []
+
+
+@pytest.mark.parametrize("moment", ["it is created", "its first frame is written"])
+def test_a_disk_that_is_full_when_a_segment_begins_ends_the_series_before_it(
+    moment: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = written(path)
+    series.add(*map(frame, (0, 1, 2, 4, 5, 6, 7)))  # the first segment waits for a frame that is late
+    with monkeypatch.context() as patch:
+        if moment == "it is created":
+            patch.setattr(side_file, "make_room", full)
+        else:
+            patch.setattr(ChunkedStore, "write", full)
+        with pytest.raises(WriterError, match="could not write frame 8 .*No space left"):
+            series.add(frame(8))
+    series.close("the disk is full")
+    assert files(path) == ["scan.h5", "scan_000001.h5", "scan_000002.h5"]
+    check(path, [0, 1, 2, 4, 5, 6, 7], 8)
+    assert descriptors_in(path.parent) == []
+
+
+def test_a_full_disk_refuses_the_last_frame_of_a_segment_before_it_is_in_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = written(path)
+    series.add(*map(frame, range(3)))
+    with monkeypatch.context() as patch:
+        patch.setattr(segments, "make_room", full)
+        with pytest.raises(WriterError, match="could not write frame 3 .*No space left"):
+            series.add(frame(3))
+    series.close("the disk is full", pad=True)
+    check(path, [0, 1, 2], 10)
+
+
+def test_a_segment_that_cannot_be_ended_keeps_no_other_from_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = written(path)
+    series.add(*map(frame, (0, 1, 4, 5)))
+    assert isinstance(series.store, SegmentStore)
+    monkeypatch.setattr(series.store._open[0].store, "finish", full)
+    with pytest.raises(WriterError, match="the end of the frames .*No space left"):
+        series.close("stopped")
+    check(path, [0, 1, 4, 5], 6)
+    assert descriptors_in(path.parent) == []

@@ -192,6 +192,25 @@ def test_a_data_file_that_is_there_is_never_touched(path: Path, processes: Proce
     assert precious.read_bytes() == b"precious"
 
 
+def test_a_beginning_that_fails_leaves_the_name_free(path: Path, processes: Processes) -> None:
+    opening = start(frames=9, shape=SHAPE, type="uint16", compression="bslz4")
+    limits = resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(WriterError, match="File too large"):
+            series(path, opening, processes)
+    finally:
+        resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE, limits)
+    assert list(path.parent.iterdir()) == []
+    held = [os.readlink(link) for link in Path(f"/proc/{processes[0].pid}/fd").iterdir() if link.is_symlink()]
+    assert not [name for name in held if "x_data_" in name], "who had begun already has closed its file"
+    written = series(path, opening, processes)
+    written.add(*(packed(number) for number in range(9)))
+    written.close(triggered=9)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(n) for n in range(9)])
+
+
 def test_data_files_are_replaced_when_that_was_asked_for(path: Path, processes: Processes) -> None:
     path.with_name("x_data_0002.h5").write_bytes(b"old")
     written = series(path, start(frames=9, overwrite=True), processes)
@@ -274,6 +293,7 @@ def test_a_writer_that_dies_is_noticed_without_a_frame_and_what_it_had_not_flush
     with h5py.File(path) as file:
         np.testing.assert_array_equal(file["entry/data/data"][:20], [array(n) for n in range(20)])
         assert status_of(file) == [1] * 20 + [0] * 4
+        assert len(file["entry/data/data"]) == 24, "the file of the dead one is cut too"
         assert file[f"{DETECTOR}/series/state"].asstr()[()] == "incomplete"
     following = series(path.with_name("y.h5"), start(frames=9), processes)
     following.add(*(packed(number) for number in range(9)))
