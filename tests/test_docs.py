@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.pages import run
+from tests.pages import DEADLINE, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,16 +49,21 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
 @pytest.mark.parametrize(
     "page",
     [
-        "tutorial/first-series.md",
         "tutorial/receive-your-stream.md",
         "how-to/run-on-a-control-unit.md",
         "how-to/read-while-it-is-written.md",
         "how-to/integrate-with-pyfai.md",
         "how-to/receive-an-sls-stream.md",
+        "how-to/write-faster.md",
     ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:
     run(ROOT / "docs" / page, tmp_path, {})
+
+
+def test_the_tutorial_works_for_whom_make_demo_has_taken_the_first_series(tmp_path: Path) -> None:
+    subprocess.run(["penstock", "demo"], cwd=tmp_path, check=True, capture_output=True, timeout=DEADLINE)
+    run(ROOT / "docs/tutorial/first-series.md", tmp_path, {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_short)
