@@ -10,9 +10,9 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
-import time
 
 from penstock.receiver import storage
+from penstock.receiver.stores.locks import wait_for
 
 LONGEST = 5.0
 """Seconds for a process to notice that who started it has died, and to end."""
@@ -37,11 +37,9 @@ def wait(descriptor: int) -> None:
 
     Where readers' locks are of the same kind (NFS), it may be one of them that is waited for.
     """
-    due = time.monotonic() + LONGEST
     marked = os.open(storage.by_descriptor(descriptor), os.O_RDWR | os.O_CLOEXEC)
     try:
-        while not _lock(marked, fcntl.F_WRLCK) and time.monotonic() < due:
-            time.sleep(0.01)
+        wait_for(lambda: _lock(marked, fcntl.F_WRLCK), LONGEST)
     finally:
         os.close(marked)
 

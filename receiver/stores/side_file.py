@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from contextlib import suppress
 from typing import Any
 
 import h5py
 
 from penstock.receiver import storage
+from penstock.receiver.stores.locks import lock_alone, wait_for
 from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import HEAD
 
@@ -39,7 +38,8 @@ class SideFile:
         # Locked before there is anything in it: who reads it first would keep the writer from locking it.
         self._lock = os.open(name, flags, 0o666, dir_fd=folder)
         try:
-            _lock(self._lock)
+            with suppress(OSError):  # others read it at most for a moment; one that has no locks needs none
+                wait_for(lambda: lock_alone(self._lock), LOCK_SECONDS)
             self.file = self._create() if mode == "x" else self._open("r+")
         except BaseException:
             if mode == "x":
@@ -142,19 +142,3 @@ def holds_nothing(name: str, folder: int) -> bool:
             return data is None or data.id.get_num_chunks() == 0
     except (OSError, RuntimeError, KeyError, TypeError):
         return False
-
-
-def _lock(descriptor: int) -> None:
-    """Lock a file that others read at most for a moment; one without locks is taken at its word."""
-    due = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > due:
-                return
-            time.sleep(0.001)
-        except OSError:
-            return
-        else:
-            return

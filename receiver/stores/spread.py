@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from h5py import h5d, h5p, h5s, h5t
 from penstock.receiver import storage
 from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
+from penstock.receiver.stores.locks import lock_alone, wait_for
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import holds_nothing, may_replace
 from penstock.receiver.stores.superblock import put_in_order
@@ -236,20 +235,8 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold the lock of a data file: its writer is gone. A file system without locks is taken at its word."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        due = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > due:
-                    raise
-                time.sleep(0.01)
-            except OSError as error:
-                if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
-                    raise
-                break
-            else:
-                break
+        if not wait_for(lambda: lock_alone(descriptor), LOCK_SECONDS):
+            raise BlockingIOError(errno.EWOULDBLOCK, f"{path} is still open in another process")
         yield
     finally:
         os.close(descriptor)
