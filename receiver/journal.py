@@ -59,6 +59,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Why the series ended, where only the file could not be closed."""
 
 
+def may_go_on(entry: Entry, config: ReceiverConfig) -> bool:
+    """Whether its series can be taken up again."""
+    header = entry.header
+    if header is None or not config.resume or config.source.join:
+        return False  # which modules of a frame are there, only the process that was killed knew
+    # What the transforms made of the first frame stands in the file, what it was before does not.
+    return not config.transforms or None not in (header.shape, header.type, header.compression)
+
+
 class Left:
     """An entry whose writer is gone, locked by this process until it is settled.
 
@@ -148,6 +157,10 @@ class Journal:
             header=header if known else None, metadata=series.sent.metadata if known else {},
             interruptions=series.interruptions, draft=str(draft or ""),
         )  # fmt: skip
+
+    def goes_on(self, config: ReceiverConfig) -> bool:
+        """Whether the next start could go on with the series whose file is open."""
+        return self._open is not None and may_go_on(self._open.entry, config)
 
     def close(self) -> None:
         """The file of the running series is closed."""

@@ -2,8 +2,8 @@
 
 Source, worker, collector and sinks are functions called in turn; nothing is queued between them.
 Commands come, and snapshots go, over one socket pair to the HTTP process, which is the parent. If
-the parent dies, the running series is closed and the process ends; if this process dies, the
-parent says so.
+the parent dies, the running series is left to the next start, or closed if it could not go on, and the
+process ends; if this process dies, the parent says so.
 
 Started by `service.DataProcess`, never by hand:
 python -m penstock.receiver.pipeline CONTROL_FD LAST_FRAME_FD ASKED_FRAME_FD
@@ -62,6 +62,8 @@ HEARTBEAT = 0.5
 LOGGED_PER_KIND = 5
 """Bad messages of one kind that are logged each; the rest is only counted."""
 
+GONE = "the receiver's HTTP process is gone"
+
 FAULTS = (WriterError, StorageError, GapError, TransformError)
 """What ends a series in Error."""
 
@@ -79,7 +81,8 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Commands are numbered; a snapshot says which was the last to be carried out."""
     action: str
-    """"stop", "reset", "quit", or "frame": this one is numbered apart, and answered for itself."""
+    """"stop", "reset", "quit", "leave" (nobody is there who could ask any more), or "frame": this one is
+    numbered apart, and answered for itself."""
     reason: str = ""
     index: int = -1
     """Of the frame that is asked for."""
@@ -211,9 +214,19 @@ class Pipeline:
         """Look for the frame that somebody asks for; says whether there is an answer now."""
         return self.asked.step(self._collector.series, self._writer)
 
-    def close(self) -> None:
+    def leave(self) -> bool:
+        """Hand the running series to the kernel, for the next start to go on with; whether that can be.
+
+        It can be as long as the journal names it: then this process has to end as if it were killed.
+        """
+        if (writer := self._writer) is None or not self._journal.goes_on(self._config):
+            return False
+        self._flush(writer, self._clock())
+        return self._writer is writer
+
+    def close(self, reason: str = "the receiver was shut down") -> None:
         """End what runs and let go of everything."""
-        self.stop("the receiver was shut down")
+        self.stop(reason)
         self._forwarder.close()
         self.ingest.close()
         self._worker.close()
@@ -358,9 +371,11 @@ class Pipeline:
             path = storage.resolve(self._config, filename)
             nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
             storage.check(
-                path, overwrite=header.overwrite, nbytes=nbytes, min_free=int(self._config.min_free_mb * 1e6)
-            )
-            storage.check_segments(header.frames, self._config.frames_per_file)
+                path, overwrite=header.overwrite, nbytes=nbytes,
+                min_free=int(self._config.min_free_mb * 1e6), writers=self._config.writers,
+            )  # fmt: skip
+            if len(header.shape or ()) <= 2:  # frames of several images have no segments
+                storage.check_segments(header.frames, self._config.frames_per_file)
             source = f"{self._config.source.type} from {', '.join(self._config.source.endpoints)}"
             enter = partial(self._journal.enter, path, series, started)
             try:
@@ -497,7 +512,7 @@ class Link:
         return msgspec.json.decode(self._socket.recv(2**20), type=Setup)
 
     def commands(self) -> list[Command]:
-        """What the parent has asked meanwhile; "quit" once it is gone."""
+        """What the parent has asked meanwhile; "leave" once it is gone."""
         commands: list[Command] = []
         while True:
             try:
@@ -507,7 +522,7 @@ class Link:
             except ConnectionError:
                 message = b""
             if not message:
-                return [*commands, Command(self.handled, "quit", "the receiver's HTTP process is gone")]
+                return [*commands, Command(self.handled, "leave", GONE)]
             commands.append(msgspec.json.decode(message, type=Command))
 
     def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> None:
@@ -542,6 +557,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
     tell_due = 0.0
+    why = "the receiver was shut down"
     try:
         while True:
             pipeline.step(TICK)
@@ -556,8 +572,12 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
                         pipeline.stop(command.reason)
                     case "reset":
                         pipeline.reset()
-                    case "quit":
+                    case "quit" | "leave":
                         log.info("%s ends: %s", setup.name, command.reason)
+                        why = command.reason
+                        if command.action == "leave" and pipeline.leave():
+                            log.warning("%s: the next start goes on with the series", setup.name)
+                            os._exit(1)  # no file is closed, no consumer told: the series has not ended
                         return
                 link.handled = command.number
             fresh = pipeline.answer_asked() or fresh
@@ -567,7 +587,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
                 link.tell(pipeline, now, fresh=fresh)
                 tell_due = now + TICK
     finally:
-        pipeline.close()
+        pipeline.close(why)
         link.tell(pipeline, time.monotonic(), fresh=True)
 
 

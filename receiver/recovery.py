@@ -24,7 +24,7 @@ from penstock.receiver.interrupted import (
     mark_interrupted,
     open_again,
 )
-from penstock.receiver.journal import Entry, Journal, Left
+from penstock.receiver.journal import Journal, Left, may_go_on
 from penstock.receiver.models import Counts, Series
 from penstock.receiver.series import Interruption, TakenUp
 from penstock.receiver.stores.found import format_of
@@ -55,20 +55,11 @@ class Recovered:
     goes_on: GoesOn | None = None
 
 
-def may_go_on(entry: Entry, config: ReceiverConfig) -> bool:
-    """Whether its series can be taken up again."""
-    header = entry.header
-    if header is None or not config.resume or config.source.join:
-        return False  # which modules of a frame are there, only the process that was killed knew
-    # What the transforms made of the first frame stands in the file, what it was before does not.
-    return not config.transforms or None not in (header.shape, header.type, header.compression)
-
-
-def some_may_go_on(journal: Journal, config: ReceiverConfig) -> bool:
-    """Whether the journal names a series that can be taken up again."""
-    found = False
+def left_to_go_on(journal: Journal, config: ReceiverConfig) -> str | None:
+    """Id of the series that the journal names last, if it can be taken up again."""
+    found = None
     for left in journal.left():
-        found |= may_go_on(left.entry, config)
+        found = left.entry.series if may_go_on(left.entry, config) else None
         left.release()
     return found
 

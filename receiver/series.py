@@ -191,7 +191,9 @@ class RunningSeries:
         return "; ".join(sentences + self._lost_by_deaths())
 
     def _lost_by_deaths(self) -> list[str]:
-        """Which frames each death of the receiver has cost, in words."""
+        """Which frames each death of the receiver has cost, in words: at least those that are missing from
+        where the file knew nothing up to the first that came after it. One that was under way, behind
+        others that had arrived, may be missing further on."""
         sentences: list[str] = []
         if not self.interruptions:
             return sentences
@@ -201,8 +203,13 @@ class RunningSeries:
             while after < len(statuses) and statuses[after] == FrameStatus.MISSING:
                 after += 1
             lost = int(np.count_nonzero(statuses[death.first : after] == FrameStatus.MISSING))
-            which = f"{lost} frames from index {death.first} on were lost" if lost else "no frame was lost"
             if after == len(statuses):
                 which = "no frame came after that"
+            elif lost:
+                which = f"at least {lost} frames from index {death.first} on were lost"
+            elif self.account.planned is not None and not self.account.counts().missing:
+                which = "no frame was lost"
+            else:
+                which = "which frames that cost is not known"
             sentences.append(f"the receiver was killed and restarted in the series: {which}")
         return sentences

@@ -392,29 +392,24 @@ class ReceiverService:
             log.error("%s", sentence)
         before = self._snapshot.status
         series = before.series
-        again = False
         if series is not None and series.active:
-            death = (series.id, before.counts.flushed)
-            again, self._last_death = death != self._last_death, death
             looking = replace(series, reason=f"{sentence}; it is looked at whether the series can go on")
             before = replace(before, series=looking)
-        else:
-            before = replace(before, state="error", error=f"{sentence}; reset starts it again")
         self._version += 1
         # No snapshot of the next data process is taken for this one: theirs count from 1.
         self._snapshot = Snapshot(
             replace(before, version=0, connections=[]), 0, measures=self._snapshot.measures
         )
-        self._reviving = asyncio.get_running_loop().create_task(self._after_death(sentence, again))
+        self._reviving = asyncio.get_running_loop().create_task(self._after_death(sentence))
 
-    async def _after_death(self, sentence: str, again: bool) -> None:
+    async def _after_death(self, sentence: str) -> None:
         """Start the data process again if its series can go on, else mark its file and be in Error.
 
-        Args:
-            again: whether it may be started again: not when it has stored nothing since it last died.
+        The journal says which series that is: one that began a moment ago is in no snapshot yet. It does not
+        go on when nothing of it has become safe since the data process last died.
         """
         journal = Journal(self.name, self.config)
-        if again and await asyncio.to_thread(recovery.some_may_go_on, journal, self.config):
+        if await asyncio.to_thread(self._may_go_on, journal):
             if self._closing:
                 return  # the next start finds the file
             try:
@@ -436,6 +431,16 @@ class ReceiverService:
         dead = replace(status, version=0, state="error", error=sentence, series=series, counts=counts)
         self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)
         self._notify()
+
+    def _may_go_on(self, journal: Journal) -> bool:
+        left = recovery.left_to_go_on(journal, self.config)
+        if left is None:
+            return False
+        status = self._snapshot.status
+        known = status.series is not None and status.series.id == left
+        death = (left, status.counts.flushed if known else 0)
+        again, self._last_death = death != self._last_death, death
+        return again
 
     async def _revived(self) -> None:
         """Wait until it is clear what follows on the death of a data process, if one has died."""

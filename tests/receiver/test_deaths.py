@@ -122,9 +122,11 @@ def test_kill_9_of_both_processes_leaves_a_file_that_opens_and_says_in_progress(
         assert (counts["stored"], counts["pending"], int(record["planned"][()])) == (20, 80, 100)
 
 
-def test_when_the_http_process_is_killed_the_data_process_closes_its_file_and_ends(
-    receiver: ReceiverProcess, streamer: Streamer
+def test_when_the_http_process_is_killed_the_data_process_closes_a_file_that_cannot_go_on_and_ends(
+    start_receiver: Start, streamer: Streamer
 ) -> None:
+    receiver = start_receiver(resume=False)
+    receiver.connected()
     path = receiver.root / "x.h5"
     stream(streamer, path, 20)
     receiver.flushed(20)
@@ -133,7 +135,8 @@ def test_when_the_http_process_is_killed_the_data_process_closes_its_file_and_en
     receiver.process.wait(DEADLINE)
     wait_until(lambda: gone(child))
     holds(path, 20)
-    assert state_of(path)[0] == "incomplete"
+    state, reason = state_of(path)
+    assert (state, "the receiver's HTTP process is gone" in reason) == ("incomplete", True)
 
 
 def test_a_receiver_that_is_asked_to_end_closes_its_file(
