@@ -110,7 +110,7 @@ class RemoteServer:
             if self._woken in ready:
                 os.read(self._woken, 65536)
             if lifeline is not None and lifeline in ready and not os.read(lifeline, 4096):
-                log.warning("the parent process is gone; ending")
+                log.info("the process that has started this one lets go of it, or is gone; ending")
                 break
             for _ in range(REQUESTS_AT_ONCE):
                 if not self._receive(engine):

@@ -148,6 +148,9 @@ class SeriesControl:
             raise ArmRefused("running", f"Reset: call Stop or Abort first; now: {view.sentence}")
         if view.state is not SeriesState.FAULT:
             return
+        if self.record.receiver_runs and self.record.receiver_silence is None:
+            # One that was killed and started again goes on with this series, and would wait for the rest.
+            self.tell_receiver(f"the detector was reset: {self.record.failure}")
         if not self.connected or self._link.died() is not None:
             self.record.move(Event.RECONNECT, "The streamer is being started.")
             return
@@ -210,7 +213,8 @@ class SeriesControl:
             if view.state is not SeriesState.ARMING or settings is None:
                 return  # it has failed, or was stopped, in the meantime
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
-            self.record.move(Event.READY, f"Taking {view.planned} frames, {settings.trigger_mode}, {where}.")
+            frames = "frames until Stop" if view.endless else f"{view.planned} frames"
+            self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}.")
         self.record.catch_up()
 
     def fail(self, cause: str, *, lost: bool = False) -> None:

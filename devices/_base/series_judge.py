@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.devices._base.series_record import SeriesRecord
-from penstock.devices._base.series_view import account_sentence
+from penstock.devices._base.series_view import account_sentence, lossless
 from penstock.devices._base.states import Event, SeriesState
 
 log = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ class SeriesJudge:
             self._record.move(Event.END_SENT, "The last frame is sent; the receiver closes the file.")
         elif self._receiver_lives() and self._both_agree():
             self._look_for_strangers()
-            self._record.warn(self._stalled() or self._record.stranger or self._slow())
+            self._record.warn(self._stalled() or self._unconnected() or self._record.stranger or self._slow())
             if self._record.view.state is SeriesState.STOPPING:
                 self._stopping()
 
@@ -169,7 +169,9 @@ class SeriesJudge:
         if series is not None:
             view = record.view
             where = f" in {view.filename}" if view.filename else ""
-            why = f" ({series.reason})" if series.reason and not series.complete else ""
+            # The reason of an endless one that lost nothing is the frames that were never to come.
+            told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
+            why = f" ({series.reason})" if told else ""
             stranger = f" {record.stranger}" if record.stranger else ""
             record.move(Event.CLOSED, f"Ready. Last series: {account_sentence(view)}{where}{why}.{stranger}")
         elif record.lasts("receiver over", True) > self._limits.disagreement:
@@ -233,6 +235,18 @@ class SeriesJudge:
         return (
             f"The receiver's data process has not answered for {status.stalled:.0f} s (is its file system "
             f"hanging?); frames wait at the streamer, {self._buffers():.0%} of whose buffers are used."
+        )
+
+    def _unconnected(self) -> str:
+        """That the streamer has nobody to send to, in words; "" while it has."""
+        status = self._record.own_streamer_status
+        if status is None or status.peers:
+            return ""
+        if self._record.receiver_silence is None:
+            return "No receiver is connected to the streamer; frames wait there."
+        return (
+            "No receiver is connected, and it does not answer; "
+            f"waiting {self._limits.receiver_silent:g} s for it."
         )
 
     def _slow(self) -> str:

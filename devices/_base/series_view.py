@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from penstock.devices._base.series_settings import ENDLESS
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts, Status
 from penstock.streamer.client import StreamerStatus
@@ -33,6 +34,11 @@ class SeriesView:
     receiver_answers: bool = False
     latest_frame: int | None = None
 
+    @property
+    def endless(self) -> bool:
+        """Whether the series is for looking only, and runs until it is stopped."""
+        return not self.filename and self.planned == ENDLESS
+
     def with_streamer(self, status: StreamerStatus) -> SeriesView:
         """The view after a snapshot of the streamer."""
         view = replace(self, readings={**self.readings, **status.readings})
@@ -48,10 +54,24 @@ class SeriesView:
         return replace(view, counts=status.counts, latest_frame=status.latest_frame)
 
 
+def lossless(counts: Counts) -> bool:
+    """Whether every frame that was acquired came whole, once and where it was expected."""
+    wrong = (counts.discarded, counts.partial, counts.corrupt, counts.missing)
+    return not any((*wrong, counts.duplicate, counts.out_of_range))
+
+
 def account_sentence(view: SeriesView) -> str:
     """The counts in words, naming only what is there: "5 of 10 frames stored, 5 not triggered"."""
     counts = view.counts
-    parts = [f"{counts.stored} of {view.planned} frames stored"]
+    if view.endless:
+        first = f"{counts.delivered} frames for live view"
+        counts = replace(counts, delivered=0, not_triggered=0, pending=0)  # none of them is due
+    elif counts.delivered and not counts.stored:
+        first = f"{counts.delivered} of {view.planned} frames delivered without storing"
+        counts = replace(counts, delivered=0)
+    else:
+        first = f"{counts.stored} of {view.planned} frames stored"
+    parts = [first]
     for number, words in (
         (counts.delivered, "delivered without storing"),
         (counts.discarded, "discarded"),
@@ -65,7 +85,4 @@ def account_sentence(view: SeriesView) -> str:
     ):
         if number:
             parts.append(f"{number} {words}")
-    if not counts.stored and counts.delivered:
-        del parts[0]
-        parts[0] = f"{counts.delivered} of {view.planned} frames delivered without storing"
     return ", ".join(parts)

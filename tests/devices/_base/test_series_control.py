@@ -9,6 +9,7 @@ import pytest
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_judge import JudgeLimits
+from penstock.devices._base.series_settings import ENDLESS, live_settings
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts
 from penstock.streamer.client import StreamerUnavailable
@@ -150,6 +151,40 @@ def test_a_receiver_that_is_slower_than_the_detector_is_said(loop: Loop) -> None
     loop.streamer.say(ring_used=80, ring_total=100)
     loop.wait(0.1)
     assert "80% of the streamer's buffers" in loop.control.view.warning
+
+
+def test_a_streamer_without_a_receiver_is_said_instead_of_a_slow_one(loop: Loop) -> None:
+    loop.control.arm(settings(3, TriggerMode.INTERNAL))
+    loop.receiver.away = True
+    loop.streamer.say(peers=0, ring_used=80, ring_total=100)
+    loop.wait(0.1)
+    warning = loop.control.view.warning
+    assert warning.startswith("No receiver is connected")
+    assert f"waiting {LIMITS.receiver_silent:g} s for it" in warning
+    assert "slower" not in warning
+
+
+def test_an_endless_series_is_told_without_the_frames_that_were_never_to_come(loop: Loop) -> None:
+    loop.control.arm(live_settings(settings(1, TriggerMode.INTERNAL)))
+    assert "until Stop" in loop.sentence
+    loop.control.stop()
+    loop.streamer.say(state="idle", end_sent=True)
+    loop.wait(0.1)
+    loop.receiver.counts = Counts(planned=ENDLESS, received=3, delivered=3, pending=ENDLESS - 3)
+    loop.receiver.end(f"3 of {ENDLESS} frames: {ENDLESS - 3} not triggered")
+    loop.wait(0.1)
+    assert loop.sentence == "Ready. Last series: 3 frames for live view."
+
+
+def test_what_an_endless_series_has_lost_is_told(loop: Loop) -> None:
+    loop.control.arm(live_settings(settings(1, TriggerMode.INTERNAL)))
+    loop.control.stop()
+    loop.streamer.say(state="idle", end_sent=True)
+    loop.wait(0.1)
+    loop.receiver.counts = Counts(planned=ENDLESS, received=3, delivered=3, missing=2, pending=ENDLESS - 5)
+    loop.receiver.end("2 missing")
+    loop.wait(0.1)
+    assert loop.sentence == "Ready. Last series: 3 frames for live view, 2 missing (2 missing)."
 
 
 def test_a_consumer_that_comes_in_the_middle_of_a_series_is_said_then_and_at_the_end(loop: Loop) -> None:
@@ -430,6 +465,35 @@ def test_reset_of_a_hung_streamer_starts_it_anew(loop: Loop) -> None:
     loop.streamer.refuses["reset"] = refused("busy", "the camera still hangs")
     loop.control.reset()
     assert loop.state is SeriesState.OFFLINE
+
+
+def test_reset_ends_the_series_at_a_receiver_that_was_started_again(loop: Loop) -> None:
+    loop.control.arm(settings(10))
+    loop.receiver.away = True
+    loop.wait(LIMITS.receiver_silent + 0.2)
+    loop.streamer.say(state="idle")
+    loop.wait(LIMITS.settle + 0.2)
+    assert loop.state is SeriesState.FAULT
+    loop.receiver.away = False
+    loop.hear()
+    before = len(loop.receiver.stops)
+    loop.control.reset()
+    assert loop.state is SeriesState.IDLE
+    assert len(loop.receiver.stops) == before + 1
+    assert "the detector was reset" in loop.receiver.stops[-1]
+
+
+def test_reset_leaves_a_series_of_somebody_else_alone(loop: Loop) -> None:
+    loop.control.arm(settings(10))
+    loop.receiver.away = True
+    loop.wait(LIMITS.receiver_silent + 0.2)
+    loop.streamer.say(state="idle")
+    loop.wait(LIMITS.settle + 0.2)
+    loop.receiver.away = False
+    loop.receiver.begin("somebody else's", 5)
+    loop.hear()
+    loop.control.reset()
+    assert loop.receiver.stops == []
 
 
 def test_reset_is_refused_while_a_series_runs(loop: Loop) -> None:
