@@ -34,6 +34,9 @@ class Readings(qt.QWidget):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._values: dict[str, qt.QLabel] = {}
+        self._series: str | None = None
+        self._bad: int | None = None  # bad messages since the receiver's start, as last seen
+        self._bad_before = 0  # of them, those before the series on show
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(14, 6, 14, 10)
         layout.setSpacing(3)
@@ -92,11 +95,25 @@ class Readings(qt.QWidget):
             count = getattr(counts, key)
             text = f"{count:,}" if count is not None else "not announced" if known else NOTHING
             self._set("Account", name, text, wrong=name in _WRONG and bool(count))
-        bad = 0 if status is None else sum(status.errors.values())
-        self._set("Account", "Bad messages", f"{bad:,}", wrong=bad > 0)
-        kinds = {} if status is None else status.errors
-        tip = "\n".join(f"{kind}: {count}" for kind, count in sorted(kinds.items()))
-        self._values["Account/Bad messages"].setToolTip(tip)
+        self._show_bad(status)
+
+    def _show_bad(self, status: Status | None) -> None:
+        """Messages not understood in the series on show; the receiver counts them since its start."""
+        if status is None:
+            return
+        bad, series = sum(status.errors.values()), status.series.id if status.series is not None else None
+        if self._bad is None:
+            self._bad_before = bad
+        elif bad < self._bad:
+            self._bad_before = 0  # the receiver was started again
+        elif series != self._series:
+            self._bad_before = self._bad
+        self._bad, self._series = bad, series
+        here = bad - self._bad_before
+        self._set("Account", "Bad messages", f"{here:,}", wrong=here > 0)
+        kinds = "".join(f"\n{kind}: {count}" for kind, count in sorted(status.errors.items()))
+        tip = f"Since this window has followed the series. Since the receiver was started:{kinds}"
+        self._values["Account/Bad messages"].setToolTip(tip if bad else "")
 
     def _set(self, group: str, name: str, text: str, *, wrong: bool = False) -> None:
         label = self._values[f"{group}/{name}"]

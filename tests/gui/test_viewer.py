@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -236,13 +237,28 @@ def test_the_counts_are_shown_and_what_is_wrong_is_marked(qtbot: Any, receiver: 
     assert values("Account", "Stored") == "411"
     assert values("Account", "Missing") == "▲ 2"
     assert values("Account", "Corrupt") == "▲ 1"
-    assert values("Account", "Bad messages") == "▲ 3"
+    assert values("Account", "Bad messages") == "0", "they came before this window"
     assert values("Rates", "Frames") == "12.5 /s"
     assert values("Rates", "Data") == "51.2 MB/s"
     assert values("Series", "File") == "scan-0007_sim-1.h5"
     assert values("Series", "Folder") == "/data/visitors/20250001/raw"
     assert viewer.banner.title() == "RUNNING"
     assert viewer.windowTitle() == "sim-1 – running – Penstock"
+
+
+def test_bad_messages_are_those_of_the_series_on_show(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    receiver.say(errors={"malformed": 3})
+    viewer = show(receiver.url)
+
+    def shows(text: str) -> None:
+        qtbot.waitUntil(lambda: viewer.readings.value("Account", "Bad messages") == text, timeout=DEADLINE)
+
+    shows("0")
+    receiver.run(errors={"malformed": 5})
+    shows("▲ 2")
+    assert receiver.status.series is not None
+    receiver.say(series=replace(receiver.status.series, id="the next"))
+    shows("0")
 
 
 def test_an_error_is_shown_as_a_sentence_with_what_to_do(qtbot: Any, receiver: StandIn, show: Show) -> None:
