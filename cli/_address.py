@@ -1,4 +1,4 @@
-"""Which receiver a command speaks to."""
+"""Which receiver a command speaks to, and which address it binds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import argparse
 from pathlib import Path
 
 from penstock.cli.main import UserError
+
+LAST_PORT = 65535
+
+
+def bound_endpoint(text: str) -> str:
+    """An address to bind. ZeroMQ itself takes 70000 as port 4464: it looks at the last 16 bits."""
+    port = text.rpartition(":")[2]
+    if text.startswith("tcp://") and port.isdecimal() and int(port) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} has the port {port}; ports end at {LAST_PORT}")
+    return text
 
 
 def add_receiver(parser: argparse.ArgumentParser) -> None:

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--property", action="append", default=[], metavar="NAME=VALUE", help="device property to register"
     )
-    parser.add_argument("options", nargs="*", metavar="-- OPTIONS", help="options for Tango itself")
+    parser.add_argument(  # without a default argparse says that it is required
+        "options", nargs="*", default=[], metavar="-- OPTIONS", help="options for Tango itself"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

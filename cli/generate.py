@@ -30,12 +30,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from penstock.cli._address import LAST_PORT, bound_endpoint
+
 if TYPE_CHECKING:
     from penstock.streamer.generator_faults import Faults
     from penstock.streamer.generator_plan import Plan, Report
     from penstock.streamer.sender import PushSocket
 
 
+HINT_SECONDS = 5.0
+"""After so long without a receiver, what is probably amiss is said."""
 FAULTS = {
     "drop": "lost on the way",
     "duplicate": "sent twice",
@@ -85,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--endpoint",
+        type=bound_endpoint,
         default="tcp://127.0.0.1:9999",
         metavar="URL",
         help="to bind (%(default)s); more streams have the ports after it",
@@ -195,6 +200,11 @@ def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> Non
     host, _, port = args.endpoint.rpartition(":")
     if plan.streams > 1 and not port.isdecimal():
         raise UserError(f"--endpoint {args.endpoint} has no port; {plan.streams} streams need one each")
+    if port.isdecimal() and int(port) + plan.streams - 1 > LAST_PORT:
+        raise UserError(
+            f"--endpoint {args.endpoint}: {plan.streams} streams need the ports after it too, and ports "
+            f"end at {LAST_PORT}; choose a lower one"
+        )
     for number in range(plan.streams):
         endpoint = f"{host}:{int(port) + number}" if number and int(port) else args.endpoint
         try:
@@ -282,10 +292,19 @@ def _await_peers(
     from penstock.cli.main import UserError
 
     print(f"streaming from {endpoint}; waiting for {args.wait_peers} receiver(s)", file=sys.stderr)
-    deadline = time.monotonic() + args.wait
+    began, hinted = time.monotonic(), False
+    deadline = began + args.wait
     while not wait_peers(args.wait_peers, 0.1):
         if told:
             raise KeyboardInterrupt
+        if not hinted and time.monotonic() - began > HINT_SECONDS:
+            hinted = True
+            missing = "nobody" if args.wait_peers == 1 else f"fewer than {args.wait_peers}"
+            print(
+                f"still {missing} after {HINT_SECONDS:g} s; does a receiver that runs have {endpoint} among "
+                "its source.endpoints?",
+                file=sys.stderr,
+            )
         if time.monotonic() > deadline:
             raise UserError(
                 f"fewer than {args.wait_peers} receiver(s) connected to {endpoint} in {args.wait:g} s; "
@@ -336,21 +355,28 @@ def _shape_of(pixels: int) -> tuple[int, int]:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is below 1")
-    return value
+    return _at_least(1, text)
 
 
 def _not_negative(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is below 0")
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; give a whole number from {least} on') from None
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{value} is below {least}")
     return value
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; give seconds from 0 to 3600') from None
     if not 0 <= value <= 3600:
         raise argparse.ArgumentTypeError(f"{text} s is not within 0 and 3600")
     return value

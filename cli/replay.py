@@ -24,13 +24,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from penstock.cli._address import bound_endpoint
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("capture", type=Path, metavar="CAPTURE", help="the recording")
     parser.add_argument("--filename", help='file that the receiver shall write; "" for live view only')
     parser.add_argument(
-        "--endpoint", default="tcp://127.0.0.1:9999", help="where to bind (default: %(default)s)"
+        "--endpoint",
+        type=bound_endpoint,
+        default="tcp://127.0.0.1:9999",
+        help="where to bind (default: %(default)s)",
     )
     parser.add_argument(
         "--rate", type=_positive, metavar="HZ", help="messages a second (default: as fast as it is taken)"
