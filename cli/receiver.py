@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
+    from penstock.receiver import memory
     from penstock.receiver.forwarder import CannotBind, check
     from penstock.receiver.models import ReadyLine
     from penstock.receiver.server import serve
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
         if args.http:
             config = msgspec.structs.replace(config, http=args.http)
             config.__post_init__()
+        memory.check(args.name, config)
         Chain(config.transforms)  # reads its tables, as the data process will
     except (configuration.ConfigError, ValueError) as error:
         raise UserError(str(error)) from error

@@ -4,16 +4,21 @@ Examples:
   penstock status http://127.0.0.1:5000       the receiver at this address
   penstock status eiger-1                     the receiver of this name in the configuration
   penstock status --wait                      once the running series, or the first one, has ended
+  penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json                      everything that GET /status says
 
-Exit status: 0 it is well, and its last series is complete, 1 it is in Error, or that series is not complete,
-2 it does not answer.
+Exit status: 0 it is well, and its last series is complete, 1 it is in Error, that series is not complete or
+was not taken, or --timeout is over, 2 it does not answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import shlex
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -34,7 +39,12 @@ ALWAYS = ("planned", "received", "stored")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_receiver(parser)
+    parser.set_defaults(usual=parser.get_default("receiver"))
     parser.add_argument("--wait", action="store_true", help="until no series runs, and there has been one")
+    parser.add_argument(
+        "--timeout", type=_seconds, default=math.inf, metavar="SECONDS",
+        help="with --wait: for so long at most (default: for ever)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the whole status as one line of JSON")
 
 
@@ -43,21 +53,53 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    due = time.monotonic() + args.timeout
+    late = False
     try:
         status = client.status()
-        while args.wait and not status.error and (status.series is None or status.series.active):
-            status = client.status(seen=status.version, wait=WAIT)
+        if args.wait and _goes_on(status) and status.series is None:
+            print("no series yet; waiting for the first", file=sys.stderr)
+        while args.wait and _goes_on(status) and not late:
+            status = client.status(seen=status.version, wait=max(0.0, min(WAIT, due - time.monotonic())))
+            late = time.monotonic() >= due and _goes_on(status)
     except ReceiverUnavailable as error:
         raise UserError(str(error)) from error
-    print(json.dumps(asdict(status)) if args.json else "\n".join(describe(status)))
-    return 1 if status.error or (status.series is not None and status.series.complete is False) else 0
+    print(json.dumps(asdict(status)) if args.json else "\n".join(describe(status, _said(args))))
+    if late:
+        print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
+    incomplete = status.series is not None and status.series.complete is False
+    return 1 if late or status.error or status.refused or incomplete else 0
 
 
-def describe(status: Status) -> Iterator[str]:
-    """What a user wants to know first, line by line."""
+def _goes_on(status: Status) -> bool:
+    """Whether there is something to wait for: a series that runs, or the first one."""
+    return not status.error and not status.refused and (status.series is None or status.series.active)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds >= 0:
+        raise argparse.ArgumentTypeError(f"{text}: give seconds, 0 or more")
+    return seconds
+
+
+def _said(args: argparse.Namespace) -> str:
+    """The receiver as it has to be named to another command; nothing for the default one."""
+    words = [] if args.receiver == args.usual else [args.receiver]
+    if args.config:
+        words += ["--config", str(args.config)]
+    return " ".join(["", *map(shlex.quote, words)])
+
+
+def describe(status: Status, receiver: str = "") -> Iterator[str]:
+    """What a user wants to know first, line by line.
+
+    Args:
+        receiver: behind `penstock reset`, so that it meets this one.
+    """
     yield f"{status.detector}: {status.state}{f', {status.error}' if status.error else ''}"
     if status.error:
-        yield "  it takes no series until it is reset: penstock reset"
+        yield f"  it takes no series until it is reset: penstock reset{receiver}"
     for connection in status.connections:
         yield f"  {_connection(connection)}"
     if status.waits_for:
@@ -70,10 +112,15 @@ def describe(status: Status) -> Iterator[str]:
     else:
         so_far = "runs" if series.active else "complete" if series.complete else "NOT complete"
         yield f"  series {series.id} {so_far}{f': {series.reason}' if series.reason else ''}"
+        if series.active and series.restarts:
+            times = "once" if series.restarts == 1 else f"{series.restarts} times"
+            yield f"    the receiver was killed and restarted {times} within it"
         yield f"    {', '.join(_counts(status)) or 'nothing received'}"
         yield f"    {series.filename or 'no file: live view and consumers only'}"
         if series.active:
             yield f"    {status.frame_rate:.0f} frames/s, {status.byte_rate / 1e6:.1f} MB/s"
+    if status.refused:
+        yield f"  the last series was NOT taken: {status.refused}"
     if status.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in status.errors.items())
         yield f"  errors since it was started: {kinds}"

@@ -141,6 +141,25 @@ def objection(name: str, config: ReceiverConfig, sizes: Sizes) -> str | None:
     )
 
 
+def check(name: str, config: ReceiverConfig) -> None:
+    """Check that the configuration leaves memory for frames at all.
+
+    Raises:
+        ValueError: no series could ever be taken; the sentence says what to change.
+    """
+    found = parts(config, Sizes.of(0))
+    total = bound(found)
+    if total <= config.memory_mb * 1e6:
+        return
+    greatest = max(found, key=lambda part: found[part])
+    remedy = _remedy(config, parts(config, Sizes.of(10**6)), config.memory_mb * 1e6)
+    raise ValueError(
+        f"memory_mb of receiver {name} is {config.memory_mb:,.10g}, and without any frame it may take "
+        f"{math.ceil(total / 1e6):,} MB, {found[greatest] / 1e6:,.0f} MB of it {greatest}: no series could "
+        f"be taken. {remedy} (for frames of 1 MB)"
+    )
+
+
 class Budget:
     """What the series of one receiver may take.
 
@@ -206,4 +225,15 @@ def _remedy(config: ReceiverConfig, found: Mapping[str, int], budget: float) -> 
     needed = f"raise memory_mb to {math.ceil(bound(found) / 1e6)}"
     if fits >= 1:
         return f"Set source.high_water_mark to {fits} or less, or {needed}"
-    return f"{needed.capitalize()}, or lower hold_mb, queue_mb of the consumers, source.sockets"
+    sockets = len(config.source.endpoints) * config.source.sockets
+    lower = {
+        "source.sockets": config.source.sockets > 1,
+        "hold_mb": sockets > 1,
+        "workers": bool(config.transforms) and config.workers > 1,
+        "writers": config.writers > 1,
+        "write_queue_mb": config.writers > 1,
+        "frames_per_file, which 0 turns off": config.frames_per_file > 0,
+        "queue_mb of the consumers": bool(config.forward),
+    }
+    keys = ", ".join(key for key, counts in lower.items() if counts)
+    return f"R{needed[1:]}" + (f", or lower {keys}" if keys else "")

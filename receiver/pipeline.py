@@ -62,6 +62,9 @@ HEARTBEAT = 0.5
 LOGGED_PER_KIND = 5
 """Bad messages of one kind that are logged each; the rest is only counted."""
 
+REFUSALS = ("over_memory",)
+"""Of start messages that are sound, but ask for more than the configuration allows. No Error: whoever can
+connect could send such messages, and would keep the receiver from taking any series."""
 GONE = "the receiver's HTTP process is gone"
 
 FAULTS = (WriterError, StorageError, GapError, TransformError)
@@ -141,7 +144,7 @@ class Pipeline:
         self._flush_due = 0.0
         self._held_back = 0.0  # seconds for which consumers have held the streamer back
         self._errors: Counter[str] = Counter()
-        self._last_error = ""
+        self._last_error = self._refused = ""
         self._drained = 0
         self._times = StageTimes(clock)
         self._lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
@@ -207,6 +210,7 @@ class Pipeline:
 
     def reset(self) -> None:
         """Leave Error; in Running nothing happens, stop the series first."""
+        self._refused = ""
         if self.machine.state is not State.RUNNING:
             self.machine.handle(Event.RESET, "reset requested")
 
@@ -254,7 +258,7 @@ class Pipeline:
             state=self.machine.state.value, error=self.machine.error, detector=self._detector,
             version=version, series=shown, counts=self._counts,
             connections=self.ingest.connections(), consumers=self._consumers(),
-            errors=dict(self._errors), last_error=self._last_error,
+            errors=dict(self._errors), last_error=self._last_error, refused=self._refused,
             drained=self._drained + self._collector.drained, frame_rate=self._rates[0],
             byte_rate=self._rates[1], latest_frame=self._latest, cpu_seconds=times.user + times.system,
         )  # fmt: skip
@@ -403,6 +407,7 @@ class Pipeline:
         self._last_frame.begin(series.metadata, channels)
         self.asked.begin(series.metadata, channels)
         self._latest = None
+        self._refused = ""
         self._shown = Series(
             id=series.id,
             filename=str(path) if path else None,
@@ -474,6 +479,8 @@ class Pipeline:
         """Count a bad message by its kind, and log the first few."""
         self._errors[error.kind] += 1
         self._last_error = f"{error.kind}: {error}"
+        if error.kind in REFUSALS and self._collector.series is None:
+            self._refused = str(error)
         count = self._errors[error.kind]
         if count <= LOGGED_PER_KIND:
             more = "; more of this kind are only counted" if count == LOGGED_PER_KIND else ""

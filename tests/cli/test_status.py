@@ -85,7 +85,37 @@ def test_receiver_in_error_says_why_and_what_to_do(
     said = capsys.readouterr().out
     assert "sim-1: error" in said
     assert "/elsewhere/a.h5" in said
-    assert "penstock reset" in said
+    assert f"penstock reset {receiver.client.url}\n" in said
+
+
+def test_a_series_that_is_not_taken_ends_the_wait_with_its_sentence(
+    tmp_path: Path, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, memory_mb=300)
+    try:
+        streamer.start("", frames=1, frame_bytes=3_000_000)
+        assert status(receiver, "--wait", "--timeout", "20") == 1
+        said = capsys.readouterr().out
+        assert "sim-1: idle" in said
+        assert "the last series was NOT taken: series " in said
+        assert "its memory_mb allows 300" in said
+        streamer.end()
+        streamer.series_of("", 1)
+        receiver.wait(lambda status: status.series is not None and not status.series.active)
+        assert status(receiver) == 0
+        assert "NOT taken" not in capsys.readouterr().out
+    finally:
+        receiver.close()
+
+
+def test_a_wait_says_for_what_and_ends_at_its_timeout(
+    receiver: ReceiverProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(receiver, "--wait", "--timeout", "0.1") == 1
+    said = capsys.readouterr()
+    assert "no series yet; waiting for the first\n" in said.err
+    assert "no series has ended within 0.1 s\n" in said.err
+    assert "sim-1: idle" in said.out
 
 
 def test_series_that_waits_for_a_module_says_for_which(

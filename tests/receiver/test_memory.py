@@ -72,6 +72,27 @@ def test_where_no_mark_fits_the_sentence_names_what_else_can_be_done() -> None:
     assert "Raise memory_mb" in sentence
 
 
+def test_a_budget_that_no_series_fits_into_is_refused_at_the_start_with_what_would_do() -> None:
+    with pytest.raises(
+        ValueError, match="memory_mb of receiver sim-1 is 100, .* no series could be taken"
+    ) as caught:
+        memory.check("sim-1", config(memory_mb=100))
+    found = re.search(r"[Rr]aise memory_mb to (\d+)", str(caught.value))
+    assert found is not None
+    raised = config(memory_mb=int(found[1]))
+    memory.check("sim-1", raised)
+    assert memory.objection("sim-1", raised, Sizes.of(1_000_000)) is None
+
+
+def test_the_remedy_names_only_keys_that_count_in_this_configuration() -> None:
+    sentence = memory.objection("sim-1", config(memory_mb=100), Sizes.of(1000))
+    assert sentence is not None
+    assert "or lower" not in sentence
+    sentence = memory.objection("sim-1", config(memory_mb=100, writers=2), Sizes.of(1000))
+    assert sentence is not None
+    assert "or lower writers, write_queue_mb" in sentence
+
+
 def test_a_start_message_without_a_size_has_no_bound_and_an_absurd_one_does_no_harm() -> None:
     for header in (Header(filename=""), Header(filename="", shape=(-1,), type="mono12p")):
         assert memory.announced(config(), header, header) is None
