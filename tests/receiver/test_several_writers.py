@@ -180,15 +180,17 @@ def test_a_writer_of_plain_frames_that_dies_ends_the_series_in_error_and_the_nex
     assert wrong(receiver.root / "y.h5", FRAMES) == []
 
 
+@pytest.mark.parametrize("compression", ["bslz4", "none"])
 def test_a_data_file_that_is_there_is_not_touched_and_said(
-    receiver: ReceiverProcess, streamer: Streamer
+    receiver: ReceiverProcess, streamer: Streamer, compression: str
 ) -> None:
     precious = receiver.root / "x_data_0001.h5"
     precious.write_bytes(b"precious")
     with pytest.raises(ReceiverRefused, match=r"x_data_0001\.h5 exists and is never overwritten"):
         receiver.client.check(SeriesCheck(filename=str(receiver.root / "x.h5"), frames=FRAMES))
-    begin(streamer, receiver.root / "x.h5", "bslz4")
-    status = receiver.wait(lambda status: status.state == "error")
+    begin(streamer, receiver.root / "x.h5", compression)
+    status = receiver.wait(lambda status: status.state != "idle")  # what the check refuses does not begin
+    assert status.state == "error"
     assert "x_data_0001.h5 exists and is never overwritten" in status.error
     assert precious.read_bytes() == b"precious"
 
@@ -213,3 +215,17 @@ def test_a_series_of_too_many_segments_is_refused_at_the_check_and_at_its_start(
     status = receiver.wait(lambda status: status.state == "error")
     assert re.search(says, status.error)
     assert not path.exists()
+
+
+def test_frames_of_several_images_have_no_segments_of_which_there_could_be_too_many(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
+) -> None:
+    receiver = start_receiver(frames_per_file=1)
+    receiver.connected()
+    path = receiver.root / "x.h5"
+    streamer.start(
+        str(path), frames=4_001, shape=(2, 4, 6), type="uint16", compression="none", channels=("a", "b")
+    )
+    status = receiver.wait(lambda status: status.state != "idle")
+    assert (status.state, status.error) == ("running", "")
+    assert path.exists()
