@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 from penstock.receiver.stores.contract import FilesGoneError, OverLimitError, WriterDiedError
@@ -19,6 +20,7 @@ BY_ERRNO = {
     errno.EPERM: "The receiver (user id {user}) may not write in {folder}: change its rights",
     errno.EMFILE: "The receiver may not open more files: raise the limit (ulimit -n)",
     errno.ENOMEM: "The host has no memory left: free some, or set memory_mb",
+    errno.ENOENT: "{folder} is not there any more: see who removed or moved it, and make it again",
     errno.EEXIST: "Move it away, or choose another name",
     **dict.fromkeys(
         (
@@ -35,6 +37,7 @@ BY_KIND: dict[type[Exception], str] = {
     OverLimitError: "The series ends here",
     MemoryError: "The host has no memory left: free some, or set memory_mb",
 }
+HDF5_ERRNO = re.compile(r"\berrno = (\d+)")
 UNKNOWN = "Look into the receiver's log, and what `penstock check-storage {folder}` says"
 
 
@@ -46,6 +49,17 @@ def remedy(error: Exception, folder: Path) -> str:
         folder: of the file.
     """
     found = next((text for kind, text in BY_KIND.items() if isinstance(error, kind)), None)
-    if found is None and isinstance(error, OSError) and error.errno:
-        found = BY_ERRNO.get(error.errno)
+    if found is None:
+        found = BY_ERRNO.get(errno_of(error))
     return (found or UNKNOWN).format(folder=folder, user=os.geteuid())
+
+
+def errno_of(error: Exception) -> int:
+    """Number of the system's error behind this one (errno(3)); 0 where nobody says.
+
+    HDF5 says it in its text alone where h5py raises RuntimeError.
+    """
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
+    said = HDF5_ERRNO.search(str(error)) if isinstance(error, OSError | RuntimeError) else None
+    return int(said[1]) if said else 0

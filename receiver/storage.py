@@ -222,6 +222,9 @@ class Reserve:
 
     Args:
         folder: as `open_folder` returned it.
+
+    Raises:
+        StorageError: there is not even so much: HDF5 could not close the file, and ends its process.
     """
 
     def __init__(self, folder: int) -> None:
@@ -230,8 +233,15 @@ class Reserve:
             self._file = tempfile.TemporaryFile(dir=by_descriptor(folder))  # noqa: SIM115 (held until release)
             os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
         except OSError as error:
-            log.warning("no space kept back in %s: %s", os.readlink(by_descriptor(folder)), error)
             self.release()
+            name = os.readlink(by_descriptor(folder))
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StorageError(
+                    "disk_full",
+                    f"{name} has no {RESERVE_BYTES / 1e6:.3g} MB left, which are kept back to close a file "
+                    f"({error.strerror}); free some space or choose another folder",
+                ) from error
+            log.warning("no space kept back in %s: %s", name, error)
 
     def release(self) -> None:
         """Give the space back; calling it again does nothing."""

@@ -9,6 +9,7 @@ frame; a file with the default (v18) bounds, flushed every second and without SW
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -26,7 +27,7 @@ import numpy as np
 from penstock.receiver import checksums, geometry, nexus, storage, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.interrupted import Interrupted
-from penstock.receiver.remedies import remedy
+from penstock.receiver.remedies import errno_of, remedy
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat, FrameStore, Writing
 from penstock.receiver.stores.found import format_of, reopen
@@ -82,7 +83,7 @@ class SeriesWriter:
         begun: told under which name the file is made until it can be read.
 
     Raises:
-        StorageError: the folder cannot be created.
+        StorageError: the folder cannot be created, or its disk is full.
         WriterError: the file exists meanwhile, or cannot be created.
     """
 
@@ -102,9 +103,10 @@ class SeriesWriter:
         self._late: list[tuple[int, tuple[str, ...]]] = []
         self._checksums: h5py.Dataset | None = None
         self._settled = self._others = 0
+        self._reserve: storage.Reserve | None = None
         folder = storage.open_folder(path)
         try:
-            self._reserve: storage.Reserve | None = storage.Reserve(folder)
+            self._reserve = storage.Reserve(folder)
             if found is None:
                 self._open(folder, source, begun)
             else:
@@ -137,9 +139,11 @@ class SeriesWriter:
                 self._create_frames(header.shape, header.type, header.compression)
                 self._file.flush()
         except (OSError, RuntimeError, ValueError, TypeError) as error:
+            self._release_reserve()  # HDF5 that cannot write what it still has may end this process later
             _close_quietly(self._file)
             self._let_go()
-            os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
+            with contextlib.suppress(OSError):  # somebody was faster, or the storage is away
+                os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
             if name == draft and isinstance(error, FileExistsError):
                 raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
             raise WriterError(f"cannot create {path}: {_cause(error)}") from error
@@ -581,7 +585,8 @@ def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
 
 
 def _cause(error: Exception) -> str:
-    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    code = errno_of(error)
+    return os.strerror(code) if code else str(error)
 
 
 def _text(value: str) -> str:

@@ -29,6 +29,7 @@ class ChunkedStore:
     def __init__(self, detector: Any, frames: FrameFormat, name: str = "data", data: Any = None) -> None:
         self._compressed = frames.compression == COMPRESSED
         self._split = len(frames.shape) == 3
+        self._frames, self._name = frames, name
         self._failed = False
         self.data = self._create(detector, frames, name) if data is None else data
         self._write_chunk = self.data.id.write_direct_chunk
@@ -93,7 +94,30 @@ class ChunkedStore:
             # another makes it forget.
             with contextlib.suppress(OSError):
                 self.data[(0,) * self.data.ndim]
-        self.data.resize(len(statuses), axis=0)
+        try:
+            self.data.resize(len(statuses), axis=0)
+        except RuntimeError:
+            if not self._failed or self.data.id.get_num_chunks():
+                raise
+            self._make_anew(len(statuses))  # there is no other that could be read
+
+    def _make_anew(self, rows: int) -> None:
+        """An empty dataset of this length in the place of one without a chunk, under all its names."""
+        old, group = self.data, self.data.parent
+        attributes = dict(old.attrs)
+        groups = {
+            place.name: place for place in (group, group.file["entry"].get("data")) if place is not None
+        }
+        links = [(place, name) for place in groups.values() for name in place if place.get(name) == old]
+        for place, name in links:
+            del place[name]
+        self.data = self._create(group, self._frames, self._name)
+        self.data.attrs.update(attributes)
+        self.data.resize(rows, axis=0)
+        for place, name in links:
+            if name not in place:
+                place[name] = self.data
+        self._write_chunk = self.data.id.write_direct_chunk
 
     def close(self, *, synced: bool) -> None:
         """Nothing is open beside the writer's file."""

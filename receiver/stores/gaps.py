@@ -37,8 +37,7 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
     Raises:
         OSError, RuntimeError: that could not be done either.
     """
-    if stored.all():
-        data.resize(len(stored), axis=0)
+    if stored.all() and len(stored) == len(data):
         return None
     descriptor, nbytes = data.file.id.get_vfd_handle(), math.prod(data.chunks) * data.dtype.itemsize
     if len(stored) > len(data):

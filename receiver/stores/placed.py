@@ -46,20 +46,25 @@ class PlacedStore:
         self._frames = frames
         self._file = detector.file
         self._descriptor = os.dup(self._file.id.get_vfd_handle())
-        if data is not None:
-            at_work.wait(self._descriptor)
         self._space_seconds = writing.space_seconds
         self._offsets: list[int] = []
-        self._place(len(self.data))
-        if data is None:
-            self._make_room(0)  # while nobody waits for it but whoever arms the detector
-        self._writers: WriteHere | WriteThreads | WriteProcesses
+        try:
+            if data is not None:
+                at_work.wait(self._descriptor)
+            self._place(len(self.data))
+            if data is None:
+                self._make_room(0)  # while nobody waits for it but whoever arms the detector
+            self._writers = self._begin(writing)
+        except BaseException:
+            os.close(self._descriptor)  # all that was set aside would stay taken, in a file without a name
+            raise
+
+    def _begin(self, writing: Writing) -> WriteHere | WriteThreads | WriteProcesses:
         if writing.writers == 1:
-            self._writers = WriteHere(self._descriptor)
-        elif writing.write_with == "processes":
-            self._writers = WriteProcesses(self._descriptor, writing.processes, frames.nbytes)
-        else:
-            self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+            return WriteHere(self._descriptor)
+        if writing.write_with == "processes":
+            return WriteProcesses(self._descriptor, writing.processes, self._frames.nbytes)
+        return WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
     @staticmethod
     def _create(detector: Any, frames: FrameFormat) -> Any:

@@ -58,7 +58,13 @@ class WriteProcesses:
                 taken.
         """
         turn = index // self._block % len(self._processes)
-        self._processes[turn].put(index, offset, blob)
+        try:
+            self._processes[turn].put(index, offset, blob)
+        except OSError:
+            # What the others have lost is told too, before anybody counts what is in the file.
+            with contextlib.suppress(OSError):
+                self.drain()
+            raise
 
     def drain(self) -> None:
         """Return when everything is written.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.receiver.remedies import BY_ERRNO, remedy
+from penstock.receiver.remedies import BY_ERRNO, errno_of, remedy
 from penstock.receiver.stores.contract import FilesGoneError, WriterDiedError
 
 FOLDER = Path("/data/user")
@@ -27,6 +27,8 @@ FOLDER = Path("/data/user")
         (WriterDiedError("writer process 1 was killed"), "whether memory was short"),
         (FilesGoneError("x_000001.h5 was removed"), "Look who did that"),
         (MemoryError(), "no memory left"),
+        (OSError(errno.ENOENT, "no such file"), "see who removed or moved it"),
+        (RuntimeError("file write failed: errno = 5, error message = 'x'"), "is away or fails"),
         (RuntimeError("HDF5 said so"), "penstock check-storage /data/user"),
         (OSError("HDF5 said so"), "penstock check-storage /data/user"),
     ],
@@ -36,6 +38,15 @@ def test_the_remedy_is_that_of_the_cause(error: Exception, words: str) -> None:
     found = remedy(error, FOLDER)
     assert words in found
     assert ("is full" in found) == ("ENOSPC" in errno.errorcode.get(getattr(error, "errno", 0) or 0, ""))
+
+
+def test_a_full_disk_of_which_hdf5_speaks_in_its_text_alone_is_known() -> None:
+    said = RuntimeError(
+        "Unable to flush (file write failed: time = 1, errno = 28, error message = 'No space')"
+    )
+    assert remedy(said, FOLDER).startswith("The disk of /data/user is full")
+    assert errno_of(said) == errno.ENOSPC
+    assert errno_of(ValueError("errno = 28")) == 0
 
 
 @pytest.mark.parametrize("code", BY_ERRNO, ids=errno.errorcode.get)

@@ -14,6 +14,7 @@ from penstock.receiver import storage
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.storage import StorageError
 from tests import hostile
+from tests.receiver.disks import small_file_system
 
 
 def config(root: Path | str, **keys: object) -> ReceiverConfig:
@@ -162,6 +163,31 @@ def test_what_is_kept_back_comes_back(root: Path) -> None:
     reserve.release()
     reserve.release()
     assert shutil.disk_usage(root).free > before - storage.RESERVE_BYTES
+
+
+def test_a_disk_without_space_to_close_a_file_is_refused(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "disk", 3) as disk:
+        folder = storage.open_folder(disk / "x.h5")
+        try:
+            with pytest.raises(StorageError, match="has no 4.19 MB left.* free some space") as refusal:
+                storage.Reserve(folder)
+        finally:
+            os.close(folder)
+        assert refusal.value.kind == "disk_full"
+        assert list(disk.iterdir()) == []
+
+
+def test_where_space_cannot_be_kept_back_a_file_is_written_without(
+    root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def cannot(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(os, "posix_fallocate", cannot)
+    folder = storage.open_folder(root / "x.h5")
+    storage.Reserve(folder).release()
+    os.close(folder)
+    assert f"no space kept back in {root}" in caplog.text
 
 
 def test_a_closed_file_is_made_durable(root: Path) -> None:

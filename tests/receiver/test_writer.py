@@ -18,6 +18,7 @@ from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.interrupted import mark_interrupted
 from penstock.receiver.series import RunningSeries
+from penstock.receiver.storage import StorageError
 from penstock.receiver.writer import (
     NEIGHBOURS,
     ROWS_PER_STEP,
@@ -27,6 +28,7 @@ from penstock.receiver.writer import (
 )
 from penstock.stins.messages import EndReason, Frame, SeriesEnd, Start
 from tests import hostile
+from tests.receiver.disks import small_file_system
 from tests.receiver.series import frame, start
 from tests.streams import image, pixels
 
@@ -348,6 +350,25 @@ def test_a_file_that_cannot_be_begun_leaves_nothing_behind(
     with pytest.raises(WriterError, match="No space left on device"):
         Written(path, start())
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_disk_without_space_to_close_a_file_gets_none(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "disk", 3) as disk:
+        with pytest.raises(StorageError, match=r"free some space or choose another folder"):
+            Written(disk / "x.h5", start())
+        assert list(disk.iterdir()) == []
+
+
+def test_a_name_that_is_gone_when_a_beginning_fails_hides_no_cause(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        path.unlink()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(SeriesWriter, "_create_frames", gone)
+    with pytest.raises(WriterError, match="cannot create .*Input/output error"):
+        Written(path, start(frames=9, shape=(4, 6), type="uint16", compression="none"))
 
 
 def test_a_folder_that_cannot_be_written_is_said(path: Path) -> None:

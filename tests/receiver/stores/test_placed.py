@@ -24,8 +24,10 @@ from penstock.receiver.stores import placed, write_threads
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.verify import verify
 from penstock.receiver.writer import WriterError
+from penstock.stins.messages import Frame
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
+from tests.streams import image, pixels
 
 FILL = 65535
 
@@ -93,6 +95,43 @@ def test_frames_whose_place_or_number_is_not_known_ahead_are_stored_otherwise(
     written = Written(path, start(**keys), writers=2)
     assert not isinstance(written.store, PlacedStore)
     written.close("stopped")
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_series_that_ends_early_without_a_gap_keeps_no_empty_space(
+    path: Path, series: Series, tmp_path: Path, how: str
+) -> None:
+    shape, planned = (512, 256), 100
+    arrays = [pixels(number, shape) for number in range(2)]
+    written = series(planned, shape=shape, type="uint16", compression="none")
+    written.add(
+        *(Frame(image(number, item, series="a"), [item.tobytes()]) for number, item in enumerate(arrays))
+    )
+    written.writer.flush()
+    left = tmp_path / "killed.h5"
+    left.write_bytes(path.read_bytes())  # its places take space, as those do that were set aside
+    assert left.stat().st_blocks * 512 > planned * arrays[0].nbytes
+    written.close("stopped")
+    if how == "killed":
+        mark_interrupted(left, "it was killed")
+        path = left
+    assert path.stat().st_blocks * 512 < 10 * arrays[0].nbytes
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], arrays)
+
+
+def test_places_that_cannot_be_had_leave_no_descriptor(
+    path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(placed, "set_aside", fails)
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(WriterError, match="cannot create"):
+        series(shape=SHAPE, type="uint16", compression="none")
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert list(path.parent.iterdir()) == []
 
 
 def test_a_frame_can_be_read_while_the_series_runs(path: Path, series: Series) -> None:
