@@ -148,9 +148,7 @@ class SeriesControl:
             raise ArmRefused("running", f"Reset: call Stop or Abort first; now: {view.sentence}")
         if view.state is not SeriesState.FAULT:
             return
-        if self.record.receiver_runs and self.record.receiver_silence is None:
-            # One that was killed and started again goes on with this series, and would wait for the rest.
-            self.tell_receiver(f"the detector was reset: {self.record.failure}")
+        self._end_at_receiver()
         if not self.connected or self._link.died() is not None:
             self.record.move(Event.RECONNECT, "The streamer is being started.")
             return
@@ -241,6 +239,17 @@ class SeriesControl:
             log.warning("telling the receiver to stop: %s", error)
 
     # Parts ------------------------------------------------------------------------------------
+
+    def _end_at_receiver(self) -> None:
+        """End the failed series there too: a receiver that was killed and started again goes on with it, and
+        would wait for the rest."""
+        try:
+            self.record.on_receiver(self._receiver.status())  # it may have come back a moment ago
+        except NO_RECEIVER as error:
+            log.info("reset without the receiver: %s", error)
+            return
+        if self.record.receiver_runs:
+            self.tell_receiver(f"the detector was reset: {self.record.failure}")
 
     def _arm(self, streamer: StreamerClient, settings: Settings, budget: Budget) -> None:
         prepared = streamer.prepare(settings)

@@ -103,6 +103,19 @@ def test_a_killed_receiver_aborts_the_acquisition(station: Station) -> None:
     check_works_again(station)
 
 
+def test_reset_ends_the_series_that_a_restarted_receiver_waits_for(station: Station) -> None:
+    station.software_series(10)
+    station.trigger()
+    until(lambda: station.receiver.client.status().counts.flushed == 1, "frame flushed")
+    station.receiver.kill()
+    wait_state(station.detector, FAULT, deadline=6.0)
+    station.receiver.start()
+    station.detector.Reset()
+    until(lambda: station.receiver.client.status().state == "idle", "receiver idle", deadline=3.0)
+    series = station.receiver.client.status().series
+    assert series is not None and "the detector was reset" in series.reason
+
+
 def test_a_receiver_that_is_restarted_in_a_series_goes_on_with_it(station: Station) -> None:
     file = station.software_series(10)
     station.trigger()

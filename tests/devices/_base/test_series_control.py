@@ -474,8 +474,7 @@ def test_reset_ends_the_series_at_a_receiver_that_was_started_again(loop: Loop) 
     loop.streamer.say(state="idle")
     loop.wait(LIMITS.settle + 0.2)
     assert loop.state is SeriesState.FAULT
-    loop.receiver.away = False
-    loop.hear()
+    loop.receiver.away = False  # and the device has not heard of it yet
     before = len(loop.receiver.stops)
     loop.control.reset()
     assert loop.state is SeriesState.IDLE
@@ -491,7 +490,6 @@ def test_reset_leaves_a_series_of_somebody_else_alone(loop: Loop) -> None:
     loop.wait(LIMITS.settle + 0.2)
     loop.receiver.away = False
     loop.receiver.begin("somebody else's", 5)
-    loop.hear()
     loop.control.reset()
     assert loop.receiver.stops == []
 
