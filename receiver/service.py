@@ -6,6 +6,7 @@ Nothing here is on the frame path: the data process shares no interpreter lock w
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -444,6 +445,9 @@ class ReceiverService:
 
     async def _revived(self) -> None:
         """Wait until it is clear what follows on the death of a data process, if one has died."""
+        if self._process is not None and not self.alive and self._snapshot.status.version > 0:
+            # It is gone, but its last words are still to be read.
+            await self._wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
         if self._reviving is not None:
             await self._reviving
             self._reviving = None
@@ -454,15 +458,25 @@ class ReceiverService:
         self._socket.send(msgspec.json.encode(Command(self._sent, action, reason)))
 
     async def _command(self, action: str, reason: str = "") -> None:
-        await self._revived()
-        if not self.alive:
-            raise Refused("in_error", self.status.error)
-        self._send(action, reason)
+        while True:
+            await self._revived()
+            if not self.alive:
+                raise Refused("in_error", self.status.error)
+            if await self._carried_out(action, reason):
+                return
+
+    async def _carried_out(self, action: str, reason: str) -> bool:
+        """Whether it was; `False` where the data process died meanwhile, and the next one is to be asked."""
+        with contextlib.suppress(OSError):  # it died a moment ago, which is noticed in a moment
+            self._send(action, reason)
         number = self._sent
-        if not await self._wait_for(lambda: self._snapshot.handled >= number, COMMAND_SECONDS):
-            raise Refused(
-                "no_answer", f"the data process of receiver {self.name} did not carry out {action} in time"
-            )
+        if await self._wait_for(
+            lambda: self._reviving is not None or self._snapshot.handled >= number, COMMAND_SECONDS
+        ):
+            return self._reviving is None
+        raise Refused(
+            "no_answer", f"the data process of receiver {self.name} did not carry out {action} in time"
+        )
 
     def _notify(self) -> None:
         async def notify() -> None:

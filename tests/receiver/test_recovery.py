@@ -293,6 +293,24 @@ def test_a_data_process_that_dies_again_at_once_is_an_error(
     assert first.now.ended(streamer.series_of(str(first.root / "y.h5"), 3)).series.complete
 
 
+def test_stop_that_comes_before_the_death_of_the_data_process_is_noticed_ends_the_series(
+    deaths: Callable[..., Deaths], streamer: Streamer
+) -> None:
+    first = deaths()
+    path = first.root / "x.h5"
+    series = stream(streamer, path, 20)
+    first.now.flushed(20)
+    child = first.now.data_process()
+    os.kill(child, signal.SIGSTOP)  # so that it takes the command, and does nothing about it
+    asks = threading.Thread(target=first.now.client.stop, args=("enough",))
+    asks.start()
+    os.kill(child, signal.SIGKILL)
+    asks.join()
+    status = first.now.ended(series)
+    assert (status.state, status.counts.stored) == ("idle", 20)
+    assert "enough" in state_of(path)[1]
+
+
 def test_stop_that_comes_while_the_data_process_starts_again_ends_the_series(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:
