@@ -168,11 +168,12 @@ def _compare(args: argparse.Namespace) -> int:
 def _figures(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from penstock.cli.extras import install_command
     from penstock.cli.main import UserError
 
     missing = [name for name in ("matplotlib", "tango") if find_spec(name) is None]
     if missing:
-        raise UserError(f"--figures needs {missing[0]}: pip install 'penstock[tango,receiver,gui]'")
+        raise UserError(f"--figures needs {missing[0]}: {install_command('tango,receiver,gui')}")
     from penstock.bench import report
     from penstock.bench.campaign import BARS_PART, Campaign, parts
     from penstock.bench.page import write_page

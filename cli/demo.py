@@ -91,12 +91,14 @@ def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcom
 
 
 def _report(outcome: Outcome, console: Console) -> None:
+    from penstock.cli.extras import install_command
+
     file = outcome.file
     console.print(
         f"\n[bold]{outcome.counts['stored']} of {outcome.frames} frames[/bold] in {file} "
         f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
     )
-    missing = "" if find_spec("silx") else "   # needs: pip install 'penstock[gui]'"
+    missing = "" if find_spec("silx") else f"   # needs: {install_command('gui')}"
     console.print(f"  penstock check {file}\n  silx view {file}{missing}", markup=False)
     console.print(
         f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{file}'); d = f['entry/data/data']; "

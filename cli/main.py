@@ -97,9 +97,11 @@ def _missing(command: str, error: ModuleNotFoundError) -> NoReturn:
     extra = EXTRA_OF.get(name)
     if extra is None:
         raise error
+    from penstock.cli.extras import install_command
+
     print(
         f"penstock {command}: the Python package {name} is not installed; "
-        f"install the extra with: pip install 'penstock[{extra}]'",
+        f"install the extra with: {install_command(extra)}",
         file=sys.stderr,
     )
     raise SystemExit(2)

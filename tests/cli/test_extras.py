@@ -1,0 +1,42 @@
+"""What is missing is installed from where Penstock came from."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from penstock.cli import extras
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'penstock[gui]'"),
+        ("no JSON", "pip install 'penstock[gui]'"),
+        (
+            '{"url": "file:///home/a%20b/penstock", "dir_info": {"editable": true}}',
+            "pip install -e '/home/a b/penstock[gui]'",
+        ),
+        ('{"url": "file:///srv/penstock", "dir_info": {}}', "pip install '/srv/penstock[gui]'"),
+        ('{"url": "https://x.org/p.whl", "archive_info": {}}', "pip install 'penstock[gui] @ https://x.org/p.whl'"),
+    ],
+)  # fmt: skip
+def test_the_command_names_where_it_was_installed_from(
+    origin: str | None, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return origin if name == "direct_url.json" else None
+
+    monkeypatch.setattr(extras, "distribution", lambda name: Installed())
+    assert extras.install_command("gui") == command
+
+
+def test_a_checkout_that_is_not_installed_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> Any:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "distribution", none)
+    assert extras.install_command("gui,tango") == "pip install 'penstock[gui,tango]'"
