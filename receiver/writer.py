@@ -166,7 +166,9 @@ class SeriesWriter:
             self._file.flush()
             self._let_others_read()
         except (OSError, RuntimeError, ValueError) as error:
-            raise self._failed("the account", error) from error
+            failure = self._failed("the account", error)
+            self._let_go()  # the file is whose it was; its descriptors and writers are not
+            raise failure from error
 
     @property
     def waiting_bytes(self) -> int:

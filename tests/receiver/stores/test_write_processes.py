@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -101,6 +102,27 @@ def test_what_never_came_is_no_count(path: Path, series: Series) -> None:
     with h5py.File(path) as file:
         found = file["entry/data/data"][()]
     assert [index for index in range(50) if not (found[index] == FILL).all()] == [1, 9, 30]
+
+
+def test_one_failure_tells_what_all_processes_have_lost(
+    path: Path, series: Series, processes: Processes
+) -> None:
+    limits = [resource.prlimit(process.pid, resource.RLIMIT_FSIZE) for process in processes]
+    opening = {"shape": LARGE, "type": "uint16", "compression": "none"}
+    written = series(300, **opening)
+    for process, (_, hard) in zip(processes, limits, strict=True):
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (path.stat().st_size // 3, hard))
+    try:
+        with pytest.raises(WriterError, match="File too large") as raised:
+            written.add(*map(large, range(300)))
+        counts = written.series.account.counts()
+        assert f" {counts.stored} of 300 frames are in the file" in str(raised.value)
+        with contextlib.suppress(WriterError):
+            written.close("the disk is full")
+    finally:
+        for process, limit in zip(processes, limits, strict=True):
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, limit)
+    assert written.series.account.counts().stored == counts.stored, "nothing is taken back later"
 
 
 def test_frames_go_to_all_processes_and_as_they_are_into_the_rings(
