@@ -128,8 +128,11 @@ class SeriesWriter:
             bounds = "latest" if self._writing.swmr else None
             self._file = h5py.File(place, "x", locking=False, libver=bounds)
         except OSError as error:
+            with contextlib.suppress(OSError):  # HDF5 leaves an empty one where the disk is full
+                os.unlink(draft, dir_fd=folder)
             raise WriterError(f"cannot create {path}: {_cause(error)}") from error
         try:
+            make_room(self._file.id.get_vfd_handle(), ROOM_BYTES)  # before HDF5 has anything to write
             begun(path.with_name(draft))
             self._create(source)
             self._file.flush()

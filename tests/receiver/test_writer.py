@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
+from penstock.receiver import storage
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.interrupted import mark_interrupted
 from penstock.receiver.series import RunningSeries
@@ -357,6 +359,26 @@ def test_a_disk_without_space_to_close_a_file_gets_none(tmp_path: Path) -> None:
         with pytest.raises(StorageError, match=r"free some space or choose another folder"):
             Written(disk / "x.h5", start())
         assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2, 5, 200])
+def test_a_disk_that_has_hardly_more_than_what_is_kept_back_gets_no_file_and_ends_no_process(
+    tmp_path: Path, pages: int
+) -> None:
+    with small_file_system(tmp_path / "disk", 12) as disk:
+        free = shutil.disk_usage(disk).free - storage.RESERVE_BYTES - pages * 4096
+        (disk / "other").write_bytes(bytes(free))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                Written(disk / "x.h5", start())
+            except WriterError as error:
+                os._exit(7 if "No space left on device" in str(error) else 1)
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 7
+        assert [place.name for place in disk.iterdir()] == ["other"]
 
 
 def test_a_name_that_is_gone_when_a_beginning_fails_hides_no_cause(
