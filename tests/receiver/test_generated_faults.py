@@ -25,7 +25,7 @@ from penstock.receiver.models import Status
 from penstock.streamer.generator_faults import KINDS
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
-CASES = int(os.environ.get("PENSTOCK_FAULT_CASES", "36"))
+CASES = int(os.environ.get("PENSTOCK_FAULT_CASES", "20"))
 """Seeds, each a series of its own."""
 SOCKETS = (1, 2)
 """PULL sockets of the receivers that take them in turn."""

@@ -26,7 +26,7 @@ from penstock.streamer.generator_plan import GAP as ROWS_BETWEEN
 from penstock.streamer.generator_plan import Plan
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
-CASES = 30
+CASES = 20
 GAP, HEADERS = 0.3, 0.5
 KINDS = ("drop", "duplicate", "reorder", "corrupt", "truncate", "wrong-type")
 STORED, PARTIAL, MISSING, CORRUPT = (
