@@ -1,12 +1,13 @@
 """A process that writes frames, seen from the data process: it gets each in one copy.
 
-A frame is copied into a ring of shared memory, and a message says where it lies and where it goes; messages
+A frame is copied into shared memory, and a message says where it lies and where it goes; messages
 are batched. A process that dies is noticed when its end of the socket closes. What it writes, a data file of
 its own or places of the one file, is said when a series begins.
 """
 
 from __future__ import annotations
 
+import select
 import signal
 import socket
 import subprocess
@@ -34,30 +35,36 @@ from penstock.receiver.stores.messages import (
     Report,
     Where,
 )  # fmt: skip
-from penstock.receiver.stores.ring import Ring
+from penstock.receiver.stores.shared_memory import SharedMemory
 from penstock.stins.messages import Buffer
 
 PROGRAM = "penstock.receiver.stores.writer_program"
 BATCH_BLOBS = 64
 BATCH_BYTES = 2**22
-"""A message goes out when so many blobs, or so many bytes, wait to be told of, or the ring is full: to wake a
-process costs as much as to write 100 kB. What waits for a message is told of at the next flush."""
+"""A message goes out when so many blobs, or so many bytes, wait to be told of, or the memory is full: to wake
+a process costs as much as to write 100 kB. What waits for a message is told of at the next flush."""
+HOT_BYTES = 2 * BATCH_BYTES
+"""When more waits, the process is given a moment first: what is read soon after it was copied is in the
+processor's cache still, which is a tenth of what a frame of 2 MB costs."""
+PATIENCE_MS = 20
+"""That moment. It is given once: where nothing is written in it, the file system is slow, and memory is for
+that."""
 END_SECONDS = 5.0
 
 
 class WriterProcess:
-    """One process, started at once, and the ring of memory that is shared with it.
+    """One process, started at once, and the memory that is shared with it.
 
     Args:
         number: of the process, from 1; stands in errors.
-        memory: bytes of the ring; made larger where two frames have more.
+        memory: bytes that may wait; made larger where two frames have more.
     """
 
     def __init__(self, number: int, memory: int) -> None:
         self.number = number
         self.lost: set[int] = set()
         """Frames of this series that were taken and are not in the file."""
-        self._ring = Ring(f"penstock-writer-{number}", memory)
+        self._memory = SharedMemory(f"penstock-writer-{number}", memory)
         self._kept_when_done = False
         self._failure: OSError | None = None
         self._forget()
@@ -75,13 +82,13 @@ class WriterProcess:
 
     @property
     def memory(self) -> int:
-        """Bytes of the ring."""
-        return len(self._ring)
+        """Bytes that may wait."""
+        return len(self._memory)
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes in the ring that are not written yet."""
-        return self._ring.waiting_bytes
+        """Bytes that are not written yet."""
+        return self._memory.waiting_bytes
 
     def begin(self, target: OpenDataFile | OpenPlaces, descriptor: int, frame_bytes: int) -> None:
         """Begin a series; starts the process again where it has died.
@@ -102,12 +109,12 @@ class WriterProcess:
         # The kernel has what pwrite was given, but HDF5 keeps its index until it is flushed.
         self._kept_when_done = isinstance(target, OpenPlaces)
         # What does not shrink when it is packed gets longer: 12 bytes, and one in 255 at most.
-        self._ring.fit(frame_bytes + frame_bytes // 255 + 4096)
-        self._send(Begin(target, len(self._ring)), descriptor)
+        self._memory.fit(frame_bytes + frame_bytes // 255 + 4096)
+        self._send(Begin(target, len(self._memory)), descriptor)
         self._answer()
 
     def put(self, index: int, place: int, blob: Buffer, mask: int = 0) -> None:
-        """Take a frame in; waits while the ring is full.
+        """Take a frame in; waits while the memory is full.
 
         Args:
             index: of the frame.
@@ -117,11 +124,15 @@ class WriterProcess:
 
         Raises:
             OSError: an earlier frame could not be written, or the process is dead; this one is not taken.
-            ValueError: it is larger than the ring.
+            ValueError: it is larger than the memory.
         """
         self._hear(wait=False)
         self._raise_failure()
-        while (start := self._ring.put(index, blob)) is None:
+        if self._patient and self._memory.waiting_bytes > max(HOT_BYTES, 2 * len(blob)):
+            self._patient = bool(self._readable.poll(PATIENCE_MS))
+            self._hear(wait=False)
+            self._raise_failure()
+        while (start := self._memory.put(index, blob)) is None:
             self._tell_batch()
             self._hear(wait=True)
             self._raise_failure()
@@ -185,19 +196,21 @@ class WriterProcess:
     def close(self) -> None:
         """End the process, and give the memory back."""
         self._end()
-        self._ring.close()
+        self._memory.close()
 
     # -- the process ---------------------------------------------------------------------------
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            descriptors = (theirs.fileno(), self._ring.descriptor)
+            descriptors = (theirs.fileno(), self._memory.descriptor)
             self._process = subprocess.Popen(
                 [sys.executable, "-m", PROGRAM, *map(str, descriptors)],
                 pass_fds=descriptors, stdin=subprocess.DEVNULL,
             )  # fmt: skip
         self._channel = ours
+        self._readable = select.poll()
+        self._readable.register(ours, select.POLLIN)
         self._unanswered = 0
 
     def _end(self) -> None:
@@ -219,12 +232,13 @@ class WriterProcess:
 
     def _forget(self) -> None:
         self._drop_waiting()
+        self._patient = True
         self._unsafe: set[int] = set()  # frames that would go with the process if it died now
         self._failure = None
         self.lost = set()
 
     def _drop_waiting(self) -> None:
-        self._ring.clear()
+        self._memory.clear()
         self._batch: list[tuple[int, int, int, int]] = []
         self._batch_bytes = 0
 
@@ -289,15 +303,16 @@ class WriterProcess:
                 self._died()
             report = msgspec.json.decode(message, type=Report)
             if isinstance(report, Done):
+                self._patient = True
                 # Those of a series that failed are not waited for any more.
                 for _ in range(report.blobs):
-                    if not self._ring:
+                    if not self._memory:
                         break
-                    index = self._ring.pop()
+                    index = self._memory.pop()
                     if self._kept_when_done:
                         self._unsafe.discard(index)
             elif isinstance(report, BlobFailed):
-                unwritten = self._ring.indices
+                unwritten = self._memory.indices
                 self.lost |= unwritten
                 self._unsafe -= unwritten
                 self._drop_waiting()

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import h5py
@@ -29,27 +28,16 @@ from penstock.receiver.writer import WriterError
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, Start
 from tests.receiver.series import start
-from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
+from tests.receiver.stores.written import DETECTOR, MEMORY, SHAPE, Processes, Written, array, frame, status_of
 from tests.streams import image, pixels
 
 FILL = 65535
-RING = 2**16
-Processes = tuple[WriterProcess, ...]
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Processes]:
-    """Three processes that live through the tests; `open` brings back one that was killed."""
-    found = tuple(WriterProcess(number, RING) for number in (1, 2, 3))
-    yield found
-    for process in found:
-        process.close()
 
 
 @pytest.fixture
-def processes(shared: Processes, monkeypatch: pytest.MonkeyPatch) -> Processes:
+def processes(three_processes: Processes, monkeypatch: pytest.MonkeyPatch) -> Processes:
     monkeypatch.setattr(spread, "MOST_BLOCK", 4)
-    return shared
+    return three_processes
 
 
 @pytest.fixture
@@ -116,13 +104,13 @@ def test_frames_of_an_unknown_number_and_plain_ones_among_packed_ones_are_taken(
     assert wrong == []
 
 
-def test_more_than_the_rings_hold_passes_through_them(path: Path, processes: Processes) -> None:
-    shape = (60, 90)  # 10.8 kB: six in a ring, which does not divide by it
+def test_more_than_the_memory_holds_passes_through_it(path: Path, processes: Processes) -> None:
+    shape = (60, 90)  # 10.8 kB: six in its memory, which does not divide by it
     written = series(path, start(frames=300), processes[:2])
     for number in range(300):
         whole = pixels(number, shape)
         written.add(Frame(image(number, whole, series="a"), [whole.tobytes()]))
-        assert written.writer.waiting_bytes <= 2 * RING
+        assert written.writer.waiting_bytes <= 2 * MEMORY
     written.close(triggered=300)
     with h5py.File(path) as file:
         wrong = [n for n in range(300) if not np.array_equal(file["entry/data/data"][n], pixels(n, shape))]
@@ -378,7 +366,7 @@ def test_kill_9_of_all_processes_leaves_files_that_open_with_every_flushed_frame
 def _write_until_killed(path: Path, tell: int) -> None:
     """In a child: frames without end, a flush after every few; tells who writes, and what is flushed."""
     try:
-        processes = WriterProcess(1, RING), WriterProcess(2, RING)
+        processes = WriterProcess(1, MEMORY), WriterProcess(2, MEMORY)
         written = series(path, start(frames=10**6), processes)
         written.add(packed(0))
         written.writer.flush()

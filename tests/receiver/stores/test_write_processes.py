@@ -11,7 +11,7 @@ import signal
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +28,19 @@ from penstock.receiver.stores.writer_process import WriterProcess
 from penstock.receiver.writer import WriterError
 from penstock.stins.messages import Frame
 from tests.receiver.series import start
-from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
+from tests.receiver.stores.written import DETECTOR, MEMORY, SHAPE, Processes, Written, array, frame, status_of
 from tests.streams import image, pixels
 
 FILL = 65535
-RING = 2**16
 LARGE = (60, 90)
-"""10.8 kB a frame: six in a ring, which does not divide by it."""
-Processes = tuple[WriterProcess, ...]
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Processes]:
-    """Three processes that live through the tests; `begin` brings back one that was killed."""
-    found = tuple(WriterProcess(number, RING) for number in (1, 2, 3))
-    yield found
-    for process in found:
-        process.close()
+"""10.8 kB a frame: six in its memory, which does not divide by it."""
 
 
 @pytest.fixture
-def processes(shared: Processes, monkeypatch: pytest.MonkeyPatch) -> Processes:
+def processes(three_processes: Processes, monkeypatch: pytest.MonkeyPatch) -> Processes:
     monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
     monkeypatch.setattr(write_processes, "BATCH_BYTES", 4 * array(0).nbytes)  # blocks of four frames
-    return shared
+    return three_processes
 
 
 @pytest.fixture
@@ -132,7 +121,7 @@ def test_frames_go_to_all_processes_and_as_they_are_into_the_rings(
     before = [_written_by(process) for process in processes]
     for number in range(300):
         written.add(large(number))
-        assert written.writer.waiting_bytes <= 3 * RING
+        assert written.writer.waiting_bytes <= 3 * MEMORY
     written.close(triggered=300)
     shares = [_written_by(process) - many for process, many in zip(processes, before, strict=True)]
     assert all(share > 90 * large(0).image.shape[0] * 2 * LARGE[1] for share in shares), shares
@@ -317,7 +306,7 @@ def test_kill_9_of_all_processes_leaves_a_file_that_opens_with_every_flushed_fra
 def _write_until_killed(path: Path, tell: int) -> None:
     """In a child: frames without end, a flush after every few; tells who writes, and what is flushed."""
     try:
-        processes = WriterProcess(1, RING), WriterProcess(2, RING)
+        processes = WriterProcess(1, MEMORY), WriterProcess(2, MEMORY)
         opening = start(frames=10**5, shape=SHAPE, type="uint16", compression="none")
         written = Written(path, opening, writers=2, processes=processes, write_with="processes")
         written.add(frame(0))

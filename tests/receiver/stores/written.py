@@ -11,6 +11,7 @@ import numpy as np
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.stores import FrameStore, Writing
+from penstock.receiver.stores.writer_process import WriterProcess
 from penstock.receiver.writer import SeriesWriter
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, SeriesEnd, Start
@@ -18,6 +19,9 @@ from tests.streams import image, pixels
 
 DETECTOR = "entry/instrument/sim_1"
 SHAPE = (5, 7)
+MEMORY = 2**16
+"""Bytes that are shared with each process that writes."""
+Processes = tuple[WriterProcess, ...]
 
 
 def array(number: int) -> np.ndarray[Any, Any]:
