@@ -209,7 +209,8 @@ def generator(endpoint: str, case: Case, file: Path | None, folder: Path) -> Ite
         "--frames", str(case.frames), "--rate", str(case.rate), "--io-threads", str(case.io_threads),
         "--wait-peers", str(case.sockets), "--filename", str(file or ""),
     )  # fmt: skip
-    with warm(folder, case) as free, Child("generator", argv, line_with("data")) as child:
+    written = 0 if case.storage == "live" else case.nbytes
+    with warm(folder, written) as free, Child("generator", argv, line_with("data")) as child:
         free()
         yield child
 

@@ -18,16 +18,18 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from penstock.bench.load import Case
-
 BLOCK = bytes(2**22)
 QUEUE_BLOCKS = 128
 """Blocks beyond the bytes of the series: for the queues of both sides."""
 
 
 @contextlib.contextmanager
-def warm(folder: Path, case: Case) -> Iterator[Callable[[], None]]:
+def warm(folder: Path, nbytes: int) -> Iterator[Callable[[], None]]:
     """Quiet the disk, and hold as much memory as the file of a series takes.
+
+    Args:
+        folder: of that file.
+        nbytes: of it; 0: there is none.
 
     Yields:
         A function that gives it back: to be called right before the series.
@@ -35,9 +37,9 @@ def warm(folder: Path, case: Case) -> Iterator[Callable[[], None]]:
     os.sync()
     file = folder / "warm"
     try:
-        if case.storage != "live":
+        if nbytes:
             with file.open("wb", buffering=0) as stream:
-                for _ in range(case.nbytes // len(BLOCK) + QUEUE_BLOCKS):
+                for _ in range(nbytes // len(BLOCK) + QUEUE_BLOCKS):
                     stream.write(BLOCK)
         yield lambda: file.unlink(missing_ok=True)
     finally:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.bench.contenders import SERIES_SECONDS, line_with
+from penstock.bench.warm import warm
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.reader import SeriesFile
@@ -32,28 +33,29 @@ class Load:
 
     name: str
     frames: int
-    options: tuple[str, ...]
-    """Of `penstock generate`."""
+    frame_bytes: int
+    """Of a plain frame."""
+    packed: bool = False
+    """With bitshuffle/LZ4."""
     write_with: str = "threads"
     """Of the configuration; packed frames are written by processes whatever it says."""
 
+    @property
+    def nbytes(self) -> int:
+        """Of all frames, plain."""
+        return self.frames * self.frame_bytes
 
-SIZES = (("200 kB", 200_000, 4000), ("2 MB", 2_000_000, 400), ("20 MB", 20_000_000, 60))
+
+PLAIN = (("200 kB", 200_000, 4000), ("2 MB", 2_000_000, 400), ("20 MB", 20_000_000, 60))
 """Name, bytes of a frame, and frames."""
 LOADS = (
-    Load(name="2 MB, plain", frames=400, options=("--frame-bytes", "2000000")),
-    Load(name="20 MB, plain", frames=60, options=("--frame-bytes", "20000000")),
+    *(Load(name=f"{name}, plain", frames=frames, frame_bytes=nbytes) for name, nbytes, frames in PLAIN[1:]),
     *(
-        Load(
-            name=f"{name}, plain, by processes",
-            frames=frames,
-            options=("--frame-bytes", str(frame_bytes)),
-            write_with="processes",
-        )
-        for name, frame_bytes, frames in SIZES
+        Load(name=f"{name}, plain, by processes", frames=frames, frame_bytes=nbytes, write_with="processes")
+        for name, nbytes, frames in PLAIN
     ),
-    Load(name="2 MB, packed", frames=400, options=("--frame-bytes", "4000000", "--compression", "bslz4")),
-    Load(name="200 kB, packed", frames=4000, options=("--frame-bytes", "400000", "--compression", "bslz4")),
+    Load(name="2 MB, packed", frames=400, frame_bytes=4_000_000, packed=True),
+    Load(name="200 kB, packed", frames=4000, frame_bytes=400_000, packed=True),
 )
 
 
@@ -149,9 +151,11 @@ def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Callable[
 def _send(endpoint: str, load: Load, file: Path) -> None:
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frames", str(load.frames), "--seed",
-        GENERATOR_SEED, "--pattern", "spots", "--filename", str(file), *load.options,
+        GENERATOR_SEED, "--pattern", "spots", "--filename", str(file), "--frame-bytes", str(load.frame_bytes),
+        *(("--compression", "bslz4") if load.packed else ()),
     )  # fmt: skip
-    with Child("generator", argv, line_with("data")) as sender:
+    with warm(file.parent, load.nbytes) as free, Child("generator", argv, line_with("data")) as sender:
+        free()
         sender.wait(SERIES_SECONDS)
 
 

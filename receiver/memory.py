@@ -108,7 +108,7 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0
         found["transforms (workers)"] = waiting + each
     if config.writers > 1:
-        # The memory of each process holds two frames at least, and packed ones may be a little larger than plain.
+        # Each process has room for two frames at least, and packed ones may be a little larger than plain.
         queue = max(int(config.write_queue_mb * 1e6), 2 * config.writers * plain_bytes)
         found["several writers (writers, write_queue_mb)"] = queue
     if config.frames_per_file:

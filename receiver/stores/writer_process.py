@@ -66,6 +66,7 @@ class WriterProcess:
         """Frames of this series that were taken and are not in the file."""
         self._memory = SharedMemory(f"penstock-writer-{number}", memory)
         self._kept_when_done = False
+        self._patient = True
         self._failure: OSError | None = None
         self._forget()
         self._start()
@@ -113,11 +114,11 @@ class WriterProcess:
         self._send(Begin(target, len(self._memory)), descriptor)
         self._answer()
 
-    def put(self, index: int, place: int, blob: Buffer, mask: int = 0) -> None:
+    def put(self, index: int | None, place: int, blob: Buffer, mask: int = 0) -> None:
         """Take a frame in; waits while the memory is full.
 
         Args:
-            index: of the frame.
+            index: of the frame; `None` for a part of it whose last part comes later.
             place: where it goes; see `messages.ENTRY`.
             blob: its pixels.
             mask: of the filters that it has not passed.
@@ -138,7 +139,8 @@ class WriterProcess:
             self._raise_failure()
         self._batch.append((place, start, len(blob), mask))
         self._batch_bytes += len(blob)
-        self._unsafe.add(index)
+        if index is not None:
+            self._unsafe.add(index)
         if len(self._batch) >= BATCH_BLOBS or self._batch_bytes >= BATCH_BYTES:
             self._tell_batch()
 
@@ -309,7 +311,7 @@ class WriterProcess:
                     if not self._memory:
                         break
                     index = self._memory.pop()
-                    if self._kept_when_done:
+                    if self._kept_when_done and index is not None:
                         self._unsafe.discard(index)
             elif isinstance(report, BlobFailed):
                 unwritten = self._memory.indices
