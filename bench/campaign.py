@@ -49,7 +49,7 @@ START_SECONDS = {"fresh": 2.1, "kept": 0.7, "other": 1.0}
 """Of a turn besides its frames and the warming of memory: processes start and end."""
 
 
-OTHERS = {"writers": 300.0, "latency": 40.0, "profile": 90.0}
+OTHERS = {"writers": 500.0, "latency": 40.0, "profile": 90.0}
 """Parts that are not made of cases, and about how many seconds they take."""
 WRITERS_ROUNDS = 5
 
@@ -279,7 +279,12 @@ class Campaign:
         ram = self._folders["ram"]
         if part == "writers":
             self.results.writers = [
-                Writers(load=found.load.name, cpu_us=found.cpu_us, equal=found.equal)
+                Writers(
+                    load=f"{found.load.name}, {found.load.rate:,.0f} a second",
+                    cpu_us=found.cpu_us,
+                    flat_out_us=found.flat_out_us,
+                    equal=found.equal,
+                )
                 for found in writers.compare(ram, 2, min(self._repeats, WRITERS_ROUNDS), progress)
             ]
         elif part == "latency":

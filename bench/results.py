@@ -12,7 +12,7 @@ import msgspec
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
 from penstock.bench.load import Case, Run
 from penstock.bench.machine import Machine
-from penstock.bench.writers import BAR
+from penstock.bench.writers import BAR, Cpu, ratio
 
 MOST_ARM = 0.15
 """Greatest median of the seconds from Arm to RUNNING."""
@@ -69,16 +69,17 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
     """Several writers beside one, see `bench.writers`."""
 
     load: str
-    cpu_us: dict[int, list[float]]
-    """Microseconds of processor time a frame, all processes, by number of writers."""
+    cpu_us: Cpu
+    """At the load's rate."""
+    flat_out_us: Cpu
+    """As fast as possible."""
     equal: bool
     """Whether all files held the same bytes."""
 
     @property
     def ratio(self) -> float:
-        """Median, over the rounds, of several writers' processor time to one's."""
-        one, several = (self.cpu_us[number] for number in sorted(self.cpu_us))
-        return statistics.median(more / less for less, more in zip(one, several, strict=True))
+        """What the bar is for."""
+        return ratio(self.cpu_us)
 
     @property
     def reached(self) -> bool:

@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.bench.contenders import SERIES_SECONDS, line_with
@@ -35,6 +35,8 @@ class Load:
     frames: int
     frame_bytes: int
     """Of a plain frame."""
+    rate: float
+    """Frames a second, about half of what one writer takes."""
     packed: bool = False
     """With bitshuffle/LZ4."""
     write_with: str = "threads"
@@ -46,17 +48,31 @@ class Load:
         return self.frames * self.frame_bytes
 
 
-PLAIN = (("200 kB", 200_000, 4000), ("2 MB", 2_000_000, 400), ("20 MB", 20_000_000, 60))
-"""Name, bytes of a frame, and frames."""
+PLAIN = (("200 kB", 200_000, 4000, 3000.0), ("2 MB", 2_000_000, 400, 400.0), ("20 MB", 20_000_000, 60, 40.0))
+"""Name, bytes of a frame, frames, and their rate."""
+
+
+def _plain(write_with: str, *, suffix: str = "") -> Iterator[Load]:
+    for name, nbytes, frames, rate in PLAIN:
+        yield Load(
+            name=f"{name}, plain{suffix}", frames=frames, frame_bytes=nbytes, rate=rate, write_with=write_with
+        )
+
+
 LOADS = (
-    *(Load(name=f"{name}, plain", frames=frames, frame_bytes=nbytes) for name, nbytes, frames in PLAIN[1:]),
-    *(
-        Load(name=f"{name}, plain, by processes", frames=frames, frame_bytes=nbytes, write_with="processes")
-        for name, nbytes, frames in PLAIN
-    ),
-    Load(name="2 MB, packed", frames=400, frame_bytes=4_000_000, packed=True),
-    Load(name="200 kB, packed", frames=4000, frame_bytes=400_000, packed=True),
+    *tuple(_plain("threads"))[1:],  # frames of 200 kB are not handed to threads
+    *_plain("processes", suffix=", by processes"),
+    Load(name="2 MB, packed", frames=400, frame_bytes=4_000_000, rate=400.0, packed=True),
+    Load(name="200 kB, packed", frames=4000, frame_bytes=400_000, rate=3000.0, packed=True),
 )
+Cpu = dict[int, list[float]]
+"""Microseconds of processor time a frame, in each round, by number of writers."""
+
+
+def ratio(cpu: Cpu) -> float:
+    """Median, over the rounds, of several writers' processor time to one's."""
+    one, several = (cpu[writers] for writers in sorted(cpu))
+    return statistics.median(more / less for less, more in zip(one, several, strict=True))
 
 
 @dataclass(kw_only=True)
@@ -64,16 +80,17 @@ class Comparison:
     """One load, all rounds."""
 
     load: Load
-    cpu_us: dict[int, list[float]] = field(default_factory=dict)
-    """Microseconds a frame, by number of writers."""
+    cpu_us: Cpu
+    """At the load's rate."""
+    flat_out_us: Cpu
+    """As fast as possible."""
     equal: bool = True
     """Whether all files held the same bytes."""
 
     @property
     def ratio(self) -> float:
-        """Median, over the rounds, of several writers' processor time to one's."""
-        one, several = (self.cpu_us[writers] for writers in sorted(self.cpu_us))
-        return statistics.median(more / less for less, more in zip(one, several, strict=True))
+        """What the bar is for."""
+        return ratio(self.cpu_us)
 
 
 def compare(
@@ -93,27 +110,32 @@ def compare(
         RuntimeError: a series was not complete, so its figures say nothing.
     """
     for load in loads:
-        found = Comparison(load=load, cpu_us={1: [], writers: []})
+        found = Comparison(load=load, cpu_us={1: [], writers: []}, flat_out_us={1: [], writers: []})
+        paces = ((load.rate, found.cpu_us), (0.0, found.flat_out_us))
         with ExitStack() as stack:
             takers = {
                 number: stack.enter_context(_receiver(folder, number, load.write_with))
                 for number in (1, writers)
             }
             for turn in range(rounds + 1):
-                contents = set()
-                for number, take in takers.items():
-                    progress(f"{load.name}, round {turn} of {rounds}: {number} writers")
-                    cpu, content = take(load)
-                    contents.add(content)
-                    if turn:  # the first touch of memory is not counted
-                        found.cpu_us[number].append(cpu)
-                found.equal = found.equal and len(contents) == 1
+                for rate, cpu_us in paces:
+                    contents = set()
+                    for number, take in takers.items():
+                        progress(f"{load.name}, round {turn} of {rounds}: {number} writers")
+                        cpu, content = take(load, rate)
+                        contents.add(content)
+                        if turn:  # the first touch of memory is not counted
+                            cpu_us[number].append(cpu)
+                    found.equal = found.equal and len(contents) == 1
         yield found
 
 
+Take = Callable[[Load, float], tuple[float, str]]
+
+
 @contextmanager
-def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Callable[[Load], tuple[float, str]]]:
-    """A receiver; it takes one series and returns µs of processor time a frame, and a digest."""
+def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Take]:
+    """A receiver; it takes a load at a rate, and returns µs of processor time a frame, and a digest."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     config = folder / f"writers-{writers}.yaml"
     source = {"endpoints": [endpoint], "high_water_mark": 8}
@@ -127,10 +149,10 @@ def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Callable[
             client = ReceiverClient(process.answer["http"], timeout=5.0)
             (data_process,) = _children(int(process.answer["pid"]))
 
-            def take(load: Load) -> tuple[float, str]:
+            def take(load: Load, rate: float) -> tuple[float, str]:
                 file = folder / f"{writers}.h5"
                 before = _cpu_seconds(data_process)
-                _send(endpoint, load, file)
+                _send(endpoint, load, rate, file)
                 deadline = time.monotonic() + SERIES_SECONDS
                 status = client.status()
                 while (status.series is None or status.series.active) and time.monotonic() < deadline:
@@ -148,11 +170,11 @@ def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Callable[
         config.unlink(missing_ok=True)
 
 
-def _send(endpoint: str, load: Load, file: Path) -> None:
+def _send(endpoint: str, load: Load, rate: float, file: Path) -> None:
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frames", str(load.frames), "--seed",
         GENERATOR_SEED, "--pattern", "spots", "--filename", str(file), "--frame-bytes", str(load.frame_bytes),
-        *(("--compression", "bslz4") if load.packed else ()),
+        "--rate", str(rate), *(("--compression", "bslz4") if load.packed else ()),
     )  # fmt: skip
     with warm(file.parent, load.nbytes) as free, Child("generator", argv, line_with("data")) as sender:
         free()

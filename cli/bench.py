@@ -109,7 +109,7 @@ def _writers(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from penstock.bench.writers import BAR, compare
+    from penstock.bench.writers import BAR, compare, ratio
     from penstock.cli.main import UserError
 
     if args.writers < 2:
@@ -121,16 +121,23 @@ def _writers(args: argparse.Namespace) -> int:
     ):
         found = list(compare(Path(folder), args.writers, args.rounds, status.update))
     table = Table(title="CPU a frame, µs, of the data process and its writers (medians)")
-    for column in ("frames", "1 writer", f"{args.writers} writers", f"ratio (two: ≤ {BAR:g})", "content"):
+    columns = "1 writer", f"{args.writers} writers", f"ratio (two: ≤ {BAR:g})", "flat out", "content"
+    for column in ("frames", *columns):
         table.add_column(column, justify="left" if column == "frames" else "right")
     for case in found:
         medians = [f"{statistics.median(case.cpu_us[number]):,.0f}" for number in sorted(case.cpu_us)]
         content = "equal" if case.equal else "NOT EQUAL"
-        table.add_row(case.load.name, *medians, f"{case.ratio:.2f}", content)
+        name = f"{case.load.name}, {case.load.rate:,.0f} a second"
+        table.add_row(name, *medians, f"{case.ratio:.2f}", f"{ratio(case.flat_out_us):.2f}", content)
     Console().print(table)
     if args.json:
         cases = {
-            case.load.name: {"cpu_us": case.cpu_us, "ratio": case.ratio, "equal": case.equal}
+            case.load.name: {
+                "cpu_us": case.cpu_us,
+                "ratio": case.ratio,
+                "flat_out_us": case.flat_out_us,
+                "equal": case.equal,
+            }
             for case in found
         }
         print(json.dumps({"writers": args.writers, "cases": cases}))

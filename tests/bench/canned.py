@@ -9,6 +9,7 @@ from penstock.bench.load import Case, Run
 from penstock.bench.machine import Machine
 from penstock.bench.profile import KINDS
 from penstock.bench.results import Latency, Measurement, Profile, Results, Writers
+from penstock.bench.writers import Cpu
 
 MACHINE = Machine(
     date="2025-01-31", penstock="0.1.0", processor="A Processor", cores=2, memory_gb=24.0, virtual=True,
@@ -32,6 +33,12 @@ def measurement(case: Case, repeats: int = 3) -> Measurement:
     return Measurement(case=case, runs=[run(case.frames, rate + number) for number in range(repeats)])
 
 
+def writers(cpu_us: Cpu, *, equal: bool = True) -> Writers:
+    """Several writers beside one; they cost more when frames come as fast as possible."""
+    flat_out_us = {number: [number * cost for cost in costs] for number, costs in cpu_us.items()}
+    return Writers(load="2 MB, plain", cpu_us=cpu_us, flat_out_us=flat_out_us, equal=equal)
+
+
 def results() -> Results:
     """Everything that a whole run measures."""
     found = Results(machine=MACHINE, repeats=3)
@@ -43,7 +50,7 @@ def results() -> Results:
         Latency(storage="ram", synced=False, arm=[0.03, 0.02, 0.11], end=[0.06, 0.05, 0.07], sync=[]),
         Latency(storage="disk", synced=True, arm=[0.03, 0.02, 0.12], end=[0.1, 0.2, 0.1], sync=[0.02, 0.03]),
     ]
-    found.writers = [Writers(load="2 MB, plain", cpu_us={1: [100.0, 101.0], 2: [120.0, 122.0]}, equal=True)]
+    found.writers = [writers({1: [100.0, 101.0], 2: [120.0, 122.0]})]
     share = 1 / len(KINDS) / 2
     shares = {f"{thread}: {kind}": share for thread in ("loop", "I/O") for kind in KINDS}
     found.profiles = [

@@ -9,8 +9,8 @@ import pytest
 
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
 from penstock.bench.load import Case
-from penstock.bench.results import BARS, Latency, Measurement, Writers, judge, load, mean
-from tests.bench.canned import results, run
+from penstock.bench.results import BARS, Latency, Measurement, judge, load, mean
+from tests.bench.canned import results, run, writers
 
 
 def measured(contender: str, rates: list[float], thread_us: float = 100.0) -> Measurement:
@@ -72,10 +72,10 @@ def test_a_file_that_holds_something_else_is_refused_by_name(tmp_path: Path) -> 
 def test_two_writers_must_be_cheap_and_write_the_same() -> None:
     cpu_us = {1: [100.0, 200.0, 100.0], 2: [130.0, 250.0, 140.0]}
 
-    assert Writers(load="", cpu_us=cpu_us, equal=True).ratio == pytest.approx(1.3)
-    assert Writers(load="", cpu_us=cpu_us, equal=True).reached
-    assert not Writers(load="", cpu_us=cpu_us, equal=False).reached
-    assert not Writers(load="", cpu_us={1: [100.0], 2: [131.0]}, equal=True).reached
+    assert writers(cpu_us).ratio == pytest.approx(1.3)
+    assert writers(cpu_us).reached
+    assert not writers(cpu_us, equal=False).reached
+    assert not writers({1: [100.0], 2: [131.0]}).reached
 
 
 def test_a_series_may_take_as_long_to_end_as_its_disk_takes_to_sync() -> None:
