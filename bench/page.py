@@ -197,7 +197,8 @@ def _writers(results: Results, folder: Path) -> str:
         "flat out: the ratio when they come as fast as possible. What a second writer gains shows only where "
         "there are cores for it.",
         (
-            "frames", "one, µs a frame", "two, µs a frame", f"ratio (bar: {BAR})", "flat out", "equal files", "",
+            "frames", "one, µs a frame", "two, µs a frame", f"ratio (bar: {BAR})", "flat out", "equal files",
+            "",
         ),
         rows,
     )  # fmt: skip

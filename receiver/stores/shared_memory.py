@@ -29,7 +29,7 @@ class SharedMemory:
         self.waiting_bytes = 0
         """Of blobs that are not written yet."""
         self._least = least
-        self._blobs: deque[tuple[int | None, int, int]] = deque()  # index, start, end; as they came
+        self._blobs: deque[tuple[int, int, int]] = deque()  # index, start, end; as they came
         self._free: list[tuple[int, int]] = []  # start, end; by their start, no two that touch
         self._view = memoryview(b"")
         self.fit(0)
@@ -45,7 +45,7 @@ class SharedMemory:
     @property
     def indices(self) -> set[int]:
         """Of the frames that wait."""
-        return {index for index, _, _ in self._blobs if index is not None}
+        return {index for index, _, _ in self._blobs}
 
     def fit(self, largest: int) -> None:
         """Forget everything, and have room for two blobs of so many bytes."""
@@ -55,12 +55,8 @@ class SharedMemory:
             self._view = memoryview(mmap.mmap(self.descriptor, size))
         self.clear()
 
-    def put(self, index: int | None, blob: Buffer) -> int | None:
+    def put(self, index: int, blob: Buffer) -> int | None:
         """Copy a blob to where there is room; returns where it begins, or `None` where there is none yet.
-
-        Args:
-            index: of its frame; `None` for a part of a frame that waits for its last part.
-            blob: the bytes.
 
         Raises:
             ValueError: it is larger than the memory.
@@ -82,7 +78,7 @@ class SharedMemory:
                 return start
         return None
 
-    def pop(self) -> int | None:
+    def pop(self) -> int:
         """The oldest blob is written: its memory is free. Returns its index."""
         index, start, end = self._blobs.popleft()
         self.waiting_bytes -= end - start

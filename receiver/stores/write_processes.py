@@ -39,8 +39,6 @@ class WriteProcesses:
         # A block is what is told of at once: nothing of it waits until it is the process' turn again.
         most = min(process.memory for process in processes) // (2 * frame_bytes)
         self._block = max(1, min(most, -(-BATCH_BYTES // frame_bytes)))
-        # A larger frame is told of in parts, so that one is written while the next is copied.
-        self._part = -(-frame_bytes // max(1, frame_bytes // BATCH_BYTES))
 
     @property
     def waiting_bytes(self) -> int:
@@ -59,22 +57,14 @@ class WriteProcesses:
             OSError: an earlier frame, in `lost`, could not be written, or a process is dead; this one was not
                 taken.
         """
+        turn = index // self._block % len(self._processes)
         try:
-            self._put(index, memoryview(blob), offset)
+            self._processes[turn].put(index, offset, blob)
         except OSError:
             # What the others have lost is told too, before anybody counts what is in the file.
             with contextlib.suppress(OSError):
                 self.drain()
             raise
-
-    def _put(self, index: int, blob: memoryview, offset: int) -> None:
-        starts = range(0, len(blob), self._part)
-        turn, number = index * len(starts) // self._block, len(self._processes)
-        for part, start in enumerate(starts):
-            # The frame is taken with the last of its parts.
-            whole = index if part + number >= len(starts) else None
-            piece = blob[start : start + self._part]
-            self._processes[(turn + part) % number].put(whole, offset + start, piece)
 
     def drain(self) -> None:
         """Return when everything is written.

@@ -114,11 +114,11 @@ class WriterProcess:
         self._send(Begin(target, len(self._memory)), descriptor)
         self._answer()
 
-    def put(self, index: int | None, place: int, blob: Buffer, mask: int = 0) -> None:
+    def put(self, index: int, place: int, blob: Buffer, mask: int = 0) -> None:
         """Take a frame in; waits while the memory is full.
 
         Args:
-            index: of the frame; `None` for a part of it whose last part comes later.
+            index: of the frame.
             place: where it goes; see `messages.ENTRY`.
             blob: its pixels.
             mask: of the filters that it has not passed.
@@ -139,8 +139,7 @@ class WriterProcess:
             self._raise_failure()
         self._batch.append((place, start, len(blob), mask))
         self._batch_bytes += len(blob)
-        if index is not None:
-            self._unsafe.add(index)
+        self._unsafe.add(index)
         if len(self._batch) >= BATCH_BLOBS or self._batch_bytes >= BATCH_BYTES:
             self._tell_batch()
 
@@ -311,7 +310,7 @@ class WriterProcess:
                     if not self._memory:
                         break
                     index = self._memory.pop()
-                    if self._kept_when_done and index is not None:
+                    if self._kept_when_done:
                         self._unsafe.discard(index)
             elif isinstance(report, BlobFailed):
                 unwritten = self._memory.indices

@@ -114,19 +114,6 @@ def test_one_failure_tells_what_all_processes_have_lost(
     assert written.series.account.counts().stored == counts.stored, "nothing is taken back later"
 
 
-def test_parts_of_one_large_frame_go_to_all_processes(
-    path: Path, series: Series, processes: Processes
-) -> None:
-    written = series(1)
-    before = [_written_by(process) for process in processes]
-    written.add(large(0))
-    written.close(triggered=1)
-    shares = [_written_by(process) - many for process, many in zip(processes, before, strict=True)]
-    assert all(share > 0.3 * pixels(0, LARGE).nbytes for share in shares), shares
-    with h5py.File(path) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0, LARGE))
-
-
 def test_frames_go_to_all_processes_and_as_they_are_into_their_memory(
     path: Path, series: Series, processes: Processes
 ) -> None:
@@ -217,26 +204,6 @@ def test_a_process_that_dies_with_its_memory_full_loses_what_it_had_not_written_
         for index in range(len(status)):
             expected = pixels(index, LARGE) if index in stored else np.full(LARGE, FILL)
             np.testing.assert_array_equal(file["entry/data/data"][index], expected)
-
-
-def test_a_large_frame_with_a_lost_part_is_missing_and_reads_as_no_counts(
-    path: Path, series: Series, processes: Processes
-) -> None:
-    written = series(3)
-    written.add(large(0))
-    written.writer.flush()
-    os.kill(processes[1].pid, signal.SIGSTOP)
-    written.add(large(1))
-    os.kill(processes[1].pid, signal.SIGKILL)
-    with pytest.raises(WriterError, match="writer process 2 was killed by SIGKILL"):
-        written.writer.flush()
-    with pytest.raises(WriterError):
-        written.close("a writer died")
-    counts = written.series.account.counts()
-    assert (counts.stored, counts.missing) == (1, 2)
-    with h5py.File(path) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0, LARGE))
-        assert (file["entry/data/data"][1] == FILL).all()
 
 
 def test_a_disk_that_is_full_ends_the_series_with_everything_that_was_written(
