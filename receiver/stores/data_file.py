@@ -9,12 +9,12 @@ import hdf5plugin
 from penstock.receiver.stores.contract import fill_value
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import SideFile
-from penstock.receiver.stores.space import make_room
+from penstock.receiver.stores.space import make_room, refuse_over_limit
 from penstock.receiver.stores.superblock import put_end_ahead
 
 ROWS_PER_STEP = 1024
 ROOM_BYTES = 2**18
-"""What a flush may need: the index of the chunks."""
+"""What a flush, or the end, may need: the index of the chunks."""
 
 
 class DataFile:
@@ -49,6 +49,7 @@ class DataFile:
 
     def write(self, place: int, blob: memoryview, mask: int) -> None:
         """Write a blob to this row."""
+        refuse_over_limit(self._side.file.id.get_filesize() + len(blob) + ROOM_BYTES)
         if place >= self._rows:
             self._rows = max(place + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
             self._dataset.resize(self._rows, axis=0)

@@ -59,11 +59,11 @@ class SharedMemory:
         """Copy a blob to where there is room; returns where it begins, or `None` where there is none yet.
 
         Raises:
-            ValueError: it is larger than the memory.
+            ValueError: it is larger than the memory, or empty.
         """
         size = len(blob)
-        if size > len(self._view):
-            raise ValueError(f"a blob of {size} bytes is larger than any frame of this series can be")
+        if not 0 < size <= len(self._view):
+            raise ValueError(f"a blob of {size} bytes: a frame of this series has 1 to {len(self._view)}")
         start = self._take(size)
         if start is not None:
             self._view[start : start + size] = blob

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import time
 from collections.abc import Iterable
 
@@ -48,6 +49,18 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
             start = place
         end = place + size
     _fallocate(descriptor, KEEP_SIZE | PUNCH_HOLE, start, end - start)
+
+
+def refuse_over_limit(end: int) -> None:
+    """Before a file is written up to this end: HDF5 cannot close a file for whose index the limit of the
+    process (`ulimit -f`) leaves no room.
+
+    Raises:
+        OSError: the limit is less.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY and end > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 def make_room(descriptor: int, size: int) -> None:

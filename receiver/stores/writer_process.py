@@ -47,8 +47,9 @@ HOT_BYTES = 2 * BATCH_BYTES
 """When more waits, the process is given a moment first: what is read soon after it was copied is in the
 processor's cache still, which is a tenth of what a frame of 2 MB costs."""
 PATIENCE_MS = 20
-"""That moment. It is given once: where nothing is written in it, the file system is slow, and memory is for
-that."""
+"""That moment, anew for each frame as long as something is written in it. So more memory is used only where
+nothing is: the file system stands still, and memory is for that. A writer that is just slower than the stream
+holds it back."""
 END_SECONDS = 5.0
 
 

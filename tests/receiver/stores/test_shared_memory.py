@@ -45,6 +45,14 @@ def test_no_blob_is_touched_while_it_waits_and_every_byte_comes_back(seed: int) 
     memory.close()
 
 
+@pytest.mark.parametrize("size", [0, SIZE + 1])
+def test_a_blob_that_no_frame_can_be_is_refused(size: int) -> None:
+    memory = SharedMemory("a test", SIZE)
+    with pytest.raises(ValueError, match=f"a blob of {size} bytes: a frame of this series has 1 to {SIZE}"):
+        memory.put(0, bytes(size))
+    memory.close()
+
+
 def test_a_writer_that_keeps_up_works_in_the_lowest_part() -> None:
     memory = SharedMemory("a test", SIZE)
     starts = set()

@@ -316,6 +316,32 @@ def test_a_disk_that_is_full_for_one_writer_ends_the_series_with_everything_that
             np.testing.assert_array_equal(file["entry/data/data"][index], expected)
 
 
+def test_a_writer_that_may_write_no_longer_files_leaves_one_that_opens(
+    path: Path, processes: Processes
+) -> None:
+    shape = (60, 90)
+    written = series(path, start(frames=300), processes)
+    wholes = [pixels(number, shape) for number in range(300)]
+    frames = [Frame(image(n, whole, series="a"), [whole.tobytes()]) for n, whole in enumerate(wholes)]
+    limits = resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE, (600_000, limits[1]))
+    try:
+        with pytest.raises(WriterError, match=r"could not write .* File too large"):
+            written.add(*frames)
+        with pytest.raises(WriterError, match="File too large"):
+            written.close("the limit is reached")
+    finally:
+        resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE, limits)
+    with h5py.File(path) as file:
+        stored = np.flatnonzero(np.array(status_of(file)) == FrameStatus.STORED)
+        assert len(stored) == written.series.account.counts().stored > 10
+        assert any(index // 4 % 3 == 1 for index in stored), "its file has frames too"
+        data = file["entry/data/data"][()]
+    for index in range(len(data)):
+        expected = pixels(index, shape) if index in stored else np.full(shape, FILL)
+        np.testing.assert_array_equal(data[index], expected)
+
+
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_data_file_that_is_no_longer_there_is_an_error(path: Path, processes: Processes, how: str) -> None:
     written = series(path, start(frames=9), processes)
