@@ -94,7 +94,9 @@ class RemoteServer:
         self.wake()
 
     def wake(self) -> None:
-        """Make the loop look around."""
+        """Make the loop look around; nothing any more once it is closed."""
+        if self._wake < 0:
+            return
         with suppress(BlockingIOError):  # the pipe is full of wake-ups already
             os.write(self._wake, b"\0")
 
@@ -127,7 +129,9 @@ class RemoteServer:
             self._publish(engine)
         self._context.destroy()
         os.close(self._woken)
-        os.close(self._wake)
+        # A signal may still want to wake it, and the number may soon be another file's.
+        wake, self._wake = self._wake, -1
+        os.close(wake)
 
     # Requests ---------------------------------------------------------------------------------
 

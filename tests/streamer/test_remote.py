@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from queue import SimpleQueue
@@ -98,6 +99,14 @@ class Snapshots:
     def until_silent(self) -> None:
         while self.queue.get(timeout=DEADLINE) is not None:
             pass
+
+
+def test_a_signal_after_the_end_wakes_nobody() -> None:
+    served = Served()
+    served.close()
+    reused = os.open(os.devnull, os.O_RDONLY)  # has the number that the pipe had: a write to it fails
+    served.remote.stop()
+    os.close(reused)
 
 
 def test_a_series_from_prepare_to_the_end(served: Served) -> None:
