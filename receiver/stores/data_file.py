@@ -49,7 +49,7 @@ class DataFile:
 
     def write(self, place: int, blob: memoryview, mask: int) -> None:
         """Write a blob to this row."""
-        refuse_over_limit(self._side.file.id.get_filesize() + len(blob) + ROOM_BYTES)
+        refuse_over_limit(self._side.file, len(blob) + ROOM_BYTES)
         if place >= self._rows:
             self._rows = max(place + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
             self._dataset.resize(self._rows, axis=0)

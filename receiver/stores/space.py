@@ -12,6 +12,7 @@ import os
 import resource
 import time
 from collections.abc import Iterable
+from typing import Any
 
 BLOCK_BYTES = 2**26
 """Set aside at once: 50 ms at the speed of a RAM disk whose memory is cold."""
@@ -51,15 +52,15 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
     _fallocate(descriptor, KEEP_SIZE | PUNCH_HOLE, start, end - start)
 
 
-def refuse_over_limit(end: int) -> None:
-    """Before a file is written up to this end: HDF5 cannot close a file for whose index the limit of the
-    process (`ulimit -f`) leaves no room.
+def refuse_over_limit(file: Any, size: int) -> None:
+    """Before an open h5py file grows by so many bytes: HDF5 cannot close one for whose index the limit of the
+    process (`ulimit -f`) leaves no room. Where there is no limit, a frame pays for nothing else.
 
     Raises:
         OSError: the limit is less.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if limit != resource.RLIM_INFINITY and end > limit:
+    if limit != resource.RLIM_INFINITY and file.id.get_filesize() + size > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 

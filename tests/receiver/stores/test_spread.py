@@ -32,6 +32,8 @@ from tests.receiver.stores.written import DETECTOR, MEMORY, SHAPE, Processes, Wr
 from tests.streams import image, pixels
 
 FILL = 65535
+LARGE = (60, 90)
+"""10.8 kB a frame: six in the memory of a process, which does not divide by it."""
 
 
 @pytest.fixture
@@ -43,6 +45,11 @@ def processes(three_processes: Processes, monkeypatch: pytest.MonkeyPatch) -> Pr
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "x.h5"
+
+
+def large(number: int) -> Frame:
+    whole = pixels(number, LARGE)
+    return Frame(image(number, whole, series="a"), [whole.tobytes()])
 
 
 def series(path: Path, opening: Start, processes: Processes) -> Written:
@@ -105,15 +112,13 @@ def test_frames_of_an_unknown_number_and_plain_ones_among_packed_ones_are_taken(
 
 
 def test_more_than_the_memory_holds_passes_through_it(path: Path, processes: Processes) -> None:
-    shape = (60, 90)  # 10.8 kB: six in its memory, which does not divide by it
     written = series(path, start(frames=300), processes[:2])
     for number in range(300):
-        whole = pixels(number, shape)
-        written.add(Frame(image(number, whole, series="a"), [whole.tobytes()]))
+        written.add(large(number))
         assert written.writer.waiting_bytes <= 2 * MEMORY
     written.close(triggered=300)
     with h5py.File(path) as file:
-        wrong = [n for n in range(300) if not np.array_equal(file["entry/data/data"][n], pixels(n, shape))]
+        wrong = [n for n in range(300) if not np.array_equal(file["entry/data/data"][n], pixels(n, LARGE))]
     assert wrong == []
 
 
@@ -293,15 +298,12 @@ def test_a_writer_that_dies_is_noticed_without_a_frame_and_what_it_had_not_flush
 def test_a_disk_that_is_full_for_one_writer_ends_the_series_with_everything_that_was_written(
     path: Path, processes: Processes
 ) -> None:
-    shape = (60, 90)
     written = series(path, start(frames=300), processes)
-    wholes = [pixels(number, shape) for number in range(300)]
-    frames = [Frame(image(n, whole, series="a"), [whole.tobytes()]) for n, whole in enumerate(wholes)]
     limits = resource.prlimit(processes[2].pid, resource.RLIMIT_FSIZE)
     resource.prlimit(processes[2].pid, resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(WriterError, match=r"could not write .* File too large"):
-            written.add(*frames)
+            written.add(*map(large, range(300)))
     finally:
         # What `storage.Reserve` keeps back is given free meanwhile.
         resource.prlimit(processes[2].pid, resource.RLIMIT_FSIZE, limits)
@@ -312,22 +314,19 @@ def test_a_disk_that_is_full_for_one_writer_ends_the_series_with_everything_that
         stored = np.flatnonzero(status == FrameStatus.STORED)
         assert len(stored) == written.series.account.counts().stored > 10
         for index in range(len(status)):
-            expected = pixels(index, shape) if index in stored else np.full(shape, FILL)
+            expected = pixels(index, LARGE) if index in stored else np.full(LARGE, FILL)
             np.testing.assert_array_equal(file["entry/data/data"][index], expected)
 
 
 def test_a_writer_that_may_write_no_longer_files_leaves_one_that_opens(
     path: Path, processes: Processes
 ) -> None:
-    shape = (60, 90)
     written = series(path, start(frames=300), processes)
-    wholes = [pixels(number, shape) for number in range(300)]
-    frames = [Frame(image(n, whole, series="a"), [whole.tobytes()]) for n, whole in enumerate(wholes)]
     limits = resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE)
     resource.prlimit(processes[1].pid, resource.RLIMIT_FSIZE, (600_000, limits[1]))
     try:
         with pytest.raises(WriterError, match=r"could not write .* File too large"):
-            written.add(*frames)
+            written.add(*map(large, range(300)))
         with pytest.raises(WriterError, match="File too large"):
             written.close("the limit is reached")
     finally:
@@ -338,7 +337,7 @@ def test_a_writer_that_may_write_no_longer_files_leaves_one_that_opens(
         assert any(index // 4 % 3 == 1 for index in stored), "its file has frames too"
         data = file["entry/data/data"][()]
     for index in range(len(data)):
-        expected = pixels(index, shape) if index in stored else np.full(shape, FILL)
+        expected = pixels(index, LARGE) if index in stored else np.full(LARGE, FILL)
         np.testing.assert_array_equal(data[index], expected)
 
 
