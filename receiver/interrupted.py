@@ -21,7 +21,7 @@ from penstock.receiver import stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.journal import Entry
 from penstock.receiver.models import Counts
-from penstock.receiver.stores.found import whole
+from penstock.receiver.stores.found import accompanied, whole
 from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
@@ -112,7 +112,8 @@ def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
         record = detector["series"]
         statuses = detector["frame_status"][:]
         known = statuses != FrameStatus.MISSING
-        lost = (statuses == FrameStatus.STORED) & ~whole(detector, len(statuses), damaged=damaged)
+        there = whole(detector, len(statuses), damaged=damaged) & accompanied(detector, len(statuses))
+        lost = (statuses == FrameStatus.STORED) & ~there
         known &= ~lost
         statuses[lost] = FrameStatus.MISSING
         _forget(detector, lost)

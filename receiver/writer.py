@@ -439,7 +439,6 @@ class SeriesWriter:
         index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
         self._waiting.clear()
         columns = {
-            "frame_status": self._account.statuses_of(index),
             "trigger": trigger,
             "sequence_number": number,
             "timestamp": stamp,
@@ -447,6 +446,15 @@ class SeriesWriter:
         }
         if self._checksums is not None:
             columns[checksums.NAME] = checksums.column(self._checksums, sums)
+        self._write_columns(index, columns)
+        # Last, and each dataset is with the kernel when it is let go: killed in between, this process leaves
+        # no frame as stored without what it brought.
+        self._flush_checksums()
+        self._write_columns(index, {"frame_status": self._account.statuses_of(index)})
+
+    def _write_columns(
+        self, index: np.ndarray[Any, Any], columns: Mapping[str, np.ndarray[Any, Any]]
+    ) -> None:
         for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) > NEIGHBOURS) + 1):
             first, last = int(index[run[0]]), int(index[run[-1]])
             gapless = last - first + 1 == len(run)
@@ -457,6 +465,10 @@ class SeriesWriter:
                 if not gapless:
                     block[index[run] - first] = values[run]
                 dataset[first : last + 1] = block
+
+    def _flush_checksums(self) -> None:
+        if self._checksums is not None:
+            self._checksums.flush()  # it stays open
 
     def _write_others(self) -> None:
         """Statuses of frames that came and are not in the file: a death shall not make them missing."""
@@ -482,12 +494,15 @@ class SeriesWriter:
     def _write_late(self) -> None:
         """What modules brought that came after their frame; rare, so one by one."""
         for index, sums in self._late:
-            self._detector["frame_status"][index] = self._account.status(index)
             if self._checksums is not None and sums:
                 row = self._checksums[index]
                 came = [number for number, value in enumerate(sums) if value]
                 row[came] = [sums[number].encode() for number in came]
                 self._checksums[index] = row
+        if self._late:
+            self._flush_checksums()
+        for index, _ in self._late:
+            self._detector["frame_status"][index] = self._account.status(index)
         self._late.clear()
 
     def _finish(self, length: int, outcome: Outcome, failure: WriterError | None) -> WriterError | None:

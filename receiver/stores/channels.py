@@ -106,6 +106,7 @@ class ChannelStore:
             if (known := self._partial.get(number)) is not None:
                 block[number - first] = known
         self._status[first : last + 1] = block
+        self._status.flush()  # before the status of the whole frame
         self._fresh.clear()
 
     def lost(self) -> Collection[int]:

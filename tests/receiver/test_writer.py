@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver import storage
+from penstock.receiver import storage, stores
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.interrupted import mark_interrupted, open_again
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.storage import StorageError
 from penstock.receiver.writer import (
@@ -443,6 +443,65 @@ def test_a_file_whose_writer_was_killed_is_marked_and_cut_to_what_it_holds(path:
         )  # fmt: skip
         np.testing.assert_array_equal(file["entry/data/data"][()][[0, 2]], [pixels(0), pixels(2)])
         assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("least", "swmr"), [(2**20, False), (0, False), (0, True)], ids=["chunked", "placed", "swmr"]
+)
+def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
+    least: int, swmr: bool, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel has after each step of a flush is what a kill there leaves."""
+    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", least)
+    plain = {"shape": (4, 6), "type": "uint16", "compression": "none"}
+    series = RunningSeries(start(frames=9, checksum="crc32", **plain))
+    writer = SeriesWriter(path, "sim-1", series, "a test", stores.Writing(swmr=swmr))
+    for number in range(6):
+        writer.add(number, frame(number, checksums=(f"{number:08x}",)))
+        series.account.take(number, FrameStatus.STORED)
+        if number == 2:
+            writer.flush()  # from now on all datasets have their chunks
+    snapshots: list[bytes] = []
+    assign = h5py.Dataset.__setitem__
+
+    def assign_and_look(self: h5py.Dataset, *args: Any) -> None:
+        assign(self, *args)
+        snapshots.append(path.read_bytes())
+
+    monkeypatch.setattr(h5py.Dataset, "__setitem__", assign_and_look)
+    writer.flush()
+    monkeypatch.undo()
+    snapshots.append(path.read_bytes())
+    seen = set()
+    for number, snapshot in enumerate(snapshots):
+        killed = path.parent / f"killed-{number}.h5"
+        killed.write_bytes(snapshot)
+        found = open_again(killed)
+        stored = found.account.counts().stored
+        seen.add(stored)
+        assert found.detector["sequence_number"][:stored].tolist() == list(range(stored))
+        assert found.detector["checksum"][:stored].tolist() == [b"%08x" % n for n in range(stored)]
+        found.close()
+    assert seen == {3, 6}
+    series.end = SeriesEnd()
+    writer.close(series.close(None), pad=False, synced=False)
+
+
+def test_a_frame_whose_number_has_no_chunk_in_the_index_is_missing(path: Path) -> None:
+    """A flush that was cut short can have written the index of the statuses alone."""
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(1))
+    written.close()
+    with h5py.File(path, "r+") as file:
+        detector = file[DETECTOR]
+        del detector["sequence_number"]
+        detector.create_dataset(
+            "sequence_number", (2,), "int64", maxshape=(None,), chunks=(64,), fillvalue=-1
+        )
+    found = open_again(path)
+    assert found.account.counts().stored == 0
+    assert found.detector["trigger"][:].tolist() == [-1, -1]
+    found.close()
 
 
 def test_a_file_that_is_no_series_cannot_be_marked(path: Path) -> None:
