@@ -8,6 +8,7 @@ everything that was ever written, before anything new is (as `h5clear --filesize
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +18,15 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that frames are packed with)
 import numpy as np
 
-from penstock.receiver import stores
+from penstock.receiver import per_frame, stores
 from penstock.receiver.account import COUNTERS, Account, FrameStatus
 from penstock.receiver.journal import Entry
 from penstock.receiver.models import Counts
-from penstock.receiver.stores.found import accompanied, whole
+from penstock.receiver.stores.found import whole
 from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What h5py raises for a file that is not what it should be depends on where it stumbles."""
-
-IN_PROGRESS = "in progress"
-"""State of a file that is written, or whose writer died."""
 
 
 class Untouched(Exception):
@@ -111,12 +109,13 @@ def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
         detector = _detector(file)
         record = detector["series"]
         statuses = detector["frame_status"][:]
+        there = whole(detector, len(statuses), damaged=damaged)
+        if not damaged:
+            there &= per_frame.accompanied(detector, len(statuses))
+        statuses[(statuses == FrameStatus.STORED) & ~there] = FrameStatus.MISSING
         known = statuses != FrameStatus.MISSING
-        there = whole(detector, len(statuses), damaged=damaged) & accompanied(detector, len(statuses))
-        lost = (statuses == FrameStatus.STORED) & ~there
-        known &= ~lost
-        statuses[lost] = FrameStatus.MISSING
-        _forget(detector, lost)
+        with contextlib.suppress(*(DAMAGED if damaged else ())):
+            per_frame.forget(detector, known)
         length = int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0
         planned = int(record["planned"][()])
         account = Account(None if planned < 0 else planned)
@@ -168,19 +167,6 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
     finally:
         found.close()
     return counts
-
-
-def _forget(detector: Any, lost: np.ndarray[Any, Any]) -> None:
-    """What was written beside frames that are not there, but pixels, reads as of frames that never came."""
-    for name, dataset in detector.items() if lost.any() else ():
-        maximum = getattr(dataset, "maxshape", None)
-        # Pixels, of three dimensions and more, stay where they are: nothing says that they are there.
-        if name == "data" or not maximum or len(maximum) > 2 or maximum[0] is not None:
-            continue
-        if len(dataset) == len(lost):
-            values = dataset[:]
-            values[lost] = dataset.fillvalue
-            dataset[:] = values
 
 
 def _detector(file: h5py.File) -> Any:

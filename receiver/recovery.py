@@ -16,7 +16,6 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.interrupted import (
     DAMAGED,
-    IN_PROGRESS,
     Interrupted,
     Untouched,
     drop_draft,
@@ -28,6 +27,7 @@ from penstock.receiver.journal import Journal, Left, may_go_on
 from penstock.receiver.models import Counts, Series
 from penstock.receiver.series import Interruption, TakenUp
 from penstock.receiver.stores.found import format_of
+from penstock.receiver.structure import IN_PROGRESS
 from penstock.stins.messages import Header, Start
 
 log = logging.getLogger(__name__)

@@ -1,10 +1,10 @@
 """The writer: one series into one NeXus file, each frame at its own index.
 
 The pixels go to a frame store (`receiver.stores`) at once; everything else that a frame brings is kept in
-memory and written in batches. Measured reasons, all for h5py 3.16 (see docs/explanation/architecture.md):
-assigning one element costs ten times a direct chunk write, so nothing is assigned and nothing grown a
-frame; a file with the default (v18) bounds, flushed every second and without SWMR opens plainly after
-`kill -9`.
+memory and written in batches (`receiver.per_frame`). Measured reasons, all for h5py 3.16 (see
+docs/explanation/architecture.md): assigning one element costs ten times a direct chunk write, so nothing is
+assigned and nothing grown a frame; a file with the default (v18) bounds, flushed every second and without
+SWMR opens plainly after `kill -9`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import h5py
 import msgspec
-import numpy as np
 
-from penstock.receiver import checksums, geometry, nexus, storage, stores
-from penstock.receiver.account import COUNTERS, Account, FrameStatus
+from penstock.receiver import nexus, storage, stores, structure
+from penstock.receiver.account import Account, FrameStatus
 from penstock.receiver.interrupted import Interrupted
+from penstock.receiver.per_frame import PerFrame
 from penstock.receiver.remedies import errno_of, remedy
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat, FrameStore, Writing
@@ -41,21 +37,9 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_STEP = 1024
 """Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
-PER_FRAME_CHUNK = 4096
 ROOM_BYTES = 2**20
 ROOM_PER_FRAME = 256
 """What a flush may need: chunks of all datasets with one value a frame, and their index."""
-NEIGHBOURS = 1024
-"""Values of frames no further apart are written together with what stands between them: a call of HDF5
-costs as much as so many values."""
-PER_FRAME: Mapping[str, tuple[str, Any, str | None]] = {
-    "frame_status": ("uint8", int(FrameStatus.MISSING), None),
-    "trigger": ("int64", -1, None),
-    "sequence_number": ("int64", -1, None),
-    "timestamp": ("float64", np.nan, "s"),
-    "timestamp_hw": ("float64", np.nan, "s"),
-}
-"""Datasets with one value a frame: dtype, value where nothing was received, units."""
 
 
 class WriterError(Exception):
@@ -97,12 +81,6 @@ class SeriesWriter:
         self._account: Account = series.account
         self._writing = replace(writing or Writing(), path=path, overwrite=series.header.overwrite)
         self._store: FrameStore | None = None
-        self._channels = nexus.channel_names(series.header.channels or ())
-        self._rows = 0
-        self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
-        self._late: list[tuple[int, tuple[str, ...]]] = []
-        self._checksums: h5py.Dataset | None = None
-        self._settled = self._others = 0
         self._reserve: storage.Reserve | None = None
         folder = storage.open_folder(path)
         try:
@@ -134,7 +112,8 @@ class SeriesWriter:
         try:
             make_room(self._file.id.get_vfd_handle(), ROOM_BYTES)  # before HDF5 has anything to write
             begun(path.with_name(draft))
-            self._create(source)
+            self._structure = structure.create(self._file, path, self.detector, self._series, source)
+            self._rows = PerFrame(self._structure.detector, self._account)
             self._file.flush()
             storage.give_name(draft, path.name, folder, replace=header.overwrite)
             name = path.name
@@ -152,19 +131,18 @@ class SeriesWriter:
             raise WriterError(f"cannot create {path}: {_cause(error)}") from error
 
     def _continue(self, found: Interrupted) -> None:
-        self._file, self._detector = found.file, found.detector
-        self._record, self._entry = found.detector["series"], found.file["entry"]
-        self._checksums = found.detector.get(checksums.NAME)
-        self._rows = len(found.detector["frame_status"])
+        self._file, detector = found.file, found.detector
+        self._structure = structure.Structure(found.file["entry"], detector)
+        self._rows = PerFrame(detector, self._account)
         try:
             self._check_place()
-            self._store = reopen(found.detector, self._account.planned, self._writing)
-            frames = format_of(found.detector, self._account.planned)
+            self._store = reopen(detector, self._account.planned, self._writing)
+            frames = format_of(detector, self._account.planned)
             if frames is None:
                 self._writing = replace(self._writing, replace_empty=True)
-            elif "data" not in self._entry:
+            elif "data" not in self._structure.entry:
                 self._show_frames(frames)
-            self._write_counts()
+            self._structure.write_counts(self._account)
             put_end_ahead(self._file)
             self._file.flush()
             self._let_others_read()
@@ -191,21 +169,12 @@ class SeriesWriter:
                 store = self._create_frames(image.shape, image.type, image.compression)
                 put_end_ahead(self._file)
                 self._file.flush()  # whoever goes on after a kill must know where its frames are
-            if index >= self._rows:
+            if index >= self._rows.rows:
                 self._grow(index)
             store.write(index, frame)
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"frame {index}", error) from error
-        self._waiting.append(
-            (
-                index,
-                -1 if image.trigger is None else image.trigger,
-                -1 if image.frame is None else image.frame,
-                np.nan if image.timestamp is None else image.timestamp,
-                np.nan if image.timestamp_hw is None else image.timestamp_hw,
-                image.checksums or (),
-            )
-        )
+        self._rows.add(index, image)
 
     def complete(self, index: int, frame: Frame) -> None:
         """Store blobs of a frame that is there already without them: of modules that came late.
@@ -218,7 +187,7 @@ class SeriesWriter:
             self._store.write(index, frame)
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"late modules of frame {index}", error) from error
-        self._late.append((index, frame.image.checksums or ()))
+        self._rows.complete(index, frame.image)
 
     def read(self, index: int) -> Frame:
         """One stored frame, its blobs as they were received: nothing is unpacked.
@@ -229,10 +198,7 @@ class SeriesWriter:
         if self._store is None:
             raise ValueError("no frame has come yet")
         frame = self._store.read(index)
-        trigger = next((row[1] for row in self._waiting if row[0] == index), None)
-        if trigger is None:
-            trigger = int(self._detector["trigger"][index])
-        image = msgspec.structs.replace(frame.image, trigger=None if trigger < 0 else trigger)
+        image = msgspec.structs.replace(frame.image, trigger=self._rows.trigger(index))
         return msgspec.structs.replace(frame, image=image)
 
     def flush(self) -> None:
@@ -245,16 +211,15 @@ class SeriesWriter:
         try:
             if self._store is not None:
                 self._store.flush()  # with nothing to write too: it notices what has become of its writers
-            if not self._waiting and not self._late:
+            if not self._rows.waiting:
                 return
             self._check_place()
-            make_room(self._file.id.get_vfd_handle(), ROOM_BYTES + ROOM_PER_FRAME * len(self._waiting))
+            make_room(self._file.id.get_vfd_handle(), ROOM_BYTES + ROOM_PER_FRAME * self._rows.waiting)
             if self._store is not None and self._file.swmr_mode:
                 self._store.data.flush()  # nobody may see a frame as stored that is not there yet
-            self._write_waiting()
-            self._write_late()
-            self._write_others()
-            self._write_counts()
+            self._rows.write()
+            self._rows.write_others()
+            self._structure.write_counts(self._account)
             put_end_ahead(self._file)
             self._file.flush()
         except (OSError, RuntimeError, ValueError) as error:
@@ -279,8 +244,7 @@ class SeriesWriter:
             failure = self._settle_frames() if self.waiting_bytes else None
             self._release_reserve()
             failure = failure or self._settle_frames()
-            self._write_waiting()
-            self._write_late()
+            self._rows.write()
             self._end_reading()
             length = self._account.highest + 1
             if pad and self._account.planned is not None:
@@ -311,88 +275,28 @@ class SeriesWriter:
 
     # -- structure -----------------------------------------------------------------------------
 
-    def _create(self, source: str) -> None:
-        series, file = self._series, self._file
-        penstock = version("penstock")
-        now = _iso(time.time())
-        file.attrs.update(
-            NX_class="NXroot", default="entry", file_name=str(self.path), file_time=now,
-            creator=f"Penstock {penstock}", h5py_version=h5py.__version__,
-            HDF5_Version=h5py.version.hdf5_version,
-        )  # fmt: skip
-        entry = _group(file, "entry", "NXentry")
-        entry.attrs["default"] = "data"
-        entry["title"] = self.path.stem
-        entry["start_time"] = now
-        entry["program_name"] = "Penstock"
-        entry["program_name"].attrs["version"] = penstock
-        instrument = _group(entry, "instrument", "NXinstrument")
-        detector = _group(instrument, self.detector, "NXdetector")
-        _write_fields(entry, nexus.fields(series.described, self.detector, series.header.channels or ()))
-        for name, (dtype, fill, units) in PER_FRAME.items():
-            dataset = detector.create_dataset(
-                name, (0,), dtype, maxshape=(None,), chunks=(PER_FRAME_CHUNK,), fillvalue=fill
-            )
-            if units is not None:
-                dataset.attrs["units"] = units
-        detector["frame_status"].attrs["codes"] = ", ".join(
-            f"{int(status)} {status.name.lower().replace('_', ' ')}"
-            for status in FrameStatus
-            if status is not FrameStatus.PENDING
-        )
-        detector["sequence_number"].attrs["long_name"] = "frame number as the detector sent it"
-        record = _group(detector, "series", "NXcollection")
-        record["id"] = _text(series.id)
-        record["state"] = "in progress"
-        record["reason"] = "the receiver is still writing, or was killed"
-        record["planned"] = -1 if self._account.planned is None else self._account.planned
-        record["index_source"] = _text(series.index_source)
-        record["source"] = source
-        record["checksum"] = _text(series.checksum)
-        if self._channels:
-            record["channels"] = list(self._channels)
-        for name in COUNTERS:
-            record[name] = 0
-        self._detector, self._record, self._entry = detector, record, entry
-
     def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
         joined, modules = self._series.joined, self._series.modules
-        split = joined is None and len(shape) == 3 and len(self._channels) == shape[0]
-        channels = self._channels if split else ()
+        channels = nexus.channel_names(self._series.header.channels or ())
+        if joined is not None or len(shape) != 3 or len(channels) != shape[0]:
+            channels = ()
+        detector = self._structure.detector
         frames = FrameFormat(shape, dtype, compression, self._account.planned, channels)
         if joined is None or modules is None:
-            self._store = stores.create(self._detector, frames, self._writing)
+            self._store = stores.create(detector, frames, self._writing)
         else:
-            whole = stores.create(self._detector, frames, self._writing) if len(shape) == 2 else None
-            self._store = ModuleStore(self._detector, frames, joined, modules, whole)
+            whole = stores.create(detector, frames, self._writing) if len(shape) == 2 else None
+            self._store = ModuleStore(detector, frames, joined, modules, whole)
         self._show_frames(frames)
         self._let_others_read()
         return self._store
 
     def _show_frames(self, frames: FrameFormat) -> None:
-        """Where programs look for them, and what comes with each."""
         assert self._store is not None
-        shape, channels, shown = frames.shape, frames.channels, self._store.data
-        shown.attrs["units"] = "counts"
-        shown.attrs["target"] = shown.name
         algorithm = self._series.header.checksum
         if algorithm is not None and algorithm in ALGORITHMS:
-            blobs = shape[0] if len(shape) == 3 else 1
-            self._checksums = checksums.create(
-                self._detector, algorithm, blobs, rows=self._rows, chunk_rows=PER_FRAME_CHUNK
-            )
-        data = _group(self._entry, "data", "NXdata")
-        data.attrs["signal"] = "data"
-        data["data"] = shown
-        for name in channels[1:]:
-            data[name] = self._detector[name]
-        if channels:
-            data.attrs["auxiliary_signals"] = list(channels[1:])
-        where = geometry.find(self._series.metadata)
-        # A virtual dataset is not asked for its shape: see `SpreadStore`.
-        image = shape if len(shape) == 2 else self._store.data.shape[1:]
-        if where is not None and len(image) == 2:
-            _write_fields(self._entry, geometry.fields(where, image, self.detector))
+            self._rows.take_checksums(algorithm, frames.shape[0] if len(frames.shape) == 3 else 1)
+        self._structure.show_frames(frames, self._store.data, self._series)
 
     def _let_others_read(self) -> None:
         """From now on the file may be read while it grows, and nothing can be created in it any more."""
@@ -410,77 +314,18 @@ class SeriesWriter:
         if not os.path.samestat(here, os.fstat(self._file.id.get_vfd_handle())):
             self._file.close()
             raise OSError("it was replaced in the last moment")
-        self._entry = self._file["entry"]
-        self._detector = self._entry["instrument"][self.detector]
-        self._record = self._detector["series"]
-        self._checksums = self._detector.get(checksums.NAME)
-        self._store = reopen(self._detector, self._account.planned, self._writing)
+        self._structure = structure.find(self._file, self.detector)
+        self._rows = PerFrame(self._structure.detector, self._account)
+        self._store = reopen(self._structure.detector, self._account.planned, self._writing)
 
     def _grow(self, index: int) -> None:
-        rows = max(index + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
+        now = self._rows.rows
+        rows = max(index + 1, now + ROWS_PER_STEP, now + now // 2)
         if self._account.planned is not None:
             rows = max(index + 1, min(rows, self._account.planned))
         if self._store is not None:
             self._store.grow(rows)
-        self._resize(rows)
-
-    def _resize(self, rows: int) -> None:
-        for name in PER_FRAME:
-            self._detector[name].resize(rows, axis=0)
-        if self._checksums is not None:
-            self._checksums.resize(rows, axis=0)
-        self._rows = rows
-
-    def _write_waiting(self) -> None:
-        if not self._waiting:
-            return
-        self._waiting.sort()
-        *numbers, sums = zip(*self._waiting, strict=True)
-        index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
-        self._waiting.clear()
-        columns = {
-            "trigger": trigger,
-            "sequence_number": number,
-            "timestamp": stamp,
-            "timestamp_hw": stamp_hw,
-        }
-        if self._checksums is not None:
-            columns[checksums.NAME] = checksums.column(self._checksums, sums)
-        self._write_columns(index, columns)
-        # Last, and each dataset is with the kernel when it is let go: killed in between, this process leaves
-        # no frame as stored without what it brought.
-        self._flush_checksums()
-        self._write_columns(index, {"frame_status": self._account.statuses_of(index)})
-
-    def _write_columns(
-        self, index: np.ndarray[Any, Any], columns: Mapping[str, np.ndarray[Any, Any]]
-    ) -> None:
-        for run in np.split(np.arange(len(index)), np.flatnonzero(np.diff(index) > NEIGHBOURS) + 1):
-            first, last = int(index[run[0]]), int(index[run[-1]])
-            gapless = last - first + 1 == len(run)
-            for name, values in columns.items():
-                dataset = self._detector[name]
-                # Between them stands what came earlier, or nothing yet: it is written back as it was.
-                block = values[run] if gapless else dataset[first : last + 1]
-                if not gapless:
-                    block[index[run] - first] = values[run]
-                dataset[first : last + 1] = block
-
-    def _flush_checksums(self) -> None:
-        if self._checksums is not None:
-            self._checksums.flush()  # it stays open
-
-    def _write_others(self) -> None:
-        """Statuses of frames that came and are not in the file: a death shall not make them missing."""
-        account, counts = self._account, self._account.counts()
-        others = counts.received - counts.duplicate - counts.stored
-        if others != self._others:
-            first, end = self._settled, min(account.highest + 1, self._rows)
-            statuses = account.statuses(end)[first:]
-            statuses[statuses == FrameStatus.PENDING] = FrameStatus.MISSING
-            self._detector["frame_status"][first:end] = statuses
-            self._others = others
-        self._settled = account.gap_start
+        self._rows.resize(rows)
 
     def _settle_frames(self) -> WriterError | None:
         """The last frames are with the kernel, or are accounted for as lost."""
@@ -491,46 +336,19 @@ class SeriesWriter:
             return self._failed("the last frames", error)
         return None
 
-    def _write_late(self) -> None:
-        """What modules brought that came after their frame; rare, so one by one."""
-        for index, sums in self._late:
-            if self._checksums is not None and sums:
-                row = self._checksums[index]
-                came = [number for number, value in enumerate(sums) if value]
-                row[came] = [sums[number].encode() for number in came]
-                self._checksums[index] = row
-        if self._late:
-            self._flush_checksums()
-        for index, _ in self._late:
-            self._detector["frame_status"][index] = self._account.status(index)
-        self._late.clear()
-
     def _finish(self, length: int, outcome: Outcome, failure: WriterError | None) -> WriterError | None:
-        account, record = self._account, self._record
-        statuses = account.statuses(length)
+        statuses = self._account.statuses(length)
         try:
             if self._store is not None:
                 self._store.finish(statuses)
         except (OSError, RuntimeError, ValueError) as error:
             failure = failure or self._failed("the end of the frames", error)
-            statuses = account.statuses(length)
+            statuses = self._account.statuses(length)
         if failure is not None and outcome.complete:
             outcome = Outcome(False, str(failure))
-        self._resize(length)
-        self._detector["frame_status"][:] = statuses
-        self._write_counts()
-        record["planned"][()] = account.planned
-        record["state"][()] = "complete" if outcome.complete else "incomplete"
-        record["reason"][()] = _text(outcome.reason)
-        record["index_source"][()] = _text(self._series.index_source)
-        self._entry["end_time"] = _iso(time.time())
+        self._rows.finish(statuses)
+        self._structure.write_end(self._series, outcome)
         return failure
-
-    def _write_counts(self) -> None:
-        """At every flush, so that a file whose receiver was killed whole says what it holds."""
-        counts = self._account.counts()
-        for name in COUNTERS:
-            self._record[name][()] = getattr(counts, name)
 
     # -- failure -------------------------------------------------------------------------------
 
@@ -562,14 +380,14 @@ class SeriesWriter:
         for index in lost:
             if self._account.status(index) is FrameStatus.STORED:
                 self._account.revise(index, FrameStatus.MISSING, late=False)
-        self._waiting = [row for row in self._waiting if row[0] not in lost]
+        self._rows.drop(lost)
         counts = self._account.counts()
         self._account.flushed = min(self._account.flushed, counts.stored + counts.partial)
 
     def _let_go(self) -> None:
         """Of everything that belongs to the file; after its end has failed too."""
-        self._checksums = None
         if self._store is not None:
+            self._rows.let_go()
             try:
                 self._store.close(synced=False)
             except (OSError, RuntimeError) as error:
@@ -582,40 +400,9 @@ class SeriesWriter:
             self._reserve = None
 
 
-def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
-    group = parent.create_group(name)
-    group.attrs["NX_class"] = nx_class
-    return group
-
-
-def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
-    for field in fields:
-        group = entry
-        for name, nx_class in zip(field.path, field.classes, strict=False):
-            group = group[name] if name in group else _group(group, name, nx_class)
-        if field.same_as is not None:
-            group[field.path[-1]] = entry["/".join(field.same_as)]
-            continue
-        dataset = group.create_dataset(field.path[-1], data=field.value)
-        dataset.attrs.update(field.attributes)
-        if field.units is not None:
-            dataset.attrs["units"] = field.units
-        if field.long_name is not None:
-            dataset.attrs["long_name"] = field.long_name
-
-
 def _cause(error: Exception) -> str:
     code = errno_of(error)
     return os.strerror(code) if code else str(error)
-
-
-def _text(value: str) -> str:
-    """What a peer said, as HDF5 can hold it: without NUL."""
-    return value.replace("\0", "\ufffd")
-
-
-def _iso(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).astimezone().isoformat(timespec="milliseconds")
 
 
 def _close_quietly(file: h5py.File) -> None:

@@ -86,31 +86,6 @@ def whole(detector: Any, length: int, *, damaged: bool = False) -> np.ndarray[An
     return found
 
 
-def accompanied(detector: Any, length: int) -> np.ndarray[Any, Any]:
-    """Of which of the first frames the file has what they brought (trigger, times, …); bool.
-
-    A value is written before the status of its frame, but HDF5's index can lack the chunk that it is in: a
-    flush that was cut short may have written that of the status alone.
-
-    Args:
-        detector: NXdetector group of the file.
-        length: frames.
-    """
-    found = np.ones(length, bool)
-    for name, dataset in detector.items():
-        maximum = getattr(dataset, "maxshape", None)
-        if name == "data" or not maximum or len(maximum) > 2 or maximum[0] is not None:
-            continue
-        rows = dataset.chunks[0]
-        for first in range(0, length, rows):
-            corner = (first, *(0 for _ in dataset.shape[1:]))
-            with contextlib.suppress(OSError, RuntimeError):  # beyond its end, or its index is damaged
-                if dataset.id.get_chunk_info_by_coord(corner).byte_offset is not None:
-                    continue
-            found[first : first + rows] = False
-    return found
-
-
 def _whole_in_segments(
     detector: Any, data: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
 ) -> np.ndarray[Any, Any]:

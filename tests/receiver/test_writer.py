@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver import storage, stores
+from penstock.receiver import storage, stores, structure
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.interrupted import mark_interrupted, open_again
+from penstock.receiver.per_frame import NEIGHBOURS
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.storage import StorageError
 from penstock.receiver.writer import (
-    NEIGHBOURS,
     ROWS_PER_STEP,
     FileGoneError,
     SeriesWriter,
@@ -348,7 +348,7 @@ def test_a_file_that_cannot_be_begun_leaves_nothing_behind(
     def fails(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(SeriesWriter, "_create", fails)
+    monkeypatch.setattr(structure, "create", fails)
     with pytest.raises(WriterError, match="No space left on device"):
         Written(path, start())
     assert list(path.parent.iterdir()) == []
@@ -481,6 +481,9 @@ def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
         seen.add(stored)
         assert found.detector["sequence_number"][:stored].tolist() == list(range(stored))
         assert found.detector["checksum"][:stored].tolist() == [b"%08x" % n for n in range(stored)]
+        # A frame that does not count has left nothing of itself.
+        assert set(found.detector["sequence_number"][stored:].tolist()) <= {-1}
+        assert set(found.detector["checksum"][stored:].tolist()) <= {b""}
         found.close()
     assert seen == {3, 6}
     series.end = SeriesEnd()
