@@ -1,0 +1,26 @@
+"""What the joiner gives: what the collector takes of the modules, and what there is to tell beside it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from penstock.receiver.modules.series import JoinedFrame, JoinedStart
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import SeriesEnd
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """The running series is over although not every end message has come."""
+
+    cause: str
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """Messages that belong to no series that runs or is to come."""
+
+    count: int = 1
+
+
+Event: TypeAlias = JoinedStart | JoinedFrame | SeriesEnd | Cut | Stale | StinsError
