@@ -22,6 +22,8 @@ export QT_API := pyqt5
 export PYTEST_QT_API := pyqt5
 
 ARGS ?=
+# Tests wait for processes and disks as much as they compute. ARGS='-n 0' runs them in one process, as --pdb needs.
+PARALLEL := -n logical --maxprocesses 4 --dist loadfile
 
 .PHONY: help
 help: ## list the targets
@@ -36,7 +38,7 @@ demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver,
 
 .PHONY: test
 test: lint ## lint, types, import contracts, and every test
-	QT_QPA_PLATFORM=offscreen pytest --durations=25 $(ARGS)
+	QT_QPA_PLATFORM=offscreen pytest $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: faults
 faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: half an hour
