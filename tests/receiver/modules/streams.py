@@ -14,7 +14,7 @@ from penstock.receiver.modules.collector import ModuleCollector
 from penstock.receiver.modules.joiner import Cut, Event, Joiner, Stale
 from penstock.receiver.modules.series import JoinedFrame
 from penstock.receiver.modules.worker import ModuleWorker
-from penstock.receiver.series import RunningSeries
+from penstock.receiver.series import RunningSeries, held_bytes
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from tests.receiver.series import Sink
@@ -122,6 +122,14 @@ class ModuleBench:
         return self.collector.series is not None
 
 
+def running(frames: int | None = 3, **keys: object) -> ModuleBench:
+    """A series has begun."""
+    bench = ModuleBench(**keys)
+    bench.say_all(start(frames=frames, trigger_mode="SOFTWARE"))
+    assert bench.running
+    return bench
+
+
 def start(series: str | None = "a", **keys: Any) -> Start:
     """A module's start message."""
     metadata = keys.pop("metadata", {})
@@ -142,3 +150,8 @@ def corrupt(number: int, series: str | None = "a", **keys: Any) -> Frame:
 def end(series: str | None = "a", **keys: Any) -> SeriesEnd:
     """A module's end message."""
     return SeriesEnd(series=series, **keys)
+
+
+def room_for(messages: int) -> float:
+    """Megabytes that so many frames of a module take while they wait, and half a one more."""
+    return (messages + 0.5) * held_bytes(frame(0)) / 1e6

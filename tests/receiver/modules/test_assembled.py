@@ -10,7 +10,10 @@ import hdf5plugin  # noqa: F401 (registers the filters)
 import numpy as np
 import pytest
 
+from penstock.receiver.account import FrameStatus
 from penstock.receiver.models import View
+from penstock.stins.errors import BlobError
+from tests.receiver.modules.streams import ModuleBench, end, frame, start
 from tests.receiver.modules.test_receiver import Detector
 
 PACKED = [{"type": "assemble"}, {"type": "bslz4"}]
@@ -45,3 +48,19 @@ def test_assembled_images_go_to_several_writers_or_segments(
             np.testing.assert_array_equal(file["entry/data/data"][()], [sim.image(n) for n in range(FRAMES)])
     finally:
         sim.close()
+
+
+def test_frames_whose_modules_overlap_cannot_be_assembled_and_are_corrupt() -> None:
+    bench = ModuleBench(2, transforms=[{"type": "assemble"}])
+    bench.say_all(start(frames=1, metadata={"x": 0, "y": 0}), frame(0), end())
+    assert (bench.sink.counts.corrupt, bench.sink.errors) == (1, ["not_assembled"])
+    assert bench.sink.modules(1).tolist() == [[FrameStatus.CORRUPT, FrameStatus.CORRUPT]]
+
+
+def test_a_series_whose_modules_are_announced_and_overlap_is_not_taken_by_assemble() -> None:
+    bench = ModuleBench(2, transforms=[{"type": "assemble"}])
+    known = {"shape": (4, 6), "type": "uint16", "compression": "none"}
+    bench.say(0, start(metadata={"x": 0, "y": 0}, **known))
+    with pytest.raises(BlobError, match="modules 0 and 1 overlap"):
+        bench.say(1, start(metadata={"x": 0, "y": 0}, **known))
+    assert not bench.running
