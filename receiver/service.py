@@ -24,9 +24,9 @@ from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.frame_refusal import FrameRefused, live_only
 from penstock.receiver.journal import Journal
+from penstock.receiver.link import Command, Setup, Snapshot
 from penstock.receiver.live_view import Shown, from_closed_file, unpacked
 from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
-from penstock.receiver.pipeline import Command, Setup, Snapshot
 from penstock.receiver.stage_times import Measures
 from penstock.receiver.storage import StorageError
 
@@ -117,7 +117,7 @@ class ReceiverService:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
         descriptors = (theirs.fileno(), self._shared, self._asked_shared)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.receiver.pipeline", *map(str, descriptors)],
+            [sys.executable, "-m", "penstock.receiver.data_process", *map(str, descriptors)],
             pass_fds=descriptors,
             env={**ALLOCATOR, **os.environ},
             stdin=subprocess.DEVNULL,

@@ -1,0 +1,115 @@
+"""What the HTTP process and its data process say to each other, and the data process' end of it.
+
+One socket pair, one JSON message a datagram: the parent sends a `Setup`, then a `Command` now and then; the
+data process sends a `Snapshot` whenever something has changed. The parent's end is `service.ReceiverService`.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from penstock.receiver.asked_frame import FrameAnswer
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.models import Status
+from penstock.receiver.stage_times import Measures
+
+if TYPE_CHECKING:
+    from penstock.receiver.pipeline import Pipeline
+
+HEARTBEAT = 0.5
+"""A snapshot goes out at least so often, so that the parent sees a hanging process."""
+GONE = "the receiver's HTTP process is gone"
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """First message of the parent."""
+
+    name: str
+    config: ReceiverConfig
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What the parent asks."""
+
+    number: int
+    """Commands are numbered; a snapshot says which was the last to be carried out."""
+    action: str
+    """"stop", "reset", "quit", "leave" (nobody is there who could ask any more), or "frame": this one is
+    numbered apart, and answered for itself."""
+    reason: str = ""
+    index: int = -1
+    """Of the frame that is asked for."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What the parent is told."""
+
+    status: Status
+    handled: int
+    """Number of the last command that was carried out."""
+    answer: FrameAnswer = FrameAnswer(0)
+    """To the latest request for a frame."""
+    measures: Measures = Measures()
+
+
+class Link:
+    """The data process' end of the socket pair to its parent.
+
+    Args:
+        descriptor: of that end.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._told: bytes = b""
+        self._told_at = 0.0
+        self._version = 0
+        self.handled = 0
+        """Number of the last command that was carried out; whoever does that sets it."""
+        self.fileno = self._socket.fileno()
+
+    def setup(self) -> Setup:
+        """Name and configuration; waits for them."""
+        return msgspec.json.decode(self._socket.recv(2**20), type=Setup)
+
+    def commands(self) -> list[Command]:
+        """What the parent has asked meanwhile; "leave" once it is gone."""
+        commands: list[Command] = []
+        while True:
+            try:
+                message = self._socket.recv(2**16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return commands
+            except ConnectionError:
+                message = b""
+            if not message:
+                return [*commands, Command(self.handled, "leave", GONE)]
+            commands.append(msgspec.json.decode(message, type=Command))
+
+    def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> None:
+        """Send a snapshot if something has changed, or to show that this process lives.
+
+        Args:
+            pipeline: whose snapshot.
+            now: monotonic seconds.
+            fresh: send it in any case.
+        """
+        status = pipeline.status(0)
+        content = msgspec.json.encode(replace(status, cpu_seconds=0.0))
+        if not fresh and content == self._told and now - self._told_at < HEARTBEAT:
+            return
+        if content != self._told:
+            self._version += 1
+        told = replace(status, version=self._version)
+        snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures())
+        try:
+            self._socket.send(msgspec.json.encode(snapshot), socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return  # the parent is slow: it gets the next one
+        except ConnectionError:
+            return  # `commands` notices
+        self._told, self._told_at = content, now

@@ -1,0 +1,33 @@
+"""Frames and bytes a second, from counters that only grow."""
+
+from __future__ import annotations
+
+RATE_SECONDS = 1.0
+"""Rates are those of a time at least so long, which has passed."""
+
+
+class Rates:
+    """The rates of the last whole time.
+
+    Args:
+        now: monotonic seconds.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._rates = (0.0, 0.0)
+        self._since = (now, 0, 0)
+
+    def at(self, now: float, frames: int, nbytes: int) -> tuple[float, float]:
+        """Frames and bytes a second.
+
+        Args:
+            now: monotonic seconds.
+            frames: counted up to now.
+            nbytes: of these frames.
+        """
+        since, frames_then, nbytes_then = self._since
+        seconds = now - since
+        if seconds >= RATE_SECONDS:
+            self._rates = ((frames - frames_then) / seconds, (nbytes - nbytes_then) / seconds)
+            self._since = (now, frames, nbytes)
+        return self._rates

@@ -1,0 +1,77 @@
+"""What the receiver shows of its running, or else its last, series."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.receiver import memory
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.models import Counts, Series
+from penstock.receiver.recovery import Recovered
+from penstock.receiver.series import RunningSeries
+
+
+class ShownSeries:
+    """One series at a time, from its beginning to the beginning of the next.
+
+    Args:
+        config: of the receiver.
+    """
+
+    def __init__(self, config: ReceiverConfig) -> None:
+        self._config = config
+        self._series: Series | None = None
+        self._counts = Counts()
+
+    @property
+    def id(self) -> str | None:
+        """Of the series; `None` before the first."""
+        return None if self._series is None else self._series.id
+
+    def recovered(self, recovered: Recovered) -> None:
+        """An earlier process was killed, and these are the series that it left."""
+        if recovered.marked:
+            self._series, self._counts = recovered.marked[-1], recovered.counts
+
+    def begin(self, series: RunningSeries, path: Path | None, started: float) -> None:
+        """A series has begun.
+
+        Args:
+            series: that runs now.
+            path: of its file; `None` where nothing is written.
+            started: seconds since 1970 (UTC).
+        """
+        self._series = Series(
+            id=series.id,
+            filename=str(path) if path else None,
+            active=True,
+            started=started,
+            memory_bytes=memory.announced(self._config, series.sent.header, series.header),
+            checksum=series.checksum,
+            restarts=len(series.interruptions),
+        )
+
+    def end(self, counts: Counts, *, complete: bool, reason: str) -> None:
+        """It has ended."""
+        assert self._series is not None
+        self._counts = counts
+        self._series = replace(self._series, active=False, complete=complete, reason=reason)
+
+    def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:
+        """What there is to show at this moment.
+
+        Args:
+            running: the series that runs, if one does.
+            stalled_by: names of the consumers that hold the stream up; "" where none does.
+        """
+        if running is not None:
+            self._counts = running.account.counts()
+        shown = self._series
+        if shown is not None and running is not None and running.unconfirmed:
+            reason = "the receiver was restarted within the series and waits for what comes of it"
+            shown = replace(shown, unconfirmed=True, reason=reason)
+        if shown is not None and stalled_by:
+            reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
+            shown = replace(shown, reason=reason)
+        return shown, self._counts
