@@ -8,11 +8,9 @@ for hardware or for a receiver.
 from __future__ import annotations
 
 import logging
-import os
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TypeVar
 
@@ -21,15 +19,17 @@ import msgspec
 from penstock.stins.messages import EndReason, Header
 from penstock.streamer.acquisition import Series
 from penstock.streamer.camera import Camera, CameraError
-from penstock.streamer.checks import check_settings, check_values
+from penstock.streamer.checks import check_settings
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.header import header_of, metadata_of
+from penstock.streamer.jobs import Jobs
 from penstock.streamer.outlet import Outlet
+from penstock.streamer.parameters import Parameters
 from penstock.streamer.protocol import Description, Prepared, StreamerStatus
 from penstock.streamer.ring import Overrun, Ring
 from penstock.streamer.sender import PushSocket
-from penstock.streamer.settings import Settings, Value
+from penstock.streamer.settings import Settings
 from penstock.streamer.states import Event, Machine, State
 
 log = logging.getLogger(__name__)
@@ -77,18 +77,15 @@ class Engine:
         self._series: Series | None = None
         self._ring: Ring | None = None
         self._announcement: tuple[Header, dict[str, object]] = (Header(filename=""), {})
-        self._values: dict[str, Value] = {p.name: p.default for p in camera.parameters if p.writable}
-        self._readings: dict[str, Value] = {}
+        self._parameters = Parameters(camera, push.endpoint, changed)
         self._lock = Lock()
         self._busy = ""
         self._closing = False
-        self._read()
-        self._description = self._describe()
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._sends: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._jobs = Jobs(self._name)
+        self._sends = Jobs(self._name)
         self._threads = [
             Thread(target=self._guard, args=(self._run_camera,), name="camera", daemon=True),
-            Thread(target=self._guard, args=(self._run_sender,), name="sender", daemon=True),
+            Thread(target=self._guard, args=(self._sends.run,), name="sender", daemon=True),
         ]
         for thread in self._threads:
             thread.start()
@@ -97,7 +94,7 @@ class Engine:
 
     def describe(self) -> Description:
         """The camera as it was set last."""
-        return self._description
+        return self._parameters.description
 
     def set(self, values: Mapping[str, object]) -> Future[Description]:
         """Set parameters of the camera's own; refused while a series is under way."""
@@ -107,12 +104,10 @@ class Engine:
                 raise Refused(
                     "illegal_state", f"{', '.join(values)} cannot be set while {self._machine.state}"
                 )
-            checked = check_values(values, self._camera.parameters, self._description.limits)
-            merged = self._values | checked
+            merged = self._parameters.merged(values)
             self._camera.apply(merged)
-            self._values = merged
-            self._description = self._describe()
-            return self._description
+            self._parameters.have_been_set(merged)
+            return self._parameters.description
 
         return self._on_camera("set parameters", work)
 
@@ -131,7 +126,7 @@ class Engine:
             self._outlet.announce(header, metadata)
             self._machine.fire(Event.ANNOUNCE, f"series {series.id} announced")
 
-        return self._in(self._sends, work)
+        return self._sends.ask(work)
 
     def start(self) -> Future[None]:
         """Arm the hardware; done when triggers are taken, or when that failed."""
@@ -189,7 +184,11 @@ class Engine:
         series = self._series
         if series is None:
             return StreamerStatus(
-                state=state, message=message, peers=len(peers), peer_addresses=peers, readings=self._readings
+                state=state,
+                message=message,
+                peers=len(peers),
+                peer_addresses=peers,
+                readings=self._parameters.readings,
             )
         used, slots = series.ring.used, series.ring.slots
         if state is State.ACQUIRING and series.armed:
@@ -217,7 +216,7 @@ class Engine:
             ring_used=used,
             ring_total=slots,
             end_sent=series.end_sent,
-            readings=self._readings,
+            readings=self._parameters.readings,
         )
 
     def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:
@@ -228,12 +227,12 @@ class Engine:
             series.end(EndReason.FAULT, reason)
         elif self._machine.state is State.ANNOUNCED:
             self._end(EndReason.FAULT, reason)
-        self._jobs.put(None)
+        self._jobs.end()
         camera, sender = self._threads
         camera.join(patience)
         if camera.is_alive() and series is not None:
             series.end(EndReason.ABORT, reason)
-        self._sends.put(None)
+        self._sends.end()
         sender.join(patience)
         if sender.is_alive():
             if series is not None:
@@ -254,21 +253,12 @@ class Engine:
     # The camera's thread ----------------------------------------------------------------------
 
     def _run_camera(self) -> None:
-        while True:
-            try:
-                job = self._jobs.get(timeout=READ_EVERY)
-            except Empty:
-                self._read()
-                continue
-            if job is None:
-                break
-            job()
+        self._jobs.run(READ_EVERY, self._parameters.read)
         self._camera.close()
 
     def _prepare(self, settings: Settings) -> Prepared:
-        own = check_values(settings.camera, self._camera.parameters, self._description.limits)
-        values = self._values | own
-        check_settings(settings, type(self._camera), self._description.limits)
+        values = self._parameters.merged(settings.camera)
+        check_settings(settings, type(self._camera), self._parameters.description.limits)
         settings = msgspec.structs.replace(settings, camera=values)
         try:
             frames = self._camera.prepare(settings)
@@ -276,13 +266,18 @@ class Engine:
             if self._machine.state is State.PREPARED:
                 self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
             raise
-        self._values = values
-        self._description = self._describe()
+        self._parameters.have_been_set(values)
         if self._ring is None or self._ring.slot_bytes != frames.frame_bytes or self._ring.used:
             self._ring = None  # freed before its successor is allocated
             self._ring = Ring(frames.frame_bytes, self._buffer_bytes)
         series = Series(
-            uuid.uuid4().hex, settings, frames, self._ring, self._clock, self._changed, self._read
+            uuid.uuid4().hex,
+            settings,
+            frames,
+            self._ring,
+            self._clock,
+            self._changed,
+            self._parameters.read,
         )
         if series.orientation.active and frames.compression != "none":
             raise Refused(
@@ -314,7 +309,7 @@ class Engine:
         # Free first: whoever sees the series end may prepare the next one at once.
         self._busy = ""
         series.finished()
-        self._read()
+        self._parameters.read()
 
     def _take_frames(self, series: Series) -> None:
         for exposure in self._camera.acquire(series):
@@ -322,37 +317,7 @@ class Engine:
         if series.triggers < series.planned and not series.stopping:
             raise CameraError(f"it ended after {series.triggers} of {series.planned} frames")
 
-    def _read(self) -> None:
-        readings: dict[str, Value] = {}
-        for parameter in self._camera.parameters:
-            if not parameter.writable:
-                try:
-                    readings[parameter.name] = self._camera.read(parameter.name)
-                except Exception as error:  # a missing temperature ends no series
-                    log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
-        if readings != self._readings:
-            self._readings = readings
-            self._changed()
-
-    def _describe(self) -> Description:
-        camera = self._camera
-        return Description(
-            camera=self._name,
-            parameters=camera.parameters,
-            trigger_modes=camera.trigger_modes,
-            limits=dict(camera.limits()),
-            values=dict(self._values),
-            readout_time=camera.readout_time(),
-            index_source=camera.index_source,
-            data_endpoint=self._push.endpoint,
-            streamer_pid=os.getpid(),
-        )
-
     # The sender's thread ----------------------------------------------------------------------
-
-    def _run_sender(self) -> None:
-        while (job := self._sends.get()) is not None:
-            job()
 
     def _send(self, series: Series) -> None:
         self._outlet.stream(series)
@@ -412,7 +377,7 @@ class Engine:
             elif self._machine.state in (State.ACQUIRING, State.ENDING):
                 series.end(reason, message)
 
-        return self._in(self._sends, work)
+        return self._sends.ask(work)
 
     def _await_armed(self, series: Series, armed: Future[None]) -> None:
         series.wait_armed()
@@ -439,39 +404,13 @@ class Engine:
         def free() -> None:
             self._busy = ""
 
-        return self._in(self._jobs, work, free)
+        return self._jobs.ask(work, free)
 
     def _refuse_when_busy(self) -> None:
         if self._closing:
             raise Refused("busy", "the streamer is ending")
         if self._busy:
             raise Refused("busy", f"{self._name} has not returned from the last call ({self._busy})")
-
-    def _in(
-        self,
-        queue: SimpleQueue[Callable[[], None] | None],
-        work: Callable[[], T],
-        done: Callable[[], None] = lambda: None,
-    ) -> Future[T]:
-        future: Future[T] = Future()
-
-        def job() -> None:
-            try:
-                result = work()
-            except CameraError as error:
-                done()
-                future.set_exception(Refused("camera", f"{self._name}: {error}"))
-            except Exception as error:  # handed to the caller, who shows it
-                done()
-                if not isinstance(error, Refused):
-                    log.exception("%s: unexpected error", self._name)
-                future.set_exception(error)
-            else:
-                done()
-                future.set_result(result)
-
-        queue.put(job)
-        return future
 
 
 def _done() -> Future[None]:
