@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from penstock.cli.main import UserError
 
@@ -34,11 +35,9 @@ def receiver_url(receiver: str, config: Path | None) -> str:
         UserError: it is neither.
     """
     if "://" in receiver:
-        if not receiver.startswith(("http://", "https://")):
-            raise UserError(f'"{receiver}": a receiver is asked over HTTP, such as http://127.0.0.1:5000')
-        return receiver
+        return _possible(receiver, receiver)
     if config is None and ":" in receiver:
-        return f"http://{receiver}"
+        return _possible(f"http://{receiver}", receiver)
 
     from importlib.resources import files
 
@@ -52,3 +51,35 @@ def receiver_url(receiver: str, config: Path | None) -> str:
     host, _, port = http.rpartition(":")
     # A receiver that binds every address is asked on this host.
     return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+
+
+def _possible(url: str, given: str) -> str:
+    """The address `url`, which was `given`, if a receiver may ever answer there.
+
+    Raises:
+        UserError: none can.
+    """
+    if why := _why_impossible(url):
+        raise UserError(f'"{given}": {why}, such as http://127.0.0.1:5000')
+    return url
+
+
+def _why_impossible(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        host.encode("idna")  # as it will be looked up
+    except ValueError:
+        return "no host can be called so; give an address"
+    if parts.scheme not in ("http", "https"):
+        return "a receiver is asked over HTTP"
+    if not host:
+        return "there is no host in it; give an address"
+    if any(letter.isspace() for letter in host):
+        return "no host can be called so; give an address"
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    # Without a port it is the one of HTTP itself.
+    return f"ports are numbers from 1 to {LAST_PORT}; give an address" if port == 0 else ""

@@ -9,12 +9,16 @@ Examples:
 
 The viewer asks for no more than it draws, and only reads: pausing or closing it does nothing to the
 series. The one exception is --downsample, which holds for every viewer of that receiver.
+
+Where no receiver answers from the start, it waits for one, and says so in the terminal too. Exit status: 0 the
+window was closed or its picture is written, 2 there is no picture, no screen, or no such address.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from penstock.cli._address import add_receiver, receiver_url
@@ -53,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
+    url = receiver_url(args.receiver, args.config)
+
     from penstock.gui.display import why_no_display
 
     if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
@@ -63,7 +69,6 @@ def run(args: argparse.Namespace) -> int:
     from penstock.gui.app import Options
     from penstock.gui.app import run as show
 
-    url = receiver_url(args.receiver, args.config)
     trouble = show(
         Options(
             url=url, rate=args.rate, logarithmic=args.log,
@@ -71,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
             screenshot=args.screenshot, after_frames=args.after_frames, deadline=args.deadline,
         ),
         ready=lambda: print(f"watching {url}", flush=True),
+        waits=lambda why: print(f"penstock view: {why}", file=sys.stderr, flush=True),
     )  # fmt: skip
     if trouble is not None:
         raise UserError(trouble)

@@ -12,11 +12,14 @@ from silx.gui.utils.glutils import isOpenGLAvailable
 
 from penstock.gui import theme
 from penstock.gui.feed import Feed
+from penstock.gui.sentences import no_answer_yet
 from penstock.gui.viewer import Viewer
 from penstock.receiver.client import ReceiverClient
 
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
+PATIENCE = 1.0
+"""Seconds without a first answer after which that is said where the window was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +38,16 @@ class Options:
     """Seconds to wait for that many frames."""
 
 
-def run(options: Options, ready: Callable[[], None] = lambda: None) -> str | None:
+def run(
+    options: Options,
+    ready: Callable[[], None] = lambda: None,
+    waits: Callable[[str], None] = lambda why: None,
+) -> str | None:
     """Open the window; returns once it is closed: `None`, or why there is no window or no picture.
 
     Args:
         ready: called once the window is on the screen.
+        waits: called with a sentence if no receiver answers from the start, once: the address may be wrong.
     """
     application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
     theme.apply(application)
@@ -51,6 +59,7 @@ def run(options: Options, ready: Callable[[], None] = lambda: None) -> str | Non
     failure: list[str] = []
     if options.screenshot is not None:
         _arrange_screenshot(viewer, options, options.screenshot, failure)
+    _tell_of_waiting(viewer, waits)
     viewer.start()
     qt.QTimer.singleShot(0, ready)
     try:
@@ -75,6 +84,24 @@ def open_viewer(options: Options) -> Viewer:
     return viewer
 
 
+def _tell_of_waiting(viewer: Viewer, waits: Callable[[str], None]) -> None:
+    timer = qt.QTimer(viewer)
+    timer.setSingleShot(True)
+
+    def look() -> None:
+        snapshot = viewer.snapshot()
+        if snapshot.status is None and not snapshot.trouble and timer.isActive():
+            return
+        timer.stop()
+        viewer.updated.disconnect(look)
+        if snapshot.status is None:
+            waits(f"waits for a receiver: {no_answer_yet(snapshot)}")
+
+    viewer.updated.connect(look)
+    timer.timeout.connect(look)
+    timer.start(int(PATIENCE * 1000))
+
+
 def _arrange_screenshot(viewer: Viewer, options: Options, path: Path, failure: list[str]) -> None:
     def look() -> None:
         if viewer.drawn() < options.after_frames or viewer.banner.kind() == "connecting":
@@ -92,8 +119,11 @@ def _arrange_screenshot(viewer: Viewer, options: Options, path: Path, failure: l
         viewer.close()
 
     def give_up() -> None:
+        snapshot = viewer.snapshot()
         failure.append(
-            f"{viewer.drawn()} of {options.after_frames} frames came from {options.url} in "
+            f"no picture in {options.deadline:g} s: {no_answer_yet(snapshot)}"
+            if snapshot.status is None
+            else f"{viewer.drawn()} of {options.after_frames} frames came from {options.url} in "
             f"{options.deadline:g} s ({viewer.banner.title().lower()}: {viewer.banner.text()}); "
             "start a series, or give --after-frames 0 to take the window as it is"
         )

@@ -44,6 +44,16 @@ def message(snapshot: Snapshot) -> Message:
     return _idle(status, kept=snapshot.frame is not None)
 
 
+def no_answer_yet(snapshot: Snapshot) -> str:
+    """Why a window waits whose receiver has never answered, and what to look at: the address may be wrong."""
+    if snapshot.fault:
+        return snapshot.fault
+    why = snapshot.trouble or f"nobody has answered yet at {snapshot.url}"
+    if why.endswith("?"):
+        return why
+    return f"{why}; is this the address that `penstock receiver` printed, and that `penstock status` reaches?"
+
+
 def clock(seconds: float) -> str:
     """Local time of day of `seconds` since 1970 (UTC)."""
     return time.strftime("%H:%M:%S", time.localtime(seconds))

@@ -20,6 +20,7 @@ from penstock.gui.meter import Meter
 from penstock.gui.pixels import Flag
 from penstock.gui.readings import Readings
 from penstock.gui.sentences import message
+from penstock.gui.snapshot import Snapshot
 from penstock.receiver.client import LastFrame
 
 _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
@@ -64,6 +65,10 @@ class Viewer(qt.QMainWindow):
         """What the status bar says about the pixel under the cursor."""
         return str(self._pixel.text())
 
+    def snapshot(self) -> Snapshot:
+        """What is on show."""
+        return self._snapshot
+
     def drawn(self) -> int:
         """How many frames this window has drawn."""
         return self._drawn
@@ -91,7 +96,7 @@ class Viewer(qt.QMainWindow):
         self._feed.set_wanted(not self.isMinimized() and not self.controls.pause.isChecked())
 
     def _refresh(self) -> None:
-        snapshot = self._feed.take()
+        snapshot = self._snapshot = self._feed.take()
         says = message(snapshot)
         self.banner.show_message(says)
         self.readings.show_snapshot(snapshot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.gui.sentences import message
+from penstock.gui.sentences import message, no_answer_yet
 from penstock.gui.snapshot import Snapshot
 from penstock.receiver.models import Connection, Counts, Series, Status
 
@@ -15,6 +15,22 @@ def test_before_the_first_answer_it_names_the_address_it_asks() -> None:
 
     assert (says.kind, says.title) == ("connecting", "CONNECTING")
     assert URL in says.text
+
+
+def test_who_has_never_answered_is_named_with_what_to_look_at() -> None:
+    assert no_answer_yet(Snapshot(url=URL)).startswith(
+        f"nobody has answered yet at {URL}; is this the address"
+    )
+    assert no_answer_yet(Snapshot(url=URL, trouble="it is HTTP 404")).startswith(
+        "it is HTTP 404; is this the"
+    )
+    assert (
+        no_answer_yet(Snapshot(url=URL, trouble="it is not there; is it on?")) == "it is not there; is it on?"
+    )
+
+
+def test_the_viewers_own_fault_is_no_matter_of_the_address() -> None:
+    assert no_answer_yet(Snapshot(url=URL, fault="the feed has ended")) == "the feed has ended"
 
 
 def test_while_running_it_counts_the_frames_and_names_the_file() -> None:
