@@ -10,8 +10,10 @@ Examples:
 The viewer asks for no more than it draws, and only reads: pausing or closing it does nothing to the
 series. The one exception is --downsample, which holds for every viewer of that receiver.
 
-Where no receiver answers from the start, it waits for one, and says so in the terminal too. Exit status: 0 the
-window was closed or its picture is written, 2 there is no picture, no screen, or no such address.
+Where no receiver answers from the start, it waits for one, and says so in the terminal too.
+
+Exit status: 0 the window was closed or its picture is written, 2 there is no picture, no screen, or no such
+address.
 """
 
 from __future__ import annotations
