@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from penstock.receiver.stores.contract import FilesGoneError, OverLimitError, WriterDiedError
+from penstock.receiver.stores.writer_process import WriterNotBegunError, WriterStoppedError
 
 AWAY = "The storage of {folder} is away or fails: see whether it is mounted and answers, and what dmesg says"
 BY_ERRNO = {
@@ -31,6 +32,8 @@ BY_ERRNO = {
     ),
 }  # fmt: skip
 BY_KIND: dict[type[Exception], str] = {
+    WriterNotBegunError: "See to that",
+    WriterStoppedError: "Look who stops processes of the receiver (kill -STOP, a batch system)",
     WriterDiedError: "Look into the receiver's log and the kernel's (dmesg) whether memory was short or "
     "somebody ended it",
     FilesGoneError: "Look who did that (a clean-up job, a sync program?)",

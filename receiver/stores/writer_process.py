@@ -1,23 +1,25 @@
 """A process that writes frames, seen from the data process: it gets each in one copy.
 
 A frame is copied into shared memory, and a message says where it lies and where it goes; messages
-are batched. A process that dies is noticed when its end of the socket closes. What it writes, a data file of
-its own or places of the one file, is said when a series begins.
+are batched. What it writes, a data file of its own or places of the one file, is said when a series begins.
+A process that dies is noticed when its end of the socket closes. One that somebody has stopped is noticed
+when it is waited for, and ended: it would hold everything up, and write one day into a file that is closed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import select
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 import msgspec
 import numpy as np
 
+from penstock.receiver.stores.child_process import LOOK_SECONDS, ChildProcess
 from penstock.receiver.stores.contract import WriterDiedError
 from penstock.receiver.stores.messages import (
     BLOBS,
@@ -38,6 +40,8 @@ from penstock.receiver.stores.messages import (
 from penstock.receiver.stores.shared_memory import SharedMemory
 from penstock.stins.messages import Buffer
 
+log = logging.getLogger(__name__)
+
 PROGRAM = "penstock.receiver.stores.writer_program"
 BATCH_BLOBS = 64
 BATCH_BYTES = 2**22
@@ -50,7 +54,17 @@ PATIENCE_MS = 20
 """That moment, anew for each frame as long as something is written in it. So more memory is used only where
 nothing is: the file system stands still, and memory is for that. A writer that is just slower than the stream
 holds it back."""
-END_SECONDS = 5.0
+STOPPED_LOOKS = 4
+"""A process that is waited for, and is stopped at so many looks in a row, is ended. Not at the first: after
+a terminal's Ctrl-Z all processes of the receiver go on, but not all in the same moment."""
+
+
+class WriterStoppedError(WriterDiedError):
+    """Somebody has stopped a process that writes frames; it was ended."""
+
+
+class WriterNotBegunError(WriterDiedError):
+    """No process could be brought to begin a series; the sentence says what to do."""
 
 
 class WriterProcess:
@@ -75,12 +89,12 @@ class WriterProcess:
     @property
     def pid(self) -> int:
         """Process id."""
-        return self._process.pid
+        return self._child.pid
 
     @property
     def is_alive(self) -> bool:
         """Whether it can still be told something."""
-        return self._process.poll() is None
+        return self._child.is_alive
 
     @property
     def memory(self) -> int:
@@ -93,7 +107,7 @@ class WriterProcess:
         return self._memory.waiting_bytes
 
     def begin(self, target: OpenDataFile | OpenPlaces, descriptor: int, frame_bytes: int) -> None:
-        """Begin a series; starts the process again where it has died.
+        """Begin a series; another process takes the place of one that has died, or is stopped.
 
         Args:
             target: what is written.
@@ -104,9 +118,27 @@ class WriterProcess:
             FileExistsError: there is a file of that name.
             OSError: it cannot be created.
         """
-        if not self.is_alive:
-            self._end()
-            self._start()
+        if self._child.is_stopped:
+            self._replace(f"writer process {self.number} was stopped (SIGSTOP)")
+        elif not self.is_alive:
+            self._replace(f"writer process {self.number} {self._child.fate()}")
+        try:
+            self._begin(target, descriptor, frame_bytes)
+        except WriterDiedError as error:
+            self._replace(str(error))
+            if isinstance(target, OpenDataFile):
+                with contextlib.suppress(OSError):  # there was none before: it is what the process has left
+                    os.unlink(target.name, dir_fd=descriptor)
+            try:
+                self._begin(target, descriptor, frame_bytes)
+            except WriterDiedError as again:
+                raise WriterNotBegunError(
+                    f"{again} as the series began, and the one before it did no better; look into the "
+                    "receiver's log and the kernel's (dmesg) whether memory was short, or somebody ended or "
+                    "stopped it"
+                ) from again
+
+    def _begin(self, target: OpenDataFile | OpenPlaces, descriptor: int, frame_bytes: int) -> None:
         self._forget()
         # The kernel has what pwrite was given, but HDF5 keeps its index until it is flushed.
         self._kept_when_done = isinstance(target, OpenPlaces)
@@ -197,37 +229,39 @@ class WriterProcess:
 
     def close(self) -> None:
         """End the process, and give the memory back."""
-        self._end()
+        self._child.close()
         self._memory.close()
 
     # -- the process ---------------------------------------------------------------------------
 
     def _start(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            descriptors = (theirs.fileno(), self._memory.descriptor)
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM, *map(str, descriptors)],
-                pass_fds=descriptors, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        self._channel = ours
+        self._child = ChildProcess(PROGRAM, self._memory.descriptor)
+        self._channel = self._child.channel
         self._readable = select.poll()
-        self._readable.register(ours, select.POLLIN)
+        self._readable.register(self._channel, select.POLLIN)
         self._unanswered = 0
 
-    def _end(self) -> None:
-        self._channel.close()
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    def _replace(self, what: str) -> None:
+        log.warning("%s before there was anything to write; another one takes its place", what)
+        self._child.close()
+        self._start()
 
     def _died(self) -> NoReturn:
-        code = self._process.wait()
+        self._gone(WriterDiedError(f"writer process {self.number} {self._child.fate()}"))
+
+    def _stopped(self) -> NoReturn:
+        self._child.kill()  # it would go on one day, when the file is closed, or somebody else's
+        seconds = STOPPED_LOOKS * LOOK_SECONDS
+        self._gone(
+            WriterStoppedError(
+                f"writer process {self.number} was stopped (SIGSTOP) and was ended after {seconds:g} s"
+            )
+        )
+
+    def _gone(self, failure: WriterDiedError) -> NoReturn:
         self._lose()
-        how = f"was killed by {signal.Signals(-code).name} ({code})" if code < 0 else f"has ended with {code}"
-        self._failure = WriterDiedError(f"writer process {self.number} {how}")
+        if not isinstance(self._failure, WriterDiedError):
+            self._failure = failure
         raise self._failure
 
     # -- the frames ----------------------------------------------------------------------------
@@ -291,14 +325,20 @@ class WriterProcess:
         """Take in what has come; with `wait`, one report. Returns the last.
 
         Raises:
-            OSError: the process is dead.
+            OSError: the process is dead, or was stopped and is dead by now.
         """
         report: Report | None = None
+        stopped = 0
         while report is None or not wait:
             try:
                 message = self._channel.recv(2**16, 0 if wait else socket.MSG_DONTWAIT)
             except BlockingIOError:
-                break
+                if not wait:
+                    break
+                stopped = stopped + 1 if self._child.is_stopped else 0
+                if stopped == STOPPED_LOOKS:
+                    self._stopped()
+                continue
             except ConnectionError:
                 message = b""
             if not message:

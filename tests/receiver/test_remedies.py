@@ -10,6 +10,7 @@ import pytest
 
 from penstock.receiver.remedies import BY_ERRNO, errno_of, remedy
 from penstock.receiver.stores.contract import FilesGoneError, WriterDiedError
+from penstock.receiver.stores.writer_process import WriterNotBegunError, WriterStoppedError
 
 FOLDER = Path("/data/user")
 
@@ -25,6 +26,8 @@ FOLDER = Path("/data/user")
         (OSError(errno.EROFS, "read-only"), "mount it for writing"),
         (OSError(errno.EACCES, "denied"), f"user id {os.geteuid()}"),
         (WriterDiedError("writer process 1 was killed"), "whether memory was short"),
+        (WriterNotBegunError("writer process 1 was killed; look into"), "See to that"),
+        (WriterStoppedError("writer process 1 was stopped"), "Look who stops processes of the receiver"),
         (FilesGoneError("x_000001.h5 was removed"), "Look who did that"),
         (MemoryError(), "no memory left"),
         (OSError(errno.ENOENT, "no such file"), "see who removed or moved it"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tests.streams import Streamer, pixels
 SHAPE = (400, 400)
 """320 kB a frame: plain ones go to threads."""
 FRAMES = 30
+NOTICED = 8.0
+"""Seconds within which it has to be noticed that a writer is stopped."""
 COMPRESSIONS = pytest.mark.parametrize("compression", ["none", "bslz4"])
 
 
@@ -63,6 +66,16 @@ def wrong(path: Path, frames: int) -> list[int]:
 def children(pid: int) -> list[int]:
     """Processes that a process has started."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def takes_a_series(receiver: ReceiverProcess, streamer: Streamer, compression: str) -> None:
+    """The next series is taken whole."""
+    path = receiver.root / "y.h5"
+    series = begin(streamer, path, compression)
+    send(streamer, range(FRAMES), compression)
+    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
+    assert receiver.ended(series).series.complete
+    assert wrong(path, FRAMES) == []
 
 
 @BOTH
@@ -130,11 +143,7 @@ def test_kill_9_of_the_data_process_leaves_data_files_with_what_was_flushed_and_
         assert file["entry/instrument/sim_1/series/state"].asstr()[()] == "incomplete"
     receiver.connected()
     streamer.encoder = type(streamer.encoder)()
-    series = begin(streamer, receiver.root / "y.h5", "bslz4")
-    send(streamer, range(FRAMES), "bslz4")
-    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
-    assert receiver.ended(series).series.complete
-    assert wrong(receiver.root / "y.h5", FRAMES) == []
+    takes_a_series(receiver, streamer, "bslz4")
 
 
 def test_a_writer_that_dies_ends_the_series_in_error_and_the_next_one_is_taken(
@@ -151,11 +160,7 @@ def test_a_writer_that_dies_ends_the_series_in_error_and_the_next_one_is_taken(
     assert wrong(path, 20) == []
     streamer.end(reason="abort", triggered=20, sent=20)
     receiver.client.reset()
-    series = begin(streamer, receiver.root / "y.h5", "bslz4")
-    send(streamer, range(FRAMES), "bslz4")
-    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
-    assert receiver.ended(series).series.complete
-    assert wrong(receiver.root / "y.h5", FRAMES) == []
+    takes_a_series(receiver, streamer, "bslz4")
 
 
 @BY_PROCESSES
@@ -173,11 +178,47 @@ def test_a_writer_of_plain_frames_that_dies_ends_the_series_in_error_and_the_nex
     assert wrong(path, 20) == []
     streamer.end(reason="abort", triggered=20, sent=20)
     receiver.client.reset()
-    series = begin(streamer, receiver.root / "y.h5", "none")
-    send(streamer, range(FRAMES), "none")
-    streamer.end(reason="complete", triggered=FRAMES, sent=FRAMES)
-    assert receiver.ended(series).series.complete
-    assert wrong(receiver.root / "y.h5", FRAMES) == []
+    takes_a_series(receiver, streamer, "none")
+
+
+@BY_PROCESSES
+@COMPRESSIONS
+def test_a_writer_that_is_stopped_ends_the_series_in_error_within_seconds_and_the_next_one_is_taken(
+    compression: str, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    path = receiver.root / "x.h5"
+    begin(streamer, path, compression)
+    send(streamer, range(20), compression)
+    receiver.flushed(20)
+    os.kill(children(receiver.data_process())[1], signal.SIGSTOP)
+    stopped = time.monotonic()
+    send(streamer, range(20, FRAMES), compression)
+    status = receiver.wait(lambda status: status.state == "error")
+    assert time.monotonic() - stopped < NOTICED
+    assert re.search(
+        r"writer process 2 was stopped \(SIGSTOP\) .* Look who stops processes .* then reset the receiver",
+        status.error,
+    )
+    assert wrong(path, 20) == []
+    streamer.end(reason="abort", triggered=FRAMES, sent=FRAMES)
+    receiver.client.reset()
+    takes_a_series(receiver, streamer, compression)
+
+
+@BY_PROCESSES
+@COMPRESSIONS
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_writers_that_were_lost_between_two_series_are_replaced_when_the_next_one_begins(
+    number: signal.Signals, compression: str, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    for writer in children(receiver.data_process()):
+        os.kill(writer, number)
+    took = time.monotonic()
+    takes_a_series(receiver, streamer, compression)
+    assert time.monotonic() - took < NOTICED
+    how = "was killed by SIGKILL" if number == signal.SIGKILL else "was stopped"
+    for writer in (1, 2):
+        assert f"writer process {writer} {how}" in receiver.log.read_text()
 
 
 @pytest.mark.parametrize("compression", ["bslz4", "none"])
