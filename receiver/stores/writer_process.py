@@ -249,14 +249,17 @@ class WriterProcess:
     def _died(self) -> NoReturn:
         self._gone(WriterDiedError(f"writer process {self.number} {self._child.fate()}"))
 
-    def _stopped(self) -> NoReturn:
-        self._child.kill()  # it would go on one day, when the file is closed, or somebody else's
-        seconds = STOPPED_LOOKS * LOOK_SECONDS
-        self._gone(
-            WriterStoppedError(
-                f"writer process {self.number} was stopped (SIGSTOP) and was ended after {seconds:g} s"
-            )
-        )
+    def _look_whether_stopped(self) -> None:
+        """Nothing has come for `LOOK_SECONDS`: it may be slow, but if it is stopped it is ended."""
+        looks = 1
+        while self._child.is_stopped:
+            if looks == STOPPED_LOOKS:
+                self._child.kill()
+                what = f"was stopped (SIGSTOP) and was ended after {looks * LOOK_SECONDS:g} s"
+                self._gone(WriterStoppedError(f"writer process {self.number} {what}"))
+            if self._readable.poll(LOOK_SECONDS * 1000):
+                return
+            looks += 1
 
     def _gone(self, failure: WriterDiedError) -> NoReturn:
         self._lose()
@@ -328,16 +331,13 @@ class WriterProcess:
             OSError: the process is dead, or was stopped and is dead by now.
         """
         report: Report | None = None
-        stopped = 0
         while report is None or not wait:
             try:
                 message = self._channel.recv(2**16, 0 if wait else socket.MSG_DONTWAIT)
             except BlockingIOError:
                 if not wait:
                     break
-                stopped = stopped + 1 if self._child.is_stopped else 0
-                if stopped == STOPPED_LOOKS:
-                    self._stopped()
+                self._look_whether_stopped()
                 continue
             except ConnectionError:
                 message = b""
