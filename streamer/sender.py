@@ -70,6 +70,8 @@ class PushSocket:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
         self._peers: dict[int, str] = {}
         self._handshakes = 0
+        self._is_open = False  # whether a peer has shaken hands since there was none
+        self._has_news = False  # of peers: ZeroMQ shall look before it sends
         self.peers_changed = Condition()
         """Notified when a receiver comes or goes."""
         monitor = self._socket.get_monitor_socket(
@@ -92,9 +94,14 @@ class PushSocket:
         Returns `None` when none has, and nothing was sent; else what tells when the memory of the
         parts may be written again.
         """
-        # A connection that is known to be gone still takes messages until ZeroMQ has put it away.
-        if not self._peers:
+        # A connection that is known to be gone still takes messages until ZeroMQ has put it away. That is so
+        # once the next one has shaken hands (with one I/O thread) and ZeroMQ has looked at its mail, which it
+        # does when asked for its events, or else once in a few million cycles of the processor.
+        if not self._is_open:
             return None
+        if self._has_news:
+            self._has_news = False
+            self._socket.getsockopt(zmq.EVENTS)
         send = self._socket.send
         last = len(parts) - 1
         shared: list[zmq.MessageTracker] = []
@@ -153,13 +160,16 @@ class PushSocket:
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
             with self.peers_changed:
+                self._has_news = True
                 if kind == zmq.EVENT_ACCEPTED:
                     self._peers[fd] = _peer_name(fd)
                     log.info("receiver connected from %s", self._peers[fd])
                 elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     self._handshakes += 1
+                    self._is_open = True
                 elif (name := self._peers.pop(fd, None)) is not None:
                     log.info("receiver at %s disconnected", name)
+                    self._is_open = bool(self._peers)
                 self.peers_changed.notify_all()
         monitor.close(0)
 

@@ -51,6 +51,21 @@ def test_it_counts_its_receivers_as_they_come_and_go(push: PushSocket, connect: 
     assert wait_for(push, lambda push: not push.peers)
 
 
+def test_a_receiver_that_comes_back_at_once_gets_what_is_sent_then(push: PushSocket) -> None:
+    """Not the connection of the one before, which ZeroMQ has not put away yet."""
+    with zmq.Context() as context:
+        for number in range(50):
+            with context.socket(zmq.PULL) as pull:
+                pull.linger = 0
+                pull.connect(push.endpoint)
+                assert push.wait_peers(1, DEADLINE)
+                while push.try_send([b"%d" % number]) is None:
+                    assert push.wait_writable(DEADLINE)
+                assert pull.poll(int(DEADLINE * 1000)), f"message {number} did not come"
+                assert pull.recv() == b"%d" % number
+            assert wait_for(push, lambda push: not push.peers)
+
+
 def test_it_knows_the_addresses_of_its_receivers(push: PushSocket, connect: Connect) -> None:
     pull = connect()
     port = push.endpoint.rpartition(":")[2]
