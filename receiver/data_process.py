@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -89,7 +90,7 @@ def main() -> None:
     # service, and tells this process to quit, so that files are closed.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    run(Link(control), LastFrame(shared), LastFrame(asked))
+    run(Link(socket.socket(fileno=control)), LastFrame(shared), LastFrame(asked))
 
 
 if __name__ == "__main__":

@@ -60,17 +60,18 @@ class Link:
     """The data process' end of the socket pair to its parent.
 
     Args:
-        descriptor: of that end.
+        channel: that end.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=descriptor)
+    def __init__(self, channel: socket.socket) -> None:
+        self._socket = channel
         self._told: bytes = b""
         self._told_at = 0.0
         self._version = 0
         self.handled = 0
         """Number of the last command that was carried out; whoever does that sets it."""
-        self.fileno = self._socket.fileno()
+        self.fileno = channel.fileno()
+        """To be watched: there is a command when it can be read."""
 
     def setup(self) -> Setup:
         """Name and configuration; waits for them."""

@@ -1,0 +1,106 @@
+"""What the HTTP process and its data process say to each other."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.receiver.asked_frame import FrameAnswer
+from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.link import GONE, HEARTBEAT, Command, Link, Setup, Snapshot
+from penstock.receiver.models import Status
+from penstock.receiver.stage_times import Measures
+
+CONFIG = ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data")
+
+
+class Told:
+    """A pipeline, as far as the link asks it."""
+
+    def __init__(self) -> None:
+        self.shown = Status(state="idle", detector="sim-1")
+        self.asked = self
+        self.answer = FrameAnswer(0)
+
+    def status(self, version: int) -> Status:
+        return replace(self.shown, version=version)
+
+    def measures(self) -> Measures:
+        return Measures()
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, Link]]:
+    parent, child = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    parent.setblocking(False)
+    with parent, child:
+        yield parent, Link(child)
+
+
+def heard(parent: socket.socket) -> list[Snapshot]:
+    found = []
+    while True:
+        try:
+            found.append(msgspec.json.decode(parent.recv(2**20), type=Snapshot))
+        except BlockingIOError:
+            return found
+
+
+def say(parent: socket.socket, what: msgspec.Struct) -> None:
+    parent.send(msgspec.json.encode(what))
+
+
+def test_name_and_configuration_come_first_then_commands_in_their_order(
+    ends: tuple[socket.socket, Link],
+) -> None:
+    parent, link = ends
+    say(parent, Setup("sim-1", CONFIG))
+    commands = [Command(1, "stop", "enough"), Command(2, "reset")]
+    for command in commands:
+        say(parent, command)
+    assert link.setup() == Setup("sim-1", CONFIG)
+    assert link.commands() == commands
+    assert link.commands() == []
+
+
+def test_a_parent_that_is_gone_says_leave_after_what_it_had_asked(ends: tuple[socket.socket, Link]) -> None:
+    parent, link = ends
+    say(parent, Command(1, "stop"))
+    parent.close()
+    assert link.commands() == [Command(1, "stop"), Command(0, "leave", GONE)]
+
+
+def test_a_snapshot_goes_out_when_something_has_changed_and_once_in_a_heartbeat(
+    ends: tuple[socket.socket, Link],
+) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    link.handled = 7
+    moments = (0.0, HEARTBEAT / 2, HEARTBEAT * 1.1, HEARTBEAT * 1.2)
+    for now in moments:
+        pipeline.shown = replace(pipeline.shown, cpu_seconds=now)  # changes all the time, and is no change
+        link.tell(pipeline, now)
+    assert [(told.status.version, told.handled) for told in heard(parent)] == [(1, 7), (1, 7)]
+    pipeline.shown = replace(pipeline.shown, drained=1)
+    link.tell(pipeline, moments[-1])
+    assert [told.status.version for told in heard(parent)] == [2]
+    link.tell(pipeline, moments[-1], fresh=True)
+    assert [told.status.version for told in heard(parent)] == [2]
+
+
+def test_a_parent_that_does_not_read_holds_nothing_up_and_gets_the_next_one(
+    ends: tuple[socket.socket, Link],
+) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    for number in range(5_000):  # more than a socket takes
+        pipeline.shown = replace(pipeline.shown, drained=number)
+        link.tell(pipeline, 0.0)
+    assert len(heard(parent)) < 5_000
+    link.tell(pipeline, 0.0)
+    assert [told.status.drained for told in heard(parent)] == [4_999]

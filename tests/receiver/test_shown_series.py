@@ -1,0 +1,68 @@
+"""What is shown of the running, or else the last, series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.receiver.account import FrameStatus
+from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.models import Counts, Series
+from penstock.receiver.recovery import Recovered
+from penstock.receiver.series import RunningSeries
+from penstock.receiver.shown_series import ShownSeries
+from tests.receiver.series import start
+
+PATH = Path("/data/x.h5")
+
+
+@pytest.fixture
+def shown() -> ShownSeries:
+    return ShownSeries(
+        ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data")
+    )
+
+
+def test_before_the_first_series_there_is_none(shown: ShownSeries) -> None:
+    assert shown.now(None, "") == (None, Counts())
+    assert shown.id is None
+
+
+def test_a_series_is_shown_from_its_beginning_to_the_beginning_of_the_next(shown: ShownSeries) -> None:
+    series = RunningSeries(start(frames=3, series="a"))
+    shown.begin(series, PATH, 12.5)
+    series.account.take(0, FrameStatus.STORED)
+    found, counts = shown.now(series, "")
+    assert found is not None
+    assert (found.id, found.filename, found.started, found.active, found.complete) == (
+        "a", "/data/x.h5", 12.5, True, None,
+    )  # fmt: skip
+    assert (counts.stored, counts.pending) == (1, 2)
+    series.close("stopped")
+    shown.end(series.account.counts(), complete=False, reason="stopped")
+    found, counts = shown.now(None, "")
+    assert found is not None
+    assert (found.id, found.active, found.complete, found.reason) == ("a", False, False, "stopped")
+    assert (counts.stored, counts.missing) == (1, 2)
+    shown.begin(RunningSeries(start(series="b")), None, 13.0)
+    assert shown.id == "b"
+
+
+def test_what_holds_a_series_up_is_said_as_long_as_it_does(shown: ShownSeries) -> None:
+    series = RunningSeries(start())
+    shown.begin(series, PATH, 0.0)
+    found, _ = shown.now(series, "viewer")
+    assert found is not None
+    assert found.reason == "waits for consumer viewer (when_full: block); does it read?"
+    found, _ = shown.now(series, "")
+    assert found is not None
+    assert found.reason == ""
+
+
+def test_what_an_earlier_process_left_is_shown_until_a_series_begins(shown: ShownSeries) -> None:
+    left = Series(id="old", filename="/data/old.h5", active=False, complete=False, reason="it was killed")
+    shown.recovered(Recovered([left], Counts(planned=3, stored=1)))
+    assert shown.now(None, "") == (left, Counts(planned=3, stored=1))
+    shown.recovered(Recovered())
+    assert shown.id == "old"
