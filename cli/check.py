@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.receiver.judge import Verdict
+    from penstock.receiver.checks.judge import Verdict
     from penstock.receiver.reader import SeriesFile
 
 
@@ -61,7 +61,7 @@ def _judge(series: SeriesFile, *, quick: bool) -> Verdict:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from penstock.receiver.judge import judge
+    from penstock.receiver.checks.judge import judge
 
     # On stderr, and only where somebody watches: the output itself stays plain.
     console = Console(stderr=True)

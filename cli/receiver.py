@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver import config as configuration
     from penstock.receiver import memory
     from penstock.receiver.forwarder import CannotBind, check
+    from penstock.receiver.http.server import serve
     from penstock.receiver.models import ReadyLine
-    from penstock.receiver.server import serve
     from penstock.receiver.transforms.chain import Chain
 
     if args.schema:

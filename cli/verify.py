@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from penstock.receiver.checks.verify import Verification
     from penstock.receiver.reader import SeriesFile
-    from penstock.receiver.verify import Verification
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def _verify(series: SeriesFile) -> Verification:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from penstock.receiver.verify import verify
+    from penstock.receiver.checks.verify import verify
 
     # On stderr, and only where somebody watches: the output itself stays plain.
     console = Console(stderr=True)

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.frame_refusal import FrameRefused, check_status, live_only, out_of_range
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.series import RunningSeries
-from penstock.receiver.writer import SeriesWriter
 
 SHARE = 0.02
 """Of the data process' time: after a frame that took 10 ms to read the next one waits for 0.5 s."""

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.file.storage import MOST_SEGMENTS
 from penstock.receiver.forwarder import IN_SOCKET
-from penstock.receiver.storage import MOST_SEGMENTS
 from penstock.receiver.transforms.ahead import BYTES, FRAMES_PER_THREAD
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError

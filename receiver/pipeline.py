@@ -12,12 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from penstock.receiver import nexus
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames
 from penstock.receiver.bad_messages import BadMessages
 from penstock.receiver.collector import Collector, GapError
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.file import nexus
+from penstock.receiver.file.series_files import SeriesFiles
+from penstock.receiver.file.storage import StorageError
+from penstock.receiver.file.writer import SeriesWriter, WriterError
 from penstock.receiver.forwarder import Forwarder
 from penstock.receiver.ingest import Ingest
 from penstock.receiver.last_frame import LastFrame
@@ -25,17 +28,14 @@ from penstock.receiver.memory import Budget
 from penstock.receiver.models import ConsumerStatus, Status
 from penstock.receiver.rates import Rates
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.receiver.series_files import SeriesFiles
 from penstock.receiver.shown_series import ShownSeries
 from penstock.receiver.sources import create
 from penstock.receiver.stage_times import LOSSES, Measures, StageTimes
 from penstock.receiver.states import Event, State, StateMachine
-from penstock.receiver.storage import StorageError
 from penstock.receiver.transforms.ahead import Ahead
 from penstock.receiver.transforms.chain import Chain
 from penstock.receiver.transforms.format import TransformError
 from penstock.receiver.worker import Worker
-from penstock.receiver.writer import SeriesWriter, WriterError
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd
 

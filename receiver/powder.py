@@ -1,8 +1,8 @@
 """A powder pattern out of a series file by pyFAI, which is given nothing but the file.
 
 pyFAI reads frames and detectors from NeXus, and no geometry (looked up in 2026.9): so its own description is
-in the file beside NeXus' (see `receiver.geometry`), and this is what takes it from there. Who has only pyFAI
-and h5py needs two lines more, see docs/how-to/integrate-with-pyfai.md.
+in the file beside NeXus' (see `receiver.file.geometry`), and this is what takes it from there. Who has only
+pyFAI and h5py needs two lines more, see docs/how-to/integrate-with-pyfai.md.
 """
 
 from __future__ import annotations

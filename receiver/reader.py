@@ -20,7 +20,7 @@ import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames a
 import numpy as np
 
 from penstock.receiver.account import COUNTERS
-from penstock.receiver.checksums import NAME
+from penstock.receiver.file.checksums import NAME
 from penstock.receiver.stores.reading import DataFiles, is_spread
 from penstock.receiver.stores.shown import STORED_FRAMES
 

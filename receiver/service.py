@@ -19,16 +19,18 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import last_frame, memory, recovery, storage
+from penstock.receiver import last_frame, memory
 from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.crash import recovery
+from penstock.receiver.crash.journal import Journal
+from penstock.receiver.file import storage
+from penstock.receiver.file.storage import StorageError
 from penstock.receiver.frame_refusal import FrameRefused, live_only
-from penstock.receiver.journal import Journal
+from penstock.receiver.http.live_view import Shown, from_closed_file, unpacked
 from penstock.receiver.link import Command, Setup, Snapshot
-from penstock.receiver.live_view import Shown, from_closed_file, unpacked
 from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.stage_times import Measures
-from penstock.receiver.storage import StorageError
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from penstock.receiver import memory
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.crash.recovery import Recovered
 from penstock.receiver.models import Counts, Series
-from penstock.receiver.recovery import Recovered
 from penstock.receiver.series import RunningSeries
 
 

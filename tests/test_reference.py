@@ -120,7 +120,7 @@ def test_every_key_of_the_status_is_described() -> None:
 
 
 def test_every_address_of_the_http_interface_is_described() -> None:
-    from penstock.receiver.api import create_app
+    from penstock.receiver.http.api import create_app
     from penstock.receiver.service import ReceiverService
 
     app = create_app(ReceiverService("sim-1", config.ReceiverConfig(

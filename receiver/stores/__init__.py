@@ -1,7 +1,7 @@
 """Frame stores: how the pixels of a series lie in its file, or files.
 
-One file a store, behind the contract in `contract.py`. The writer (`receiver.writer`) has everything else:
-the file's life, what a frame brings beside its pixels, the account.
+One file a store, behind the contract in `contract.py`. The writer (`receiver.file.writer`) has everything
+else: the file's life, what a frame brings beside its pixels, the account.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import fcntl
 import os
 import struct
 
-from penstock.receiver import storage
+from penstock.receiver.file import storage
 from penstock.receiver.stores.locks import wait_for
 
 LONGEST = 5.0

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from penstock.receiver import storage
+from penstock.receiver.file import storage
 from penstock.receiver.stores.shown import STORED_FRAMES, show_instead
 from penstock.receiver.stores.space import give_back
 from penstock.receiver.stores.write_threads import pwrite_all

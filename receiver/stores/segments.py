@@ -21,7 +21,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from penstock.receiver import storage
+from penstock.receiver.file import storage
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import (
     FilesGoneError,

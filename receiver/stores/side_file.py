@@ -8,7 +8,7 @@ from typing import Any
 
 import h5py
 
-from penstock.receiver import storage
+from penstock.receiver.file import storage
 from penstock.receiver.stores.locks import lock_alone, wait_for
 from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import HEAD

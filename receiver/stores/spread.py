@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from penstock.receiver import storage
+from penstock.receiver.file import storage
 from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
 from penstock.receiver.stores.locks import lock_alone, wait_for

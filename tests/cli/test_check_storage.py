@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.cli.main import main
-from penstock.receiver import storage_probe
+from penstock.receiver.checks import storage_probe
 
 DEADLINE = 60.0
 

@@ -13,10 +13,10 @@ import pytest
 from penstock.cli.main import main
 from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series import RunningSeries
-from penstock.receiver.writer import SeriesWriter
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.series import RunningSeries
-from penstock.receiver.writer import SeriesWriter
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
 from tests.receiver.pixels import bslz4
 

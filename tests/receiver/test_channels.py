@@ -14,18 +14,18 @@ import msgspec
 import numpy as np
 import pytest
 
-from penstock.receiver import nexus
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.channels import PartialFrame
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.file import nexus
 from penstock.receiver.transforms.chain import Chain
 from penstock.receiver.worker import Worker
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, Header
+from tests.receiver.crash.test_recovery import Deaths
 from tests.receiver.pixels import pixels as unpacked
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.series import Bench, end, start
-from tests.receiver.test_recovery import Deaths
 from tests.streams import Streamer, image, pixels
 
 NAMES = ("threshold_1", "threshold_2", "difference")

@@ -13,7 +13,7 @@ import pytest
 from cbor2 import CBORTag
 
 from penstock.receiver import recording as recordings
-from penstock.receiver.nexus import fields
+from penstock.receiver.file.nexus import fields
 from penstock.receiver.sources.dectris_v2 import DectrisV2Source
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError, RemoteError

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.codecs import bslz4
 from penstock.receiver import last_frame
-from penstock.receiver.images import unpack
+from penstock.receiver.http.images import unpack
 from penstock.receiver.last_frame import LEAST_SECONDS, LastFrame
 from penstock.stins.messages import Frame
 from tests.receiver.series import frame

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.crash.recovery import Recovered
 from penstock.receiver.models import Counts, Series
-from penstock.receiver.recovery import Recovered
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.shown_series import ShownSeries
 from tests.receiver.series import start

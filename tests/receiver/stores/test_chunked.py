@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.writer import WriterError
+from penstock.receiver.file.writer import WriterError
 from penstock.stins.messages import Frame
 from tests.receiver.disks import small_file_system
 from tests.receiver.series import start

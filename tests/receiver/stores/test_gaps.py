@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.checks.verify import verify
+from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores.placed import PlacedStore
-from penstock.receiver.verify import verify
-from penstock.receiver.writer import WriterError
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame
 from tests.receiver.disks import small_file_system

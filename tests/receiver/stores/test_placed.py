@@ -18,12 +18,12 @@ import pytest
 
 from penstock.receiver import stores
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.checks.verify import verify
+from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import placed, write_threads
 from penstock.receiver.stores.placed import PlacedStore
-from penstock.receiver.verify import verify
-from penstock.receiver.writer import WriterError
 from penstock.stins.messages import Frame
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of

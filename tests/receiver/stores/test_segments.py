@@ -13,16 +13,17 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver import interrupted, storage
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.checks.judge import judge
+from penstock.receiver.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.judge import judge
+from penstock.receiver.crash import interrupted
+from penstock.receiver.file import storage
+from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import segments, side_file
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.segments import SegmentStore
-from penstock.receiver.verify import verify
-from penstock.receiver.writer import WriterError
 from penstock.stins.messages import Frame
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
@@ -223,9 +224,9 @@ def test_a_killed_series_is_marked_and_cut(path: Path) -> None:
 
 
 def test_a_killed_series_can_be_continued(path: Path) -> None:
+    from penstock.receiver.file.writer import SeriesWriter
     from penstock.receiver.series import TakenUp
     from penstock.receiver.stores import Writing
-    from penstock.receiver.writer import SeriesWriter
 
     series = written(path)
     series.add(*map(frame, (0, 1, 2, 4)))

@@ -17,14 +17,14 @@ import pytest
 
 from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.checks.verify import verify
+from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import spread
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.spread import SpreadStore
 from penstock.receiver.stores.writer_process import WriterProcess
-from penstock.receiver.verify import verify
-from penstock.receiver.writer import WriterError
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, Start
 from tests.receiver.series import start

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.crash.interrupted import mark_interrupted
 from penstock.receiver.stores.superblock import V0_END, put_in_order, version_of
 from tests.receiver.files import write_series
 

@@ -12,12 +12,13 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver import interrupted, stores
+from penstock.receiver import stores
 from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.crash import interrupted
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.series import RunningSeries, TakenUp
 from penstock.receiver.stores import Writing
 from penstock.receiver.stores.chunked import ChunkedStore
-from penstock.receiver.writer import SeriesWriter
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
 

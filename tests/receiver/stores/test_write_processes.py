@@ -21,11 +21,11 @@ import pytest
 
 from penstock.receiver import stores
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.interrupted import mark_interrupted
+from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.file.writer import WriterError
 from penstock.receiver.stores import at_work, placed, write_processes
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.writer_process import WriterProcess
-from penstock.receiver.writer import WriterError
 from penstock.stins.messages import Frame
 from tests.receiver.series import start
 from tests.receiver.stores.written import DETECTOR, MEMORY, SHAPE, Processes, Written, array, frame, status_of

@@ -16,11 +16,11 @@ import pytest
 from penstock.codecs import bslz4
 from penstock.receiver import stores
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.file.writer import WriterError
 from penstock.receiver.stores.messages import Begin, OpenDataFile
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.spread import SpreadStore
 from penstock.receiver.stores.writer_process import WriterProcess
-from penstock.receiver.writer import WriterError
 from penstock.stins.messages import Frame
 from tests.receiver.series import start
 from tests.receiver.stores.written import SHAPE, Processes, Written, array, status_of

@@ -9,10 +9,10 @@ import h5py
 import numpy as np
 
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.stores import FrameStore, Writing
 from penstock.receiver.stores.writer_process import WriterProcess
-from penstock.receiver.writer import SeriesWriter
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from tests.streams import image, pixels

@@ -1,0 +1,332 @@
+"""Configuration of a receiver: typed, unknown keys refused, errors with the key and the file.
+
+One YAML file for a beamline, one entry a receiver: see `resources/detectors.yaml`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+from penstock.receiver.config import errors as config_errors
+from penstock.receiver.config import unique_keys
+from penstock.receiver.sources import KINDS
+from penstock.receiver.transforms import Transform
+from penstock.receiver.transforms.assemble import Assemble
+from penstock.receiver.transforms.chain import check_order
+
+# Bounded above too: JSON, by which the data process is told, knows no infinity.
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
+"""A port that can be connected to: 1 to 65535."""
+Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://\S+:{PORT}|ipc://\S+)$")]
+BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://\S+:({PORT}|0|\*)|ipc://\S+)$")]
+"""One that is bound: port 0, or *, takes any free one."""
+EVERY_HOST = ("*", "0.0.0.0", "[::]")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; the sentence names the file, the key and the remedy."""
+
+
+class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the frames come from."""
+
+    endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
+    """ZeroMQ addresses of the streamers, which bind."""
+    type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
+    sockets: Count = 1
+    """PULL sockets for each endpoint; more than one needs a stream with an order key."""
+    io_threads: Count = 1
+    high_water_mark: Count = 64
+    """Messages that each socket queues. ZeroMQ counts messages, not bytes: 64 frames of 20 kB are 1 MB,
+    of 20 MB 1.3 GB; set 8 where frames have 2 MB and more."""
+    max_message_mb: Positive = 2048.0
+    """Larger messages close the connection before they are taken into memory."""
+    frame_origin: int | None = None
+    """Number of a series' first frame; found out from the stream when not given."""
+    join: Literal["modules"] | None = None
+    """modules: each endpoint is a module of one detector, frames of equal number are one image."""
+    join_seconds: Positive = 10.0
+    """Seconds after the first start message of a series within which those of all modules have to come; and
+    for which a module may be silent once another has ended the series."""
+
+    def __post_init__(self) -> None:
+        if self.type not in KINDS:
+            raise ValueError(f'type is "{self.type}"; known are {", ".join(KINDS)}')
+        if self.join == "modules":
+            self._check_modules()
+        if KINDS[self.type].published and self.sockets > 1:
+            raise ValueError(
+                f"sockets is {self.sockets}; a {self.type} stream is published: leave it at 1, "
+                "for each socket would get all of it"
+            )
+        if KINDS[self.type].published and self.join is None and len(self.endpoints) > 1:
+            raise ValueError(
+                f"{len(self.endpoints)} endpoints of a {self.type} stream are not one stream; "
+                "where they are the modules of one detector, add join: modules"
+            )
+
+    def _check_modules(self) -> None:
+        if not KINDS[self.type].modular or self.sockets > 1:
+            modular = " and ".join(name for name, kind in KINDS.items() if kind.modular)
+            raise ValueError(
+                f"join takes {modular} streams with one socket an endpoint; "
+                f"type is {self.type}, sockets {self.sockets}"
+            )
+        if not 2 <= len(set(self.endpoints)) == len(self.endpoints):
+            raise ValueError(
+                "join takes one endpoint a module, each its own, two at least; "
+                f"there are {list(self.endpoints)}"
+            )
+
+
+class GapConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What happens when a frame does not come although a later one has."""
+
+    policy: Literal["report", "pad", "fail"] = "report"
+    """report: count it; pad: also keep the planned length; fail: end the series in Error."""
+    seconds: Positive = 2.0
+    """Time after which it is called missing. It is stored if it comes later all the same."""
+
+
+class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One named consumer of the forwarded stream."""
+
+    name: str
+    endpoint: BoundEndpoint
+    """Address to bind; every consumer has its own."""
+    when_full: Literal["drop_newest", "drop_oldest", "block"] = "drop_newest"
+    """When its queue is full: drop the frame that comes, or the one that waits longest; or hold the streamer
+    back, which stalls the series and its file: only for consumers that must have every frame."""
+    every: Count = 1
+    """Only frames whose index is a multiple of this."""
+    queue_mb: Positive = 256.0
+    """Memory for what waits for this consumer; ZeroMQ holds a few messages more."""
+
+
+class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One receiver."""
+
+    source: SourceConfig
+    data_root: str
+    """Every file stays inside this folder."""
+    http: str = "127.0.0.1:5000"
+    """Address and port of the HTTP API."""
+    detector: str | None = None
+    """Name of the NXdetector group; the receiver's own name when not given."""
+    path_map: dict[str, str] = {}
+    """Path prefixes as clients see them, to what this host sees."""
+    filename_template: str = ""
+    """File for streams without a name: fields {detector}, {series}, {date:%Y%m%d-%H%M%S}."""
+    gap: GapConfig = GapConfig()
+    idle_limit: Positive = 600.0
+    """Seconds of silence that end a series where nobody can say why the peer is silent."""
+    peer_gone: Positive = 2.0
+    """Seconds after the last connection was lost that end a series."""
+    hold_mb: Positive = 256.0
+    """Memory for frames that arrive before their header (several sockets)."""
+    memory_mb: Positive = 4096.0
+    """Memory of the data process. The check refuses frames with which its queues could take more."""
+    min_free_mb: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 64.0
+    """Space that must stay free beyond what a series announces."""
+    flush_seconds: Positive = 1.0
+    """After this long at most, stored frames survive the death of the receiver."""
+    resume: bool = True
+    """Whether a receiver that was killed goes on with the series that was running, in its file, when it is
+    started again; otherwise it marks the file as incomplete."""
+    state_folder: str = ""
+    """Where the receiver notes which file is open; ".penstock" in the data root when not given."""
+    durability: Literal["closed", "synced"] = "closed"
+    """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
+    pickle_last_frame: bool = False
+    """Answer `GET /last_frame` as MAX IV's receivers do, for their clients: [image header, pixels], a pickle
+    of built-in types. Whoever unpickles trusts the sender with their account: for old clients only."""
+    forward: tuple[ForwardConfig, ...] = ()
+    transforms: tuple[Transform, ...] = ()
+    """What every frame passes, in this order, before file, consumers and live view."""
+    workers: Count = 1
+    """Threads for the transforms."""
+    writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    """Who writes the frames of one series: with 1 the receiver's loop does, into one file. With more, threads
+    or processes do: plain frames of an announced number into the one file, all others into a data file for
+    each process."""
+    write_with: Literal["threads", "processes"] = "threads"
+    """Which several writers put plain frames of an announced number into the one file. Threads, for frames
+    from 256 kB on, copy nothing. Processes copy each frame once, and share no lock with the loop."""
+    write_queue_mb: Positive = 256.0
+    """Memory for what waits for several writers."""
+    swmr: bool = False
+    """Let others read the file while it grows, as HDF5's single writer and multiple readers do."""
+    frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    """Frames of a segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
+    preallocate_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.05
+    """How long the start of a series may take to set space aside for uncompressed frames. A disk does it at
+    once; a RAM disk at 1 to 3 GB/s, and takes the frames a seventh faster afterwards."""
+
+    def __post_init__(self) -> None:
+        host, _, port = self.http.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
+        if not self.data_root.startswith("/"):
+            raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
+        if self.state_folder and not self.state_folder.startswith("/"):
+            raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
+        if self.write_with == "processes" and self.writers == 1:
+            raise ValueError(
+                "write_with is processes and writers 1; one writer is the receiver's loop itself: "
+                "set writers to 2 or more, or leave out write_with"
+            )
+        if self.frames_per_file and self.writers > 1:
+            raise ValueError(
+                f"frames_per_file is {self.frames_per_file} and writers {self.writers}; segments have one "
+                "writer: leave one of them out"
+            )
+        if self.swmr and (self.writers > 1 or self.frames_per_file or self.source.join is not None):
+            raise ValueError(
+                "swmr is for one file of one writer: leave out swmr, or writers, frames_per_file and join"
+            )
+        check_order(self.transforms)
+        assembled = sum(isinstance(step, Assemble) for step in self.transforms)
+        if assembled > (self.source.join == "modules"):
+            raise ValueError("transforms: assemble is for source.join: modules, and once is enough")
+        if self.source.join == "modules" and not assembled and (self.writers > 1 or self.frames_per_file):
+            key = "frames_per_file" if self.frames_per_file else "writers"
+            raise ValueError(
+                f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
+                f"by one writer in one file: leave out {key}, or put {{type: assemble}} into the transforms"
+            )
+        names = [consumer.name for consumer in self.forward]
+        if len(set(names)) != len(names):
+            raise ValueError(f"forward: consumers need names of their own, there are {names}")
+        self._check_addresses()
+        try:
+            self.template_name("detector", "1")
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f'filename_template "{self.filename_template}": {_template_error(error)}; '
+                "fields are {detector}, {series} and {date:%Y%m%d-%H%M%S}"
+            ) from error
+
+    def _check_addresses(self) -> None:
+        """Refuse that two of this receiver's sockets are to bind one address."""
+        taken = {"its http": f"tcp://{self.http}"}
+        for consumer in self.forward:
+            for owner, address in taken.items():
+                if _same_address(consumer.endpoint, address):
+                    raise ValueError(
+                        f"forward: consumer {consumer.name} has the endpoint {consumer.endpoint}, which "
+                        f"{owner} takes ({address.removeprefix('tcp://')}); choose another port"
+                    )
+            taken[f"consumer {consumer.name}"] = consumer.endpoint
+
+    def template_name(self, detector: str, series: str) -> str:
+        """File name that the template gives to a series without one; "" when there is no template."""
+        from datetime import datetime
+
+        return self.filename_template.format(detector=detector, series=series, date=datetime.now())
+
+
+def _same_address(one: str, other: str) -> bool:
+    """Whether both cannot be bound at once."""
+    if one.startswith("ipc://") or other.startswith("ipc://"):
+        return one == other
+    (host, _, port), (other_host, _, other_port) = one[6:].rpartition(":"), other[6:].rpartition(":")
+    if port in ("0", "*") or int(port) != int(other_port if other_port != "*" else 0):
+        return False
+    hosts = {"127.0.0.1" if name == "localhost" else name for name in (host, other_host)}
+    return len(hosts) == 1 or not hosts.isdisjoint(EVERY_HOST)
+
+
+def _template_error(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"there is no field {{{error.args[0]}}}"
+    if isinstance(error, IndexError):
+        return "a field has no name"
+    return str(error)
+
+
+class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    receivers: dict[str, ReceiverConfig]
+
+
+def load(path: str | Path) -> ConfigFile:
+    """Read a configuration file.
+
+    Raises:
+        ConfigError: it cannot be read, is not YAML, or has a wrong or unknown key.
+    """
+    try:
+        text = Path(path).read_text()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; --config takes the file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not text: {error}") from error
+    try:
+        raw = unique_keys.load(text)
+    except unique_keys.DuplicateKey as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {_not_yaml(error)}") from error
+    return parse(raw, str(path))
+
+
+def parse(raw: Any, origin: str) -> ConfigFile:
+    """Check a configuration that has been read already; `origin` stands in errors.
+
+    Raises:
+        ConfigError: a wrong or unknown key.
+    """
+    try:
+        return msgspec.convert(raw, ConfigFile)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{origin}: {_wrong(raw, str(error))}") from error
+
+
+def _wrong(raw: Any, said: str) -> str:
+    """What is wrong, in a sentence; msgspec names no key of a mapping, so each receiver is looked at."""
+    if not isinstance(raw, dict) or "receivers" not in raw:
+        return 'the file begins with "receivers:", and has an entry for each receiver below it'
+    entries = raw["receivers"]
+    if not isinstance(entries, dict):
+        return 'below "receivers:" stand entries, each a NAME: and its settings'
+    for name, entry in entries.items():
+        if not isinstance(name, str):
+            return f'the name of a receiver is text: write "{name}": in quotes'
+        try:
+            msgspec.convert(entry, ReceiverConfig)
+        except msgspec.ValidationError as error:
+            return config_errors.sentence(entry, ReceiverConfig, str(error), f"receiver {name}")
+    return config_errors.sentence(raw, ConfigFile, said, "")
+
+
+def _not_yaml(error: yaml.YAMLError) -> str:
+    """What is wrong and where, as an editor counts lines."""
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return " ".join(str(error).split())
+    problem = getattr(error, "problem", None) or "not understood"
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
+
+
+def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:
+    """The entry of one receiver.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    if name not in file.receivers:
+        known = ", ".join(file.receivers) or "none"
+        raise ConfigError(f'{origin} has no receiver "{name}"; it has: {known}')
+    return file.receivers[name]
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of the configuration file, for editors and for the reference."""
+    return msgspec.json.schema(ConfigFile)

@@ -1,0 +1,177 @@
+"""A file whose writer died: what it holds, marking it as incomplete, and opening it to go on.
+
+What was flushed is there. Between two flushes HDF5 writes what it likes of its own structures: a frame can
+count as stored while no chunk is in the index yet, and the index can name chunks beyond the end of the
+file as the superblock has it. So each frame is looked for in the index, and the end is put behind
+everything that was ever written, before anything new is (as `h5clear --filesize` does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers the filters that frames are packed with)
+import numpy as np
+
+from penstock.receiver import stores
+from penstock.receiver.account import COUNTERS, Account, FrameStatus
+from penstock.receiver.crash.journal import Entry
+from penstock.receiver.file import per_frame
+from penstock.receiver.models import Counts
+from penstock.receiver.stores.found import whole
+from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
+
+DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
+"""What h5py raises for a file that is not what it should be depends on where it stumbles."""
+
+
+class Untouched(Exception):
+    """The file is not what the journal says, or may not be written: it was left as it is."""
+
+
+@dataclass
+class Interrupted:
+    """An interrupted file, open for writing."""
+
+    file: h5py.File
+    detector: h5py.Group
+    account: Account
+    """As far as the file knows it; what is not known is pending."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.file.close()
+
+
+def drop_draft(entry: Entry) -> bool:
+    """Remove the name under which a file was made, if it is still there; says whether the file had no other:
+    then nothing is left of it, and nothing was in it."""
+    try:
+        found = os.lstat(entry.draft)
+        if (found.st_dev, found.st_ino) != (entry.device, entry.inode):
+            return False
+        os.unlink(entry.draft)
+    except OSError:
+        return False
+    return found.st_nlink == 1
+
+
+def look_at(entry: Entry) -> str:
+    """The state that stands in a file; nothing is touched.
+
+    Raises:
+        Untouched: why not, in a sentence.
+    """
+    path = Path(entry.filename)
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise Untouched(f"{path} cannot be found any more ({error.strerror}); was it moved?") from error
+    if (found.st_dev, found.st_ino) != (entry.device, entry.inode):
+        raise Untouched(f"{path} is another file by now; it is left as it is")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise Untouched(
+            f'{path} may not be written by the receiver (user id {os.geteuid()}), so it stays "in progress"; '
+            "what was flushed is in it"
+        )
+    try:
+        with h5py.File(path, "r", locking=False, swmr=version_of(path) == FOR_SWMR) as file:
+            detector = _detector(file)
+            record = detector["series"]
+            series, state = (record[name].asstr()[()] for name in ("id", "state"))
+            len(detector["frame_status"])
+    except DAMAGED as error:
+        raise Untouched(
+            f"{path} is damaged ({error}) and is left as it is; try h5dump, and keep a copy"
+        ) from error
+    if series != entry.series.replace("\0", "\ufffd"):
+        raise Untouched(f"{path} is of series {series} by now; it is left as it is")
+    return str(state)
+
+
+def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
+    """Open a file whose writer died to write in it.
+
+    Args:
+        damaged: its index is known to be damaged; each frame is looked for by itself.
+
+    Raises:
+        OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
+    """
+    put_in_order(path)
+    bounds = "latest" if version_of(path) == FOR_SWMR else None
+    file = h5py.File(path, "r+", locking=False, libver=bounds)
+    try:
+        detector = _detector(file)
+        record = detector["series"]
+        statuses = detector["frame_status"][:]
+        there = whole(detector, len(statuses), damaged=damaged)
+        if not damaged:
+            there &= per_frame.accompanied(detector, len(statuses))
+        statuses[(statuses == FrameStatus.STORED) & ~there] = FrameStatus.MISSING
+        known = statuses != FrameStatus.MISSING
+        with contextlib.suppress(*(DAMAGED if damaged else ())):
+            per_frame.forget(detector, known)
+        length = int(np.flatnonzero(known)[-1]) + 1 if known.any() else 0
+        planned = int(record["planned"][()])
+        account = Account(None if planned < 0 else planned)
+        account.restore(statuses[:length], {name: int(record[name][()]) for name in COUNTERS})
+    except BaseException:
+        file.close()
+        raise
+    return Interrupted(file, detector, account)
+
+
+def mark_interrupted(path: str | Path, reason: str) -> Counts:
+    """Mark a file whose writer died as incomplete; returns the counts of what it holds.
+
+    Frames that were flushed are there; the datasets are cut behind the last of them. A process that is killed
+    while HDF5 writes the index can leave it damaged (docs/how-to/after-a-crash.md): then what can still be
+    read counts, and nothing is cut.
+
+    Args:
+        reason: goes into the file, with the number of frames.
+
+    Raises:
+        OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
+    """
+    try:
+        found, damaged = open_again(path), False
+    except DAMAGED:
+        found, damaged = open_again(path, damaged=True), True
+    try:
+        account, detector = found.account, found.detector
+        record = detector["series"]
+        account.close(None)
+        counts = account.counts()
+        statuses = account.statuses(account.highest + 1)
+        if not damaged:
+            try:
+                stores.settle(detector, statuses)
+            except DAMAGED:
+                damaged = True
+        known = detector["frame_status"]
+        known[:] = np.pad(statuses, (0, len(known) - len(statuses)))  # what is not cut is missing
+        for name in COUNTERS:
+            record[name][()] = getattr(counts, name)
+        record["planned"][()] = counts.planned
+        record["state"][()] = "incomplete"
+        holds = f"{counts.stored} of {counts.planned} frames are in the file"
+        if damaged:
+            holds += ", whose index was damaged: copy them to another file"
+        record["reason"][()] = f"{reason}; {holds}".replace("\0", "\ufffd")
+    finally:
+        found.close()
+    return counts
+
+
+def _detector(file: h5py.File) -> Any:
+    for group in file["entry/instrument"].values():
+        if group.attrs.get("NX_class") == "NXdetector":
+            return group
+    raise OSError(f"{file.filename} has no NXdetector")

@@ -1,0 +1,163 @@
+"""After the death of a writer: what the journal names is marked as incomplete, or taken up again.
+
+Both processes come here: the data process at its start, the HTTP process when the data process has died.
+A file that was moved, replaced, damaged, may not be written, or is written by another receiver is left as
+it is; that is said once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.crash.interrupted import (
+    DAMAGED,
+    Interrupted,
+    Untouched,
+    drop_draft,
+    look_at,
+    mark_interrupted,
+    open_again,
+)
+from penstock.receiver.crash.journal import Journal, Left, may_go_on
+from penstock.receiver.file.structure import IN_PROGRESS
+from penstock.receiver.models import Counts, Series
+from penstock.receiver.series import Interruption, TakenUp
+from penstock.receiver.stores.found import format_of
+from penstock.stins.messages import Header, Start
+
+log = logging.getLogger(__name__)
+
+KILLED = "the receiver was killed"
+
+
+@dataclass
+class GoesOn:
+    """A series that may still run: its file, open again."""
+
+    left: Left
+    found: Interrupted
+    start: Start
+    taken_up: TakenUp
+
+
+@dataclass
+class Recovered:
+    """What became of the files that the journal names."""
+
+    marked: list[Series] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    """Of the last of them."""
+    goes_on: GoesOn | None = None
+
+
+def left_to_go_on(journal: Journal, config: ReceiverConfig) -> str | None:
+    """Id of the series that the journal names last, if it can be taken up again."""
+    found = None
+    for left in journal.left():
+        found = left.entry.series if may_go_on(left.entry, config) else None
+        left.release()
+    return found
+
+
+def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
+    """Deal with every file that was left open: the latest series goes on, if it can; the others cannot."""
+    recovered = Recovered()
+    entries = list(_named(journal.left(), KILLED, recovered))
+    latest = entries.pop() if entries and may_go_on(entries[-1].entry, config) else None
+    _mark(entries, KILLED, recovered)
+    if latest is not None:
+        try:
+            recovered.goes_on = _open(latest)
+        except (Untouched, *DAMAGED) as error:
+            log.warning("series %s does not go on: %s", latest.entry.series, error)
+            _mark([latest], KILLED, recovered)
+    return recovered
+
+
+def settle(journal: Journal, reason: str) -> Recovered:
+    """Mark every file that was left open as incomplete."""
+    recovered = Recovered()
+    _mark(_named(journal.left(), reason, recovered), reason, recovered)
+    return recovered
+
+
+def _open(left: Left) -> GoesOn | None:
+    entry = left.entry
+    if look_at(entry) != IN_PROGRESS:
+        left.settle()
+        return None
+    found = open_again(entry.filename)
+    account, header = found.account, entry.header
+    assert header is not None
+    try:
+        header = _formatted(header, found)
+    except BaseException:
+        found.close()
+        raise
+    death = Interruption(account.gap_start, account.highest)
+    log.warning(
+        "series %s goes on in %s: %s when %d frames were in it",
+        entry.series, entry.filename, KILLED, account.counts().stored,
+    )  # fmt: skip
+    taken_up = TakenUp(account, (*entry.interruptions, death), entry.filename, entry.started)
+    return GoesOn(left, found, Start(header, entry.metadata), taken_up)
+
+
+def _formatted(header: Header, found: Interrupted) -> Header:
+    """With the format of the frames that are in the file, where it was not announced."""
+    known = format_of(found.detector, None)
+    if known is None or None not in (header.shape, header.type, header.compression):
+        return header
+    return msgspec.structs.replace(header, shape=known.shape, type=known.dtype, compression=known.compression)
+
+
+def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
+    for left in entries:
+        entry, counts = left.entry, Counts()
+        sentence = entry.failed or reason
+        try:
+            if look_at(entry) != IN_PROGRESS:
+                left.settle()  # it was closed in the last moment
+                continue
+            counts = mark_interrupted(entry.filename, sentence)
+            sentence += f"; {counts.stored} of {counts.planned} frames are in the file"
+            log.warning("%s is marked as incomplete: %s", entry.filename, sentence)
+        except Untouched as error:
+            sentence = f"{sentence}; {error}"
+            log.error("series %s: %s", entry.series, sentence)
+        except DAMAGED as error:
+            sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
+            log.error("series %s: %s", entry.series, sentence)
+        _tell(left, sentence, counts, recovered)
+
+
+def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterator[Left]:
+    """Those whose files are there under their names; others were killed before, and leave nothing."""
+    for left in entries:
+        if drop_draft(left.entry):
+            sentence = f"{reason} before {left.entry.filename} was there; nothing is left of it"
+            log.warning("series %s: %s", left.entry.series, sentence)
+            _tell(left, sentence, Counts(), recovered)
+        else:
+            yield left
+
+
+def _tell(left: Left, sentence: str, counts: Counts, recovered: Recovered) -> None:
+    entry = left.entry
+    left.settle()
+    recovered.counts = counts
+    recovered.marked.append(
+        Series(
+            id=entry.series,
+            filename=entry.filename,
+            active=False,
+            complete=False,
+            reason=sentence,
+            started=entry.started,
+        )
+    )

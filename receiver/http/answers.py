@@ -1,0 +1,86 @@
+"""A frame as the body of an HTTP answer: raw, .npy, PNG, JPEG, or the pickle of MAX IV's receivers."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from penstock.receiver.http.live_view import Shown
+from penstock.receiver.http.pictures import cut, picture
+from penstock.receiver.models import Contrast, View
+
+Format = Literal["raw", "npy", "png", "jpeg"]
+HEADER = "X-Penstock-Frame"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a request asks to be made of a frame."""
+
+    view: View = field(default_factory=View)
+    contrast: Contrast = field(default_factory=Contrast)
+    format: Format | None = None
+    """raw where not given."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Body, its type, and its headers."""
+
+    body: bytes
+    media_type: str
+    headers: dict[str, str]
+
+
+def answer(shown: Shown, wish: Wish, step: int) -> Answer:
+    """A frame as it was asked for; `step` is the down-sampling for who asked for none.
+
+    Raises:
+        ViewError: what was asked for cannot be made of it.
+    """
+    view = replace(wish.view, downsample=wish.view.downsample or step)
+    array = cut(shown.image(view.channel), view)
+    known: dict[str, Any] = {
+        "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
+        "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,
+        "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
+        "channels": shown.channels, "modules": shown.modules,
+    }  # fmt: skip
+    match wish.format:
+        case "png" | "jpeg" as kind:
+            body, known["low"], known["high"] = picture(array, wish.contrast, kind)
+            media_type = f"image/{kind}"
+        case "npy":
+            file = io.BytesIO()
+            np.save(file, array, allow_pickle=False)
+            body, media_type = file.getvalue(), "application/x-npy"
+        case _:
+            body, media_type = _little_endian(array).tobytes(), "application/octet-stream"
+    # A header is Latin-1, the name of a series may be anything: so every other character is escaped.
+    return Answer(body, media_type, {HEADER: json.dumps(known)})
+
+
+def as_pickle(shown: Shown, wish: Wish, step: int) -> Answer:
+    """What clients of MAX IV's receivers unpickle: [image header, pixels], unpacked.
+
+    The pixels are bytes, never an array: an array pickled by NumPy 2 cannot be read with NumPy 1, and
+    built-in types alone load no code.
+
+    Raises:
+        ViewError: what was asked for cannot be made of it.
+    """
+    array = cut(shown.image(wish.view.channel), replace(wish.view, downsample=wish.view.downsample or step))
+    header = {
+        "htype": "image", "frame": shown.frame, "shape": list(array.shape), "type": array.dtype.name,
+        "compression": "none",
+    }  # fmt: skip
+    return Answer(pickle.dumps([header, _little_endian(array).tobytes()], protocol=4), "image/pickle", {})
+
+
+def _little_endian(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)

@@ -1,0 +1,216 @@
+"""The HTTP API: parse, call, encode. The logic is in `service`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Depends, FastAPI, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse
+from starlette.exceptions import HTTPException
+
+from penstock.receiver.frame_refusal import FrameRefused
+from penstock.receiver.http import answers, metrics
+from penstock.receiver.http.body_limit import BodyLimit
+from penstock.receiver.http.pictures import ViewError
+from penstock.receiver.models import (
+    Colormap,
+    Contrast,
+    Health,
+    Method,
+    Refusal,
+    Scale,
+    SeriesCheck,
+    SeriesCheckResult,
+    Status,
+    View,
+)
+from penstock.receiver.service import ReceiverService, Refused
+
+MAX_WAIT = 30.0
+MAX_BODY_BYTES = 2**20
+KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
+"""What the web framework itself refuses; anything else of it is a bad request."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A single number, as MAX IV's clients know it."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class StopRequest:
+    """Why a running series is to end."""
+
+    reason: str = "stop requested over HTTP"
+
+
+def _wished(
+    x: Annotated[int, Query(ge=0)] = 0,
+    y: Annotated[int, Query(ge=0)] = 0,
+    width: Annotated[int | None, Query(ge=1)] = None,
+    height: Annotated[int | None, Query(ge=1)] = None,
+    downsample: Annotated[int | None, Query(ge=1, le=64)] = None,
+    method: Method = "nth",
+    channel: Annotated[str | None, Query(max_length=256)] = None,
+    format: answers.Format | None = None,
+    scale: Scale = "lin",
+    low: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    high: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    low_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.low_percentile,
+    high_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.high_percentile,
+    colormap: Colormap = "gray",
+) -> answers.Wish:
+    """What is to be made of a frame: a region, smaller, in some format."""
+    view = View(x, y, width, height, downsample, method, channel)
+    contrast = Contrast(scale, low, high, low_percentile, high_percentile, colormap)
+    return answers.Wish(view, contrast, format)
+
+
+Wished = Annotated[answers.Wish, Depends(_wished)]
+
+
+def create_app(service: ReceiverService) -> FastAPI:
+    """The API of one receiver; it starts and ends the data process with itself."""
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        yield
+        await service.close()
+
+    app = FastAPI(title="Penstock receiver", lifespan=life, responses={409: {"model": Refusal}})
+    app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> JSONResponse:
+        return _refusal(409, error.kind, str(error))
+
+    @app.exception_handler(FrameRefused)
+    async def no_frame(_: Request, error: FrameRefused) -> JSONResponse:
+        return _refusal(error.http_status, error.kind, str(error))
+
+    @app.exception_handler(ViewError)
+    async def no_view(_: Request, error: ViewError) -> JSONResponse:
+        return _refusal(422, "bad_request", str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ".".join(str(item) for item in first["loc"])
+        return _refusal(422, "bad_request", f"{place}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def refused_unseen(request: Request, error: HTTPException) -> JSONResponse:
+        sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
+        return _refusal(error.status_code, KINDS.get(error.status_code, "bad_request"), sentence)
+
+    @app.get("/status")
+    async def status(
+        seen: int | None = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
+    ) -> Status:
+        """Everything about the receiver; with `seen`, waits for a version that differs."""
+        return service.status if seen is None else await service.status_after(seen, wait)
+
+    @app.get("/received_frames")
+    async def received_frames() -> Value:
+        """Frames received in the running, or the last, series."""
+        return Value(service.status.counts.received)
+
+    @app.get("/downsample")
+    async def downsample() -> Value:
+        """Every n-th row and column that /last_frame returns."""
+        return Value(service.step)
+
+    @app.post("/downsample")
+    async def set_downsample(value: Annotated[int, Query(ge=1, le=64)]) -> Value:
+        """Set the down-sampling of the live view, for every viewer."""
+        service.step = value
+        return Value(value)
+
+    @app.post("/series/check")
+    def check(series: SeriesCheck) -> SeriesCheckResult:
+        """Could this series be taken now? 409 with a sentence if not."""
+        return service.check(series)
+
+    @app.post("/stop")
+    async def stop(request: StopRequest | None = None) -> Status:
+        """End the running series; returns when its file is closed."""
+        await service.stop((request or StopRequest()).reason)
+        return service.status
+
+    @app.post("/reset")
+    async def reset() -> Status:
+        """Leave Error."""
+        await service.reset()
+        return service.status
+
+    @app.get("/last_frame", response_class=Response)
+    def last_frame(wish: Wished, seen: int | None = None) -> Response:
+        """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
+
+        304 when nothing is newer than `seen`, 404 before the first frame.
+        """
+        found = service.last_frame(seen)
+        if found is None:
+            if seen is not None:
+                return Response(status_code=304)
+            return _refusal(404, "no_frame", f"receiver {service.name} has had no frame yet")
+        old_client = wish.format is None and service.config.pickle_last_frame
+        encode = answers.as_pickle if old_client else answers.answer
+        return _response(encode(found, wish, service.step))
+
+    @app.get("/frame/{index}", response_class=Response)
+    async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], wish: Wished) -> Response:
+        """Frame n of the running, or the last, series, as `/last_frame` gives the newest.
+
+        404 when it is not there, 409 when it is not there yet or never kept, 503 when too many ask.
+        """
+        found = await service.frame(index)
+        return _response(await asyncio.to_thread(answers.answer, found, wish, service.step))
+
+    @app.get("/config")
+    async def config() -> dict[str, Any]:
+        """The configuration in use."""
+        return {service.name: msgspec.to_builtins(service.config)}
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def prometheus() -> PlainTextResponse:
+        """Counts, rates, times and losses for Prometheus."""
+        scrape = metrics.Scrape(
+            service.name, service.status, service.measures,
+            healthy=service.health.alive, processes=service.processes,
+            budget=service.config.memory_mb * 1e6,
+        )  # fmt: skip
+        return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
+
+    @app.get("/health", responses={503: {"model": Health}})
+    async def health(response: Response) -> Health:
+        """Liveness: 503, with the sentence, once the data process is dead or hangs. Restart it then."""
+        found = service.health
+        response.status_code = 200 if found.alive else 503
+        return found
+
+    @app.get("/health/ready", responses={503: {"model": Health}})
+    async def ready(response: Response) -> Health:
+        """Readiness: 503 in Error too, which a person has to look at: no restart cures that."""
+        found = service.health
+        response.status_code = 200 if found.ready else 503
+        return found
+
+    return app
+
+
+def _refusal(status: int, kind: str, message: str) -> JSONResponse:
+    return JSONResponse({"kind": kind, "message": message}, status_code=status)
+
+
+def _response(answer: answers.Answer) -> Response:
+    return Response(answer.body, media_type=answer.media_type, headers=answer.headers)

@@ -1,0 +1,113 @@
+"""Frames for the eye in the HTTP process: taken from the shared memory or a closed file, and unpacked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.receiver.account import FrameStatus
+from penstock.receiver.frame_refusal import FrameRefused, check_status, out_of_range
+from penstock.receiver.http.images import unpack
+from penstock.receiver.http.pictures import ViewError
+from penstock.receiver.last_frame import CAPACITY, Held
+from penstock.receiver.modules.layout import Region, assemble
+from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.receiver.stores.contract import fill_value
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One frame, unpacked."""
+
+    array: np.ndarray[Any, Any]
+    """(rows, cols), or (k, rows, cols) for modules or thresholds."""
+    frame: int
+    """Index in the series."""
+    series: str
+    trigger: int | None = None
+    version: int = 0
+    """Of the newest frame; 0 for one that was asked for by its index."""
+    saturation: float | None = None
+    channels: tuple[str, ...] = ()
+    """Names of the k images, where each is one of its own."""
+    modules: tuple[Region, ...] = ()
+    """Where modules stand in the image; what lies outside is gap, or a module that is missing. Empty where
+    nobody says."""
+
+    def image(self, channel: str | None) -> np.ndarray[Any, Any]:
+        """The image of one channel; all of them for `None`.
+
+        Raises:
+            ViewError: there is no such channel.
+        """
+        if channel is None:
+            return self.array
+        if channel not in self.channels or self.array.ndim != 3:
+            known = f"has {', '.join(self.channels)}" if self.channels else "has no channels: leave it out"
+            raise ViewError(f"channel {channel}: series {self.series} {known}")
+        return np.asarray(self.array[self.channels.index(channel)])
+
+
+def unpacked(held: Held, version: int = 0) -> Shown:
+    """A frame that came through shared memory.
+
+    Raises:
+        FrameRefused: its blobs cannot be unpacked.
+    """
+    info = held.info
+    modules = info.covered
+    try:
+        array = unpack(info.shape, info.dtype, info.compression, held.blobs)
+        if info.layout is not None:
+            _check_size(info.layout.pixels * array.dtype.itemsize, info.index, info.series)
+            array = assemble(info.layout, list(array), array.dtype, fill_value(info.dtype))
+            modules = info.layout.covered([len(blob) > 0 for blob in held.blobs])
+    except ValueError as error:
+        raise FrameRefused(
+            "not_unpacked", f"frame {info.index} of series {info.series} cannot be unpacked: {error}"
+        ) from error
+    return Shown(
+        array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules
+    )
+
+
+def from_closed_file(path: str, series: str, index: int) -> Shown:
+    """A frame of a series that has ended.
+
+    Raises:
+        FrameRefused: it is not in the file, or the file is not what it was.
+    """
+    try:
+        with SeriesFile(path) as file:
+            if file.id != series:
+                raise FrameRefused("file_gone", f"{path} is not the file of series {series} any more")
+            if index >= len(file):
+                raise out_of_range(index, len(file), series)
+            statuses = file.frame_status
+            if statuses is not None:
+                check_status(index, FrameStatus(int(statuses[index])), series)
+            array = file.frame(index)
+            trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
+            return Shown(
+                array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels
+            )
+    except ReaderError as error:
+        raise FrameRefused("unreadable", str(error)) from error
+
+
+def _check_size(nbytes: int, index: int, series: str) -> None:
+    """Refuse an image that is larger than any single frame that is shown: modules may be far apart."""
+    if nbytes > CAPACITY:
+        raise FrameRefused(
+            "too_large",
+            f"frame {index} of series {series} has {nbytes / 1e6:,.0f} MB once its modules are assembled; "
+            f"more than {CAPACITY / 1e6:,.0f} MB is not shown",
+        )
+
+
+def _saturation(file: SeriesFile) -> float | None:
+    found = file.group.get("saturation_value")
+    value = None if found is None or found.shape != () else found[()]
+    return float(value) if isinstance(value, (int, float, np.number)) and 0 < value < 1e300 else None

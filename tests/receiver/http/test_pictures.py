@@ -1,0 +1,128 @@
+"""Regions, down-sampling and pictures of a frame."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+import pytest
+from PIL import Image
+
+from penstock.receiver.http.pictures import ViewError, cut, picture, viridis
+from penstock.receiver.models import Contrast, View
+
+FRAME = np.arange(70, dtype=np.uint16).reshape(7, 10)
+
+
+def opened(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data))
+
+
+def shades(data: bytes) -> np.ndarray[Any, Any]:
+    return np.asarray(opened(data).convert("L"))
+
+
+def test_a_region_is_cut_out_in_pixels_of_the_whole_frame() -> None:
+    np.testing.assert_array_equal(cut(FRAME, View(x=2, y=3, width=4, height=2)), FRAME[3:5, 2:6])
+
+
+def test_what_reaches_over_the_edge_is_cut_off() -> None:
+    np.testing.assert_array_equal(cut(FRAME, View(x=8, y=5, width=100, height=100)), FRAME[5:, 8:])
+
+
+@pytest.mark.parametrize("view", [View(x=10), View(y=7), View(x=2**60)])
+def test_a_region_outside_is_refused_with_the_size_of_the_frame(view: View) -> None:
+    with pytest.raises(ViewError, match="10 columns and 7 rows"):
+        cut(FRAME, view)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64", "uint64", "float32", "float64"])
+@pytest.mark.parametrize("step", [2, 3, 64])
+def test_every_type_is_down_sampled_to_the_first_the_mean_or_the_greatest(dtype: str, step: int) -> None:
+    frame = (FRAME % 100).astype(dtype)
+    blocks = [[frame[y : y + step, x : x + step] for x in range(0, 10, step)] for y in range(0, 7, step)]
+    nth, greatest = cut(frame, View(downsample=step)), cut(frame, View(downsample=step, method="max"))
+    mean = cut(frame, View(downsample=step, method="mean"))
+    np.testing.assert_array_equal(nth, frame[::step, ::step])
+    np.testing.assert_array_equal(greatest, [[block.max() for block in row] for row in blocks])
+    np.testing.assert_allclose(mean, [[block.mean() for block in row] for row in blocks], rtol=1e-6)
+    assert (nth.dtype, greatest.dtype, mean.dtype) == (frame.dtype, frame.dtype, np.float32)
+
+
+def test_the_mean_of_large_counts_does_not_overflow() -> None:
+    frame = np.full((64, 64), 2**32 - 2, np.uint32)
+    assert cut(frame, View(downsample=64, method="mean"))[0, 0] == np.float32(2**32 - 2)
+
+
+def test_modules_are_cut_alike() -> None:
+    modules = np.stack([FRAME, FRAME + 100])
+    found = cut(modules, View(x=1, downsample=3, method="max"))
+    np.testing.assert_array_equal(found[1], cut(FRAME + 100, View(x=1, downsample=3, method="max")))
+
+
+@pytest.mark.parametrize("format", ["png", "jpeg"])
+def test_a_picture_has_the_pixels_between_its_limits(format: Literal["png", "jpeg"]) -> None:
+    frame = np.repeat(np.arange(0, 256, 5, dtype=np.uint16), 16).reshape(-1, 16)
+    data, low, high = picture(frame, Contrast(low=0, high=250), format)
+    assert (opened(data).format, low, high) == (format.upper(), 0.0, 250.0)
+    expected = np.clip(frame / 250 * 255, 0, 255)
+    assert np.abs(shades(data).astype(float) - expected).max() <= (1 if format == "png" else 8)
+
+
+def test_the_limits_are_percentiles_of_what_is_no_gap() -> None:
+    frame = np.full((10, 10), 2**32 - 1, np.uint32)
+    frame[:5] = np.arange(50).reshape(5, 10)
+    _, low, high = picture(frame, Contrast(low_percentile=0, high_percentile=100), "png")
+    assert (low, high) == (0.0, 49.0)
+
+
+def test_a_logarithmic_scale_shows_what_is_weak() -> None:
+    frame = np.array([[0, 10, 1000, 100_000]], np.uint32)
+    linear = shades(picture(frame, Contrast(low=0, high=100_000), "png")[0])[0]
+    logarithmic = shades(picture(frame, Contrast(scale="log", low=0, high=100_000), "png")[0])[0]
+    assert list(linear[:2]) == [0, 0]
+    assert list(logarithmic) == [
+        round(255 * float(np.log1p(value) / np.log1p(100_000))) for value in frame[0]
+    ]
+
+
+def test_the_colour_table_is_that_of_matplotlib() -> None:
+    expected = matplotlib.colormaps["viridis"](np.arange(256), bytes=True)[:, :3]
+    np.testing.assert_array_equal(np.frombuffer(viridis(), np.uint8).reshape(256, 3), expected)
+    data, *_ = picture(
+        np.arange(256, dtype=np.uint16)[None], Contrast(low=0, high=255, colormap="viridis"), "png"
+    )
+    np.testing.assert_array_equal(np.asarray(opened(data).convert("RGB"))[0], expected)
+    assert opened(picture(FRAME, Contrast(colormap="viridis"), "jpeg")[0]).mode == "RGB"
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        np.full((3, 4), np.nan, np.float32),
+        np.array([[np.inf, -np.inf, np.nan, 1e300]]),
+        np.full((3, 4), 7, np.uint8),
+        np.full((3, 4), 255, np.uint8),
+        np.full((3, 4), -(2**63), np.int64),
+        np.array([[0, 2**64 - 2]], np.uint64),
+    ],
+)
+@pytest.mark.parametrize("scale", ["lin", "log"])
+def test_a_frame_of_odd_values_makes_a_picture_too(
+    frame: np.ndarray[Any, Any], scale: Literal["lin", "log"]
+) -> None:
+    data, low, high = picture(frame, Contrast(scale=scale), "png")
+    assert opened(data).size == frame.shape[::-1]
+    assert np.isfinite([low, high]).all()
+
+
+def test_modules_stand_one_below_the_other() -> None:
+    data, *_ = picture(np.stack([FRAME, FRAME]), Contrast(), "png")
+    assert opened(data).size == (10, 14)
+
+
+def test_a_picture_that_its_format_cannot_hold_is_refused() -> None:
+    with pytest.raises(ViewError, match="make no jpeg"):
+        picture(np.zeros((1, 70_000), np.uint8), Contrast(), "jpeg")
