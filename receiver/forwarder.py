@@ -20,6 +20,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.ingest import KEEPALIVE
+from penstock.receiver.models import ConsumerStatus
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 
@@ -114,6 +115,15 @@ class Consumer:
     def waiting(self) -> bool:
         """Whether something waits that a reading consumer would get."""
         return bool(self._queue) and self.peers > 0
+
+    @property
+    def status(self) -> ConsumerStatus:
+        """What the receiver says of it."""
+        return ConsumerStatus(
+            name=self.name, endpoint=self.endpoint, sent=self.sent, dropped=self.dropped,
+            skipped=self.skipped, connected=self.peers, waiting_bytes=self.waiting_bytes,
+            when_full=self.when_full, stalls=self.stalls,
+        )  # fmt: skip
 
     def begin(self, header: Header, metadata: Mapping[str, Any]) -> None:
         """Announce a series."""
@@ -264,6 +274,10 @@ class Forwarder:
     def stalled_by(self) -> str:
         """Names of the consumers that hold the series up now; "" while nobody does."""
         return ", ".join(consumer.name for consumer in self.consumers if consumer.stalls)
+
+    def status(self) -> list[ConsumerStatus]:
+        """What the receiver says of each."""
+        return [consumer.status for consumer in self.consumers]
 
     def waiting(self) -> list[zmq.Socket[bytes]]:
         """Sockets for which something waits: worth waking up for once they can be written."""

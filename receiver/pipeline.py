@@ -25,7 +25,7 @@ from penstock.receiver.forwarder import Forwarder
 from penstock.receiver.ingest import Ingest
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.memory import Budget
-from penstock.receiver.models import ConsumerStatus, Status
+from penstock.receiver.models import Status
 from penstock.receiver.rates import Rates
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.shown_series import ShownSeries
@@ -178,7 +178,7 @@ class Pipeline:
         return Status(
             state=self.machine.state.value, error=self.machine.error, detector=self._detector,
             version=version, series=series, counts=counts,
-            connections=self.ingest.connections(), consumers=self._consumers(),
+            connections=self.ingest.connections(), consumers=self._forwarder.status(),
             errors=dict(self._bad.counts), last_error=self._bad.last, refused=self._bad.refused,
             drained=self._drained + self._collector.drained, frame_rate=frame_rate,
             byte_rate=byte_rate, latest_frame=self._latest, cpu_seconds=times.user + times.system,
@@ -339,16 +339,6 @@ class Pipeline:
     def bad_message(self, error: StinsError) -> None:
         """Count a bad message by its kind, and log the first few."""
         self._bad.take(error, in_series=self._collector.series is not None)
-
-    def _consumers(self) -> list[ConsumerStatus]:
-        return [
-            ConsumerStatus(
-                name=consumer.name, endpoint=consumer.endpoint, sent=consumer.sent,
-                dropped=consumer.dropped, skipped=consumer.skipped, connected=consumer.peers,
-                waiting_bytes=consumer.waiting_bytes, when_full=consumer.when_full, stalls=consumer.stalls,
-            )
-            for consumer in self._forwarder.consumers
-        ]  # fmt: skip
 
     def _log_stall(self, consumers: str) -> None:
         """Once a series: a consumer at its limit holds up many times a second."""
