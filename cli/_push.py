@@ -10,6 +10,8 @@ from typing import Any, Self
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock.stins.connections import Connections
+
 HIGH_WATER_MARK = 16
 """Messages in flight. Recorded start messages have megabytes; a recording must not pile up here."""
 
@@ -32,10 +34,10 @@ class PushSocket:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.sndhwm = HIGH_WATER_MARK
-        events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+        self._socket.set(zmq.ZAP_DOMAIN, b"penstock")  # refuses what is no ZMTP 3, as `streamer.sender` does
+        self._connections = Connections()
+        events = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
         self._monitor: Any = self._socket.get_monitor_socket(events)
-        self.peers = 0
-        """Connections now."""
         try:
             self._socket.bind(endpoint)
         except zmq.ZMQError as error:
@@ -53,6 +55,11 @@ class PushSocket:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close(0)
+
+    @property
+    def peers(self) -> int:
+        """Connections now."""
+        return len(self._connections.peers)
 
     def wait_for_peers(self, count: int, timeout: float) -> None:
         """Return once so many receivers' sockets are connected.
@@ -93,8 +100,13 @@ class PushSocket:
         """Take in the next change of connections; false if there was none in time."""
         if seconds < 0 or not self._monitor.poll(int(seconds * 1000)):
             return False
-        event = recv_monitor_message(self._monitor)["event"]
-        self.peers += 1 if event == zmq.EVENT_HANDSHAKE_SUCCEEDED else -1
+        event = recv_monitor_message(self._monitor)
+        if event["event"] == zmq.EVENT_ACCEPTED:
+            self._connections.accepted(event["value"])
+        elif event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._connections.shaken_hands()
+        else:
+            self._connections.gone(event["value"])
         return True
 
     def _close(self, linger_ms: int) -> None:

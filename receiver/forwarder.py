@@ -21,6 +21,7 @@ from zmq.utils.monitor import recv_monitor_message
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.ingest import KEEPALIVE
 from penstock.receiver.models import ConsumerStatus
+from penstock.stins.connections import Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 
@@ -31,7 +32,7 @@ IN_SOCKET = 8
 neither be dropped nor counted any more: so they are few, and the queue that is ours is bounded in bytes."""
 MAX_SERIES = 100
 """Start messages that wait for a consumer: one that stays away this long gets no further series."""
-EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 CLOSE_SECONDS = 1.0
 """Time that what waits has to leave when the receiver ends."""
 
@@ -82,8 +83,7 @@ class Consumer:
         """Frames that were meant for it and were not handed to ZeroMQ."""
         self.skipped = 0
         """Frames left out as configured (`every`)."""
-        self.peers = 0
-        """Consumers connected to this port."""
+        self._connections = Connections()
         self.waiting_bytes = 0
         """Of what waits in front of the socket."""
         self._every = config.every
@@ -93,6 +93,8 @@ class Consumer:
         self._encoder = SeriesEncoder()
         self._socket = context.socket(zmq.PUSH)
         self._socket.set(zmq.SNDHWM, IN_SOCKET)
+        # Asks nobody, but refuses peers of before ZMTP 3.0, for which libzmq would take an HTTP request.
+        self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
         for option, value in KEEPALIVE:
             self._socket.set(option, value)
@@ -105,6 +107,11 @@ class Consumer:
                 "(%g MB) holds back the streamer until it reads",
                 self.name, self.endpoint, config.queue_mb,
             )  # fmt: skip
+
+    @property
+    def peers(self) -> int:
+        """Consumers connected to this port."""
+        return len(self._connections.peers)
 
     @property
     def stalls(self) -> bool:
@@ -224,12 +231,14 @@ class Consumer:
 
     def _note(self) -> None:
         while _is_ready(self._monitor, zmq.POLLIN):
-            if recv_monitor_message(self._monitor)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self.peers += 1
-            elif self.peers:  # a stranger that speaks no ZeroMQ is disconnected too
-                self.peers -= 1
-                if not self.peers:
-                    self._forget("it went away")
+            event = recv_monitor_message(self._monitor)
+            kind, descriptor = event["event"], event["value"]
+            if kind == zmq.EVENT_ACCEPTED:
+                self._connections.accepted(descriptor)
+            elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._connections.shaken_hands()
+            elif self._connections.gone(descriptor) is not None and not self.peers:
+                self._forget("it went away")
 
     def _forget(self, why: str) -> None:
         """Nobody will take what waits: it is lost, and so is the rest of the series."""

@@ -109,7 +109,7 @@ class Pipeline:
         if (goes_on := recovered.goes_on) is not None:
             now = self._clock() - self._held_back
             self._guarded(lambda: self._collector.take_up(goes_on.start, goes_on.taken_up, now))
-            self._files.settle()
+            self._files.settle(self.machine.error)
 
     # -- the loop ------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from threading import Condition, Thread
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock.stins.connections import Connections
 from penstock.stins.messages import Buffer
 from penstock.streamer.ring import Tracker
 
@@ -68,9 +69,11 @@ class PushSocket:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 10)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 5)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
-        self._peers: dict[int, str] = {}
-        self._handshakes = 0
-        self._is_open = False  # whether a peer has shaken hands since there was none
+        # Without a handler it asks nobody, but makes libzmq refuse peers of before ZMTP 3.0. It would take an
+        # HTTP request, or a newline, for one of those, and send it its share of the frames.
+        self._socket.setsockopt(zmq.ZAP_DOMAIN, b"penstock")
+        self._connections = Connections()
+        self._is_open = False  # whether there is a peer
         self._has_news = False  # of peers: ZeroMQ shall look before it sends
         self.peers_changed = Condition()
         """Notified when a receiver comes or goes."""
@@ -133,16 +136,14 @@ class PushSocket:
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Addresses of the accepted connections, one each: host:port."""
+        """Addresses of those that have shaken hands, one each: host:port."""
         with self.peers_changed:
-            return tuple(self._peers.values())
+            return tuple(self._connections.peers.values())
 
     def wait_peers(self, count: int, timeout: float | None = None) -> bool:
         """Wait until so many peers are connected and have room."""
         with self.peers_changed:
-            return self.peers_changed.wait_for(
-                lambda: len(self._peers) >= count and self._handshakes >= count, timeout
-            )
+            return self.peers_changed.wait_for(lambda: len(self._connections.peers) >= count, timeout)
 
     def close(self, linger: float | None = None) -> None:
         """Close, waiting `linger` seconds (default: that of the constructor) for what is queued."""
@@ -160,16 +161,16 @@ class PushSocket:
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
             with self.peers_changed:
+                connections = self._connections
                 self._has_news = True
                 if kind == zmq.EVENT_ACCEPTED:
-                    self._peers[fd] = _peer_name(fd)
-                    log.info("receiver connected from %s", self._peers[fd])
+                    connections.accepted(fd, _peer_name(fd))
                 elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                    self._handshakes += 1
-                    self._is_open = True
-                elif (name := self._peers.pop(fd, None)) is not None:
+                    if (name := connections.shaken_hands()) is not None:
+                        log.info("receiver connected from %s", name)
+                elif (name := connections.gone(fd)) is not None:
                     log.info("receiver at %s disconnected", name)
-                    self._is_open = bool(self._peers)
+                self._is_open = bool(connections.peers)
                 self.peers_changed.notify_all()
         monitor.close(0)
 

@@ -114,6 +114,9 @@ def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
         if not damaged:
             there &= per_frame.accompanied(detector, len(statuses))
         statuses[(statuses == FrameStatus.STORED) & ~there] = FrameStatus.MISSING
+        if (partial := statuses == FrameStatus.PARTIAL).any():
+            some = whole(detector, len(statuses), damaged=damaged, partly=True)
+            statuses[partial & ~some] = FrameStatus.MISSING
         known = statuses != FrameStatus.MISSING
         with contextlib.suppress(*(DAMAGED if damaged else ())):
             per_frame.forget(detector, known)

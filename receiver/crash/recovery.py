@@ -79,6 +79,11 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
     return recovered
 
 
+def give_up(left: Left, reason: str) -> None:
+    """Mark the file of a series that was to go on, and could not, as incomplete."""
+    _mark([left], reason, Recovered())
+
+
 def settle(journal: Journal, reason: str) -> Recovered:
     """Mark every file that was left open as incomplete."""
     recovered = Recovered()

@@ -1,7 +1,8 @@
 """What frames bring beside their pixels, one row an index: status, trigger, number, times, checksums.
 
 It is kept in memory and written in batches, since h5py takes for one element what it takes for a thousand.
-A batch is written in an order that a kill cannot tear: first what the frames brought, then their status.
+First what the frames brought is written, then their status. What a kill tears all the same, since HDF5 writes
+the lengths and indices of datasets when it likes, `accompanied` and `forget` mend at the next start.
 """
 
 from __future__ import annotations
@@ -142,8 +143,9 @@ class PerFrame:
     def _write_waiting(self) -> None:
         if not self._waiting:
             return
-        self._waiting.sort()
-        *numbers, sums = zip(*self._waiting, strict=True)
+        # A frame that came again, since some of its images had been corrupt, brought all of it anew.
+        rows = {row[0]: row for row in self._waiting}
+        *numbers, sums = zip(*(rows[index] for index in sorted(rows)), strict=True)
         index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
         self._waiting.clear()
         columns = {
@@ -201,13 +203,15 @@ def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:
         kept: bool, one an index: frames whose values stay.
     """
     for dataset in _rows_of(detector).values():
-        if len(dataset) != len(kept):
-            dataset.resize(len(kept), axis=0)
+        # To the end of the last chunk: what was written there would show when the dataset grows again.
+        rows = dataset.chunks[0]
+        dataset.resize(-(-max(len(dataset), len(kept)) // rows) * rows, axis=0)
         values = dataset[:]
         blank = np.full_like(values, dataset.fillvalue)
-        blank[kept] = values[kept]
+        blank[: len(kept)][kept] = values[: len(kept)][kept]
         if not np.array_equal(values, blank, equal_nan=values.dtype.kind == "f"):
             dataset[:] = blank
+        dataset.resize(len(kept), axis=0)
 
 
 def accompanied(detector: Any, length: int) -> np.ndarray[Any, Any]:

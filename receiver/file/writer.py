@@ -137,8 +137,12 @@ class SeriesWriter:
         self._rows = PerFrame(detector, self._account)
         try:
             self._check_place()
+            frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
             self._store = reopen(detector, self._account.planned, self._writing)
-            frames = format_of(detector, self._account.planned)
+            if self._store is not None:
+                self._store.grow(
+                    self._rows.rows
+                )  # killed while it grew, the file has room here and not there
             if frames is None:
                 self._writing = replace(self._writing, replace_empty=True)
             elif "data" not in self._structure.entry:

@@ -76,6 +76,8 @@ class ChannelStore:
         self._fresh.append(index)
         if isinstance(frame, PartialFrame):
             self._partial[index] = frame.statuses
+        else:
+            self._partial.pop(index, None)  # it came again, whole
 
     def read(self, index: int) -> Frame:
         """A stored frame, the blobs of channels that did not come empty; see `FrameStore`."""

@@ -57,7 +57,7 @@ def channels_of(detector: Any) -> tuple[str, ...]:
     return () if names is None else tuple(names.asstr()[:])
 
 
-def whole(detector: Any, length: int, *, damaged: bool = False) -> np.ndarray[Any, Any]:
+def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = False) -> np.ndarray[Any, Any]:
     """Which of the first frames have all their pixels in the file; bool.
 
     HDF5's index can lack a chunk that was written, and can name one for which there is no file.
@@ -66,6 +66,7 @@ def whole(detector: Any, length: int, *, damaged: bool = False) -> np.ndarray[An
         detector: NXdetector group of the file.
         length: frames.
         damaged: look for each frame by itself; where the index is damaged, most can be found all the same.
+        partly: some are enough, of one channel or module.
 
     Raises:
         OSError, RuntimeError: the index is damaged.
@@ -80,9 +81,12 @@ def whole(detector: Any, length: int, *, damaged: bool = False) -> np.ndarray[An
         if "modules" not in detector:
             return np.ones(length, bool)
         data = detector["modules"]
-    found: np.ndarray[Any, Any] = np.ones(length, bool)
+    blobs: np.ndarray[Any, Any] = np.zeros(length, np.int64)
+    wanted = 0
     for dataset in [detector[name] for name in channels_of(detector)] or [data]:
-        found &= count(dataset, length) == (dataset.shape[1] if dataset.ndim == 4 else 1)
+        blobs += count(dataset, length)
+        wanted += dataset.shape[1] if dataset.ndim == 4 else 1
+    found: np.ndarray[Any, Any] = blobs >= (1 if partly else wanted)
     return found
 
 

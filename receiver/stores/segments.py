@@ -21,6 +21,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
+from penstock.receiver.account import FrameStatus
 from penstock.receiver.file import storage
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import (
@@ -276,9 +277,12 @@ class SegmentStore:
 
     def _find(self) -> None:
         """The segments that another process has begun."""
+        known = self._detector["frame_status"][:] != FrameStatus.MISSING
         for start, place in places(self._detector, self.data):
-            if holds_nothing(place.name, self._folder):
-                os.unlink(place.name, dir_fd=self._folder)  # killed before anything was in it
+            # Killed before anything was in it, or before any of it was flushed: it may not even open.
+            nothing = not known[start : start + self._length].any() and may_replace(place.name, self._folder)
+            if nothing or holds_nothing(place.name, self._folder):
+                os.unlink(place.name, dir_fd=self._folder)
             else:
                 self._written.add(start // self._length)
         self._latest = max(self._written, default=-1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -85,7 +87,7 @@ def forwarding(**keys: Any) -> Iterator[Forwarder]:
     yield made
     for consumer in made.consumers:
         consumer._socket.set(zmq.LINGER, 0)
-        consumer.peers = 0  # nothing has to leave any more
+        consumer._connections.peers.clear()  # nothing has to leave any more
     made.close()
 
 
@@ -110,6 +112,28 @@ def whole(forwarder: Forwarder, frames: int, name: str = "a", metadata: dict[str
     for index in range(frames):
         forwarder.frame(index, frame(index, 78 + index, name))
     forwarder.end(SeriesEnd(msg_number=99))
+
+
+def test_a_stranger_that_knocks_takes_no_consumer_away(
+    forwarder: Forwarder, reader: Callable[..., Reader]
+) -> None:
+    consumer = only(forwarder)
+    connected = reader(consumer.endpoint)
+    wait_for_peer(consumer)
+    for said in (b"", b"\n", b"GET / HTTP/1.0\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", int(consumer.endpoint.rpartition(":")[2]))) as stranger:
+            stranger.settimeout(DEADLINE_MS / 1000)
+            stranger.sendall(said)
+            with contextlib.suppress(ConnectionResetError):
+                stranger.recv(64)
+        assert consumer._monitor.poll(DEADLINE_MS)
+        consumer.step()
+    assert consumer.peers == 1
+    forwarder.begin(Header(series="a", filename="", frames=9), {})
+    for number in range(9):
+        forwarder.frame(number, frame(number))
+    forwarder.end(SeriesEnd())
+    assert len(connected.series()) == 11
 
 
 def test_a_consumer_gets_the_series_with_numbers_of_its_own(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable, Iterator
 
@@ -35,6 +36,13 @@ def connect(push: PushSocket) -> Iterator[Connect]:
 
     yield connect
     context.destroy(0)
+
+
+def until_seen(stranger: socket.socket) -> None:
+    """Wait until ZeroMQ has greeted a stranger, or has cut it off."""
+    stranger.settimeout(DEADLINE)
+    with contextlib.suppress(ConnectionResetError):
+        stranger.recv(64)
 
 
 def test_without_a_receiver_nothing_is_sent(push: PushSocket) -> None:
@@ -76,10 +84,43 @@ def test_it_knows_the_addresses_of_its_receivers(push: PushSocket, connect: Conn
 
 def test_a_probe_of_its_port_is_no_receiver_afterwards(push: PushSocket) -> None:
     with socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))) as probe:
-        assert wait_for(push, lambda push: len(push.peers) == 1)
         probe.sendall(b"GET / HTTP/1.0\r\n\r\n")
-    assert wait_for(push, lambda push: not push.peers)
+        until_seen(probe)
+        assert push.peers == ()
+        assert push.try_send([b"header"]) is None
     assert push.try_send([b"header"]) is None
+
+
+@pytest.mark.parametrize("said", [b"", b"\n", b"GET / HTTP/1.0\r\n\r\n"], ids=["nothing", "newline", "http"])
+def test_a_stranger_beside_a_receiver_takes_no_message(
+    push: PushSocket, connect: Connect, said: bytes
+) -> None:
+    pull = connect()
+    with socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))) as stranger:
+        stranger.sendall(said)
+        until_seen(stranger)
+        for number in range(100):
+            while push.try_send([b"%d" % number]) is None:
+                assert push.wait_writable(DEADLINE)
+            assert pull.poll(int(DEADLINE * 1000)), f"message {number} did not come"
+            assert pull.recv() == b"%d" % number
+    assert len(push.peers) == 1
+
+
+def test_a_stranger_that_stays_hides_no_receiver_that_comes_back(push: PushSocket) -> None:
+    with (
+        socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))),
+        zmq.Context() as context,
+    ):
+        for number in range(30):
+            with context.socket(zmq.PULL) as pull:
+                pull.linger = 0
+                pull.connect(push.endpoint)
+                assert push.wait_peers(1, DEADLINE)
+                while push.try_send([b"%d" % number]) is None:
+                    assert push.wait_writable(DEADLINE)
+                assert pull.poll(int(DEADLINE * 1000)), f"message {number} did not come"
+            assert wait_for(push, lambda push: not push.peers)
 
 
 def test_a_small_message_is_copied_so_its_memory_is_free_at_once(push: PushSocket, connect: Connect) -> None:

@@ -176,6 +176,29 @@ def test_a_series_that_still_runs_goes_on_in_its_file(
     assert journal(first.root) == []
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["both processes", "data process"])
+def test_segments_go_on_where_nothing_had_been_flushed(
+    whole: bool, deaths: Callable[..., Deaths], streamer: Streamer
+) -> None:
+    first = deaths(flush_seconds=30, frames_per_file=10)
+    path = first.root / "x.h5"
+    series = stream(streamer, path, 5)
+    first.now.received(5)
+    if whole:
+        first.kill()
+        first.start()
+    else:
+        first.kill_data_process()
+    first.now.wait(lambda status: status.series is not None and status.series.unconfirmed)
+    first.now.connected()
+    for number in range(5, 100):
+        streamer.frame(number)
+    streamer.end(reason="complete", triggered=100, sent=100)
+    status = first.now.ended(series)
+    assert status.state == "idle"
+    assert check_file(path, status) == list(range(5, 100))
+
+
 def test_a_series_goes_on_after_a_kill_of_the_process_that_its_user_sees(
     deaths: Callable[..., Deaths], streamer: Streamer
 ) -> None:

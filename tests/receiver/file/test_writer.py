@@ -491,6 +491,42 @@ def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
     writer.close(series.close(None), pad=False, synced=False)
 
 
+def test_a_frame_that_comes_twice_in_a_batch_leaves_its_neighbours_alone(path: Path) -> None:
+    written = Written(path, start(frames=9))
+    written.add(frame(3, trigger=30), frame(3, trigger=31), frame(5, trigger=50))
+    written.writer.flush()
+    written.close("stopped")
+    with h5py.File(path) as file:
+        assert file[f"{DETECTOR}/trigger"][:].tolist() == [-1, -1, -1, 31, -1, 50]
+        assert file[f"{DETECTOR}/sequence_number"][:].tolist() == [-1, -1, -1, 3, -1, 5]
+        assert file[f"{DETECTOR}/frame_status"][:].tolist() == [0, 0, 0, 1, 0, 1]
+
+
+def test_what_a_killed_writer_left_behind_the_end_does_not_come_back(path: Path) -> None:
+    """The values were written, the new length was not."""
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(1))
+    written.close("stopped")
+    with h5py.File(path, "r+") as file:
+        for name, value in (("sequence_number", 5), ("frame_status", 1)):
+            file[f"{DETECTOR}/{name}"].resize(6, axis=0)
+            file[f"{DETECTOR}/{name}"][5] = value
+            file.flush()
+    content = bytearray(path.read_bytes())
+    with h5py.File(path, "r+") as file:
+        for name in ("sequence_number", "frame_status"):
+            place = file[f"{DETECTOR}/{name}"].id.get_chunk_info_by_coord((0,))
+            chunk = content[place.byte_offset : place.byte_offset + place.size]
+            file[f"{DETECTOR}/{name}"].resize(2, axis=0)
+            file.flush()
+            os.pwrite(file.id.get_vfd_handle(), chunk, place.byte_offset)
+    found = open_again(path)
+    for name, blank in (("sequence_number", -1), ("frame_status", 0)):
+        found.detector[name].resize(6, axis=0)
+        assert found.detector[name][2:].tolist() == [blank] * 4
+    found.close()
+
+
 def test_a_frame_whose_number_has_no_chunk_in_the_index_is_missing(path: Path) -> None:
     """A flush that was cut short can have written the index of the statuses alone."""
     written = Written(path, start(frames=9))
