@@ -38,6 +38,21 @@ def connect(push: PushSocket) -> Iterator[Connect]:
     context.destroy(0)
 
 
+def come_and_go(push: PushSocket, times: int) -> None:
+    """One receiver after another, each of which gets the one message that is sent while it is there."""
+    with zmq.Context() as context:
+        for number in range(times):
+            with context.socket(zmq.PULL) as pull:
+                pull.linger = 0
+                pull.connect(push.endpoint)
+                assert push.wait_peers(1, DEADLINE)
+                while push.try_send([b"%d" % number]) is None:
+                    assert push.wait_writable(DEADLINE)
+                assert pull.poll(int(DEADLINE * 1000)), f"message {number} did not come"
+                assert pull.recv() == b"%d" % number
+            assert wait_for(push, lambda push: not push.peers)
+
+
 def until_seen(stranger: socket.socket) -> None:
     """Wait until ZeroMQ has greeted a stranger, or has cut it off."""
     stranger.settimeout(DEADLINE)
@@ -61,17 +76,7 @@ def test_it_counts_its_receivers_as_they_come_and_go(push: PushSocket, connect: 
 
 def test_a_receiver_that_comes_back_at_once_gets_what_is_sent_then(push: PushSocket) -> None:
     """Not the connection of the one before, which ZeroMQ has not put away yet."""
-    with zmq.Context() as context:
-        for number in range(50):
-            with context.socket(zmq.PULL) as pull:
-                pull.linger = 0
-                pull.connect(push.endpoint)
-                assert push.wait_peers(1, DEADLINE)
-                while push.try_send([b"%d" % number]) is None:
-                    assert push.wait_writable(DEADLINE)
-                assert pull.poll(int(DEADLINE * 1000)), f"message {number} did not come"
-                assert pull.recv() == b"%d" % number
-            assert wait_for(push, lambda push: not push.peers)
+    come_and_go(push, 50)
 
 
 def test_it_knows_the_addresses_of_its_receivers(push: PushSocket, connect: Connect) -> None:
@@ -108,19 +113,8 @@ def test_a_stranger_beside_a_receiver_takes_no_message(
 
 
 def test_a_stranger_that_stays_hides_no_receiver_that_comes_back(push: PushSocket) -> None:
-    with (
-        socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))),
-        zmq.Context() as context,
-    ):
-        for number in range(30):
-            with context.socket(zmq.PULL) as pull:
-                pull.linger = 0
-                pull.connect(push.endpoint)
-                assert push.wait_peers(1, DEADLINE)
-                while push.try_send([b"%d" % number]) is None:
-                    assert push.wait_writable(DEADLINE)
-                assert pull.poll(int(DEADLINE * 1000)), f"message {number} did not come"
-            assert wait_for(push, lambda push: not push.peers)
+    with socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))):
+        come_and_go(push, 30)
 
 
 def test_a_small_message_is_copied_so_its_memory_is_free_at_once(push: PushSocket, connect: Connect) -> None:
