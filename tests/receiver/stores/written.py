@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,26 @@ def frame(number: int, checksum: str = "", **keys: Any) -> Frame:
 def status_of(file: h5py.File) -> list[int]:
     """Status of each index."""
     return list(file[f"{DETECTOR}/frame_status"][()].tolist())
+
+
+class Flushed:
+    """What a child that will be killed tells through a pipe: frames flushed, eight bytes each time."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self.count = 0
+
+    def wait(self, least: int) -> None:
+        """Until so many are flushed, however slow the machine."""
+        while self.count < least:
+            told = os.read(self._pipe, 8)
+            assert told, "the child has ended by itself"
+            self.count = int.from_bytes(told, "little")
+
+    def close(self) -> None:
+        """Read what it told before its death."""
+        self.count = int.from_bytes(os.read(self._pipe, 2**20)[-8:], "little") or self.count
+        os.close(self._pipe)
 
 
 class Written:
