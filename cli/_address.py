@@ -60,8 +60,14 @@ def _possible(url: str, given: str) -> str:
         UserError: none can.
     """
     if why := _why_impossible(url):
-        raise UserError(f'"{given}": {why}, such as http://127.0.0.1:5000')
+        raise UserError(f'"{_without_user(given)}": {why}, such as http://127.0.0.1:5000')
     return url
+
+
+def _without_user(url: str) -> str:
+    """An address that may be shown: a password is nobody else's business."""
+    scheme, mark, rest = url.rpartition("://")
+    return scheme + mark + rest.rpartition("@")[2]
 
 
 def _why_impossible(url: str) -> str:
@@ -73,6 +79,8 @@ def _why_impossible(url: str) -> str:
         return "no host can be called so; give an address"
     if parts.scheme not in ("http", "https"):
         return "a receiver is asked over HTTP"
+    if parts.username is not None:
+        return "a receiver asks for no user and no password; give an address"
     if not host:
         return "there is no host in it; give an address"
     if any(letter.isspace() for letter in host):

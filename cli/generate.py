@@ -335,10 +335,13 @@ def _progress(frames: int) -> Iterator[Callable[[int], None]]:
 
 
 def _sentence(report: Report) -> str:
+    counts = {kind: sum(len(getattr(log, kind)) for log in report.faults) for kind in FAULTS}
+    faults = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items() if count)
     return (
         f"{report.sent} of {report.planned} frames handed over in {report.seconds:.3f} s: "
         f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU a frame"
+        + (f"; faults as asked for: {faults}" if faults else "")
     )
 
 

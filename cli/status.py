@@ -7,8 +7,8 @@ Examples:
   penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json                      everything that GET /status says
 
-Exit status: 0 it is well, and its last series is complete, 1 it is in Error, that series is not complete or
-was not taken, or --timeout is over, 2 it does not answer.
+Exit status: 0 it is well, and its last series is complete, or was a live view that somebody stopped, 1 it is
+in Error, that series is not complete or was not taken, or --timeout is over, 2 it does not answer.
 """
 
 from __future__ import annotations
@@ -67,8 +67,17 @@ def run(args: argparse.Namespace) -> int:
     print(json.dumps(asdict(status)) if args.json else "\n".join(describe(status, _said(args))))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
-    incomplete = status.series is not None and status.series.complete is False
-    return 1 if late or status.error or status.refused or incomplete else 0
+    lacking = status.series is not None and not status.series.active and not _whole(status)
+    return 1 if late or status.error or status.refused or lacking else 0
+
+
+def _whole(status: Status) -> bool:
+    """Whether nothing lacks of the series that has ended; a stopped live view had to bring no more."""
+    series, counts = status.series, status.counts
+    live = series is not None and not series.filename
+    return series is not None and (
+        bool(series.complete) or (live and counts.delivered + counts.not_triggered == counts.planned)
+    )
 
 
 def _goes_on(status: Status) -> bool:
@@ -110,7 +119,8 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     if series is None:
         yield "  no series yet"
     else:
-        so_far = "runs" if series.active else "complete" if series.complete else "NOT complete"
+        ended = "complete" if series.complete else "ended" if _whole(status) else "NOT complete"
+        so_far = "runs" if series.active else ended
         yield f"  series {series.id} {so_far}{f': {series.reason}' if series.reason else ''}"
         if series.active and series.restarts:
             times = "once" if series.restarts == 1 else f"{series.restarts} times"

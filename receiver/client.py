@@ -192,10 +192,8 @@ class ReceiverClient:
         try:
             answer = self._http.request(method, url, body=payload, headers=headers, timeout=timeout)
         except urllib3.exceptions.HTTPError as error:
-            refused = isinstance(error, urllib3.exceptions.NewConnectionError)
-            how = "(nobody listens there)" if refused else f"within {self._timeout:g} s"
             raise ReceiverUnavailable(
-                f"receiver at {self.url} does not answer {how}; is `penstock receiver` running, "
+                f"receiver at {self.url} does not answer {self._how(error)}; is `penstock receiver` running, "
                 "and is this the address that it printed?"
             ) from error
         if answer.status >= 400 and answer.status not in also:
@@ -208,6 +206,14 @@ class ReceiverClient:
                 )
             raise ReceiverRefused(refusal.kind, refusal.message)
         return answer
+
+    def _how(self, error: urllib3.exceptions.HTTPError) -> str:
+        """What is known of why there is no answer."""
+        if isinstance(error, urllib3.exceptions.NameResolutionError):
+            return "(no host of this name is known)"
+        if isinstance(error, urllib3.exceptions.NewConnectionError):
+            return "(nobody listens there)"
+        return f"within {self._timeout:g} s"
 
 
 def _fields(of: View | Contrast | Mapping[str, Any] | None) -> dict[str, str]:

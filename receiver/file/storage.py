@@ -131,7 +131,7 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
     if there and not overwrite:
         raise StorageError(
             "file_exists",
-            f"{there[0]} exists and is never overwritten; give another name "
+            f"{there[0]} exists and is not overwritten; give another name "
             "(DestinationFilename), or allow it (DestinationFileOverwritable, in the header: overwrite)",
         )
     if not folder.is_dir():

@@ -27,6 +27,13 @@ def test_it_ends_with_2_and_what_is_wrong_with_it(
     assert said.startswith(f'penstock {command}: "{address}": {words}')
 
 
+def test_a_password_is_refused_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", "http://me:secret@127.0.0.1:5000"]) == 2
+    said = capsys.readouterr().err
+    assert '"http://127.0.0.1:5000": a receiver asks for no user and no password' in said
+    assert "secret" not in said
+
+
 @pytest.mark.parametrize(
     "address",
     ["tcp://127.0.0.1:9999", "://127.0.0.1", "http:///status", "http://:5000", ":5000", "http://a b:5000",

@@ -77,6 +77,16 @@ def test_series_that_is_not_complete_ends_with_1(
     assert "errors since it was started: 1 not_json" in said
 
 
+def test_a_live_view_that_was_stopped_lacks_nothing(
+    receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streamer.start("", frames=1_000_000)
+    streamer.frame(0)
+    streamer.end(reason="stop", triggered=1, sent=1)
+    assert status(receiver, "--wait") == 0
+    assert " ended: " in capsys.readouterr().out
+
+
 def test_receiver_in_error_says_why_and_what_to_do(
     receiver: ReceiverProcess, streamer: Streamer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +155,11 @@ def test_nobody_there_ends_with_2_and_a_sentence(capsys: pytest.CaptureFixture[s
         port = unused.getsockname()[1]
     assert main(["status", f"http://127.0.0.1:{port}"]) == 2
     assert "nobody listens there" in capsys.readouterr().err
+
+
+def test_a_host_that_nobody_knows_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "http://no-such-host.invalid:5000"]) == 2
+    assert "no host of this name is known" in capsys.readouterr().err
 
 
 def test_stop_ends_the_series_with_the_reason(

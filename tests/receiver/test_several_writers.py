@@ -227,12 +227,12 @@ def test_a_data_file_that_is_there_is_not_touched_and_said(
 ) -> None:
     precious = receiver.root / "x_data_0001.h5"
     precious.write_bytes(b"precious")
-    with pytest.raises(ReceiverRefused, match=r"x_data_0001\.h5 exists and is never overwritten"):
+    with pytest.raises(ReceiverRefused, match=r"x_data_0001\.h5 exists and is not overwritten"):
         receiver.client.check(SeriesCheck(filename=str(receiver.root / "x.h5"), frames=FRAMES))
     begin(streamer, receiver.root / "x.h5", compression)
     status = receiver.wait(lambda status: status.state != "idle")  # what the check refuses does not begin
     assert status.state == "error"
-    assert "x_data_0001.h5 exists and is never overwritten" in status.error
+    assert "x_data_0001.h5 exists and is not overwritten" in status.error
     assert precious.read_bytes() == b"precious"
 
 

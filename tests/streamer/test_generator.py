@@ -234,6 +234,21 @@ def test_the_frames_before_its_death_have_left_and_stand_in_its_last_words(
     assert generator.process.returncode == -signal.SIGKILL
 
 
+def test_its_last_sentence_names_the_faults() -> None:
+    said = subprocess.Popen(
+        ["penstock", "generate", "--endpoint", "tcp://127.0.0.1:0", "--shape", "4,4", "--frames", "20",
+         "--drop", "1,2", "--wrong-type", "5"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with said, zmq.Context() as context, context.socket(zmq.PULL) as pull:
+        assert said.stderr is not None
+        words = (word for line in said.stderr for word in line.split())
+        pull.connect(next(word for word in words if word.startswith("tcp://")).strip(";"))
+        sentence, _ = said.communicate(timeout=DEADLINE)
+    assert sentence.startswith("20 of 20 frames handed over")
+    assert sentence.endswith("; faults as asked for: drop 2, wrong type 1\n")
+
+
 def test_it_never_ends_until_it_is_interrupted(generate: Callable[..., Generator]) -> None:
     generator = generate("--shape", "4,4", "--frames", "2", "--never-end")
     for _ in range(3):
