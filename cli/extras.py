@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import msgspec
+
+CONSTRAINTS = "constraints.txt"
 
 
 class _Directory(msgspec.Struct):
@@ -35,5 +38,8 @@ def install_command(extras: str) -> str:
     place = urlsplit(origin.url)
     if place.scheme != "file":
         return f"pip install 'penstock[{extras}] @ {origin.url}'"
+    folder = Path(unquote(place.path))
     flag = "-e " if origin.dir_info.editable else ""
-    return f"pip install {flag}'{unquote(place.path)}[{extras}]'"
+    # The clone has the versions that were tested together.
+    tested = f"-c '{folder / CONSTRAINTS}' " if (folder / CONSTRAINTS).is_file() else ""
+    return f"pip install {tested}{flag}'{folder}[{extras}]'"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +34,22 @@ def test_the_command_names_where_it_was_installed_from(
 
     monkeypatch.setattr(extras, "distribution", lambda name: Installed())
     assert extras.install_command("gui") == command
+
+
+def test_the_versions_that_were_tested_are_named_where_they_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "constraints.txt").touch()
+    origin = json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
+
+    class Installed:
+        def read_text(self, name: str) -> str:
+            return origin
+
+    monkeypatch.setattr(extras, "distribution", lambda name: Installed())
+    assert (
+        extras.install_command("gui") == f"pip install -c '{tmp_path}/constraints.txt' -e '{tmp_path}[gui]'"
+    )
 
 
 def test_a_checkout_that_is_not_installed_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
