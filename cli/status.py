@@ -67,17 +67,7 @@ def run(args: argparse.Namespace) -> int:
     print(json.dumps(asdict(status)) if args.json else "\n".join(describe(status, _said(args))))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
-    lacking = status.series is not None and not status.series.active and not _whole(status)
-    return 1 if late or status.error or status.refused or lacking else 0
-
-
-def _whole(status: Status) -> bool:
-    """Whether nothing lacks of the series that has ended; a stopped live view had to bring no more."""
-    series, counts = status.series, status.counts
-    live = series is not None and not series.filename
-    return series is not None and (
-        bool(series.complete) or (live and counts.delivered + counts.not_triggered == counts.planned)
-    )
+    return 1 if late or status.error or status.refused or status.lacks else 0
 
 
 def _goes_on(status: Status) -> bool:
@@ -119,7 +109,7 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     if series is None:
         yield "  no series yet"
     else:
-        ended = "complete" if series.complete else "ended" if _whole(status) else "NOT complete"
+        ended = "complete" if series.complete else "NOT complete" if status.lacks else "ended"
         so_far = "runs" if series.active else ended
         yield f"  series {series.id} {so_far}{f': {series.reason}' if series.reason else ''}"
         if series.active and series.restarts:

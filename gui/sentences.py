@@ -92,7 +92,7 @@ def progress(counts: Counts) -> str:
 
 def _idle(status: Status, *, kept: bool) -> Message:
     series = status.series
-    if series is not None and series.complete is False:
+    if series is not None and status.lacks:
         # The receiver's reason mostly begins with the count.
         counted = re.match(r"\d+ of \d+ frames", series.reason)
         after = "" if counted else f" after {progress(status.counts)}"
@@ -105,8 +105,11 @@ def _idle(status: Status, *, kept: bool) -> Message:
         old = " The picture is from before its restart." if kept else ""
         return Message("idle", "IDLE", f"Ready for the first series.{old}")
     name = PurePath(series.filename).name if series.filename else "live series"
+    end = (
+        f"complete, {progress(status.counts)}" if series.complete is not False else f"ended: {series.reason}"
+    )
     return Message(
-        "idle", "IDLE", f"Ready for the next series. Last: {name}, complete, {progress(status.counts)}."
+        "idle", "IDLE", f"Ready for the next series. Last: {name}, {_sentence(end, capital=False)}"
     )
 
 

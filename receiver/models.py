@@ -153,6 +153,15 @@ class Status:
     cpu_seconds: float = 0.0
     """Processor time of the data process since it started: user and system."""
 
+    @property
+    def lacks(self) -> bool:
+        """Whether something lacks of the last series, which has ended. A live view of so many frames at most
+        that somebody stopped lacks nothing."""
+        series, counts = self.series, self.counts
+        if series is None or series.complete is not False:
+            return False
+        return bool(series.filename) or counts.delivered + counts.not_triggered != counts.planned
+
 
 @dataclass(frozen=True, kw_only=True)
 class Health:

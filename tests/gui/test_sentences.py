@@ -81,6 +81,18 @@ def test_a_reason_that_begins_with_the_count_is_not_told_twice() -> None:
     assert says.text == "Last series incomplete: 3 of 9 frames: 6 missing; ended by stop."
 
 
+def test_a_live_view_that_was_stopped_lacks_nothing() -> None:
+    series = Series(
+        id="1", filename=None, active=False, complete=False, reason="3 of 9 frames; ended by stop"
+    )
+    counts = Counts(planned=9, received=3, delivered=3, not_triggered=6)
+
+    says = message(Snapshot(url=URL, status=Status(state="idle", series=series, counts=counts)))
+
+    assert says.kind == "idle"
+    assert says.text.endswith("Last: live series, ended: 3 of 9 frames; ended by stop.")
+
+
 def test_an_idle_receiver_without_a_streamer_says_where_it_looks_for_one() -> None:
     status = Status(state="idle", connections=[Connection(endpoint="tcp://camera:9999", connections=0)])
 
