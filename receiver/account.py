@@ -37,7 +37,19 @@ GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARD
 
 IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
 """Statuses of a frame that has pixels in the file, where there is one."""
+
+_NOT_WHOLE = (FrameStatus.CORRUPT, FrameStatus.PARTIAL)
+BETTER: Mapping[int, frozenset[FrameStatus]] = {
+    FrameStatus.MISSING: GOOD.union(_NOT_WHOLE),  # was stored, and the disk has lost it
+    FrameStatus.CORRUPT: GOOD | {FrameStatus.PARTIAL},
+    # What is in the file already is not taken out again: so not DISCARDED.
+    FrameStatus.PARTIAL: frozenset((FrameStatus.STORED, FrameStatus.DELIVERED)),
+    **dict.fromkeys(GOOD, frozenset()),
+}
+"""By the status of a frame that is there: those of a copy of it that takes its place. Any other copy is a
+duplicate, and what was there stays."""
 _SETTLED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED)
+_NOTHING_YET = int(FrameStatus.PENDING)
 _MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; this and above: not final
 BLOCK = 2**20
 """Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
@@ -123,19 +135,20 @@ class Account:
         return index < len(self._bytes) and self._bytes[index] in GOOD
 
     def take(self, index: int, status: FrameStatus) -> None:
-        """Enter a frame that arrived: stored, delivered, discarded or corrupt.
+        """Enter a frame that arrived: stored, delivered, discarded, partial or corrupt.
 
-        A good frame replaces a corrupt one of the same index, never the other way round.
+        Of two frames of one index the better one counts, see `BETTER`; of two alike, the first.
         """
         if index >= len(self._bytes):
             self._grow_to(max(index + 1, 2 * len(self._bytes)))
         before = self._bytes[index]
         self.received += 1
-        if before == _MISSING_FOR_NOW:
-            self.late += 1
-        elif before in GOOD:
-            self.duplicate += 1
-            return
+        if before != _NOTHING_YET:
+            if before == _MISSING_FOR_NOW:
+                self.late += 1
+            elif status not in BETTER[before]:
+                self.duplicate += 1
+                return
         self._bytes[index] = status
         self._tally[before] -= 1
         self._tally[status] += 1

@@ -8,17 +8,29 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from penstock.receiver.account import BLOCK, GOOD, UNANNOUNCED_REACH, Account, FrameStatus
+from penstock.receiver.account import BLOCK, UNANNOUNCED_REACH, Account, FrameStatus
 from penstock.receiver.models import Counts
 
-TAKEN = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED, FrameStatus.CORRUPT)
+STORED, DELIVERED, DISCARDED = FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED
+PARTIAL, CORRUPT = FrameStatus.PARTIAL, FrameStatus.CORRUPT
+TAKEN = (STORED, DELIVERED, DISCARDED, PARTIAL, CORRUPT)
+SECOND: dict[FrameStatus, dict[FrameStatus, FrameStatus]] = {
+    #            what comes then: stored, delivered, discarded, partial, corrupt
+    STORED: dict(zip(TAKEN, (STORED, STORED, STORED, STORED, STORED), strict=True)),
+    DELIVERED: dict(zip(TAKEN, (DELIVERED, DELIVERED, DELIVERED, DELIVERED, DELIVERED), strict=True)),
+    DISCARDED: dict(zip(TAKEN, (DISCARDED, DISCARDED, DISCARDED, DISCARDED, DISCARDED), strict=True)),
+    PARTIAL: dict(zip(TAKEN, (STORED, DELIVERED, PARTIAL, PARTIAL, PARTIAL), strict=True)),
+    CORRUPT: dict(zip(TAKEN, (STORED, DELIVERED, DISCARDED, PARTIAL, CORRUPT), strict=True)),
+}
+"""What an index is that has one status, when another frame of it comes. Where that changes nothing, the frame
+is a duplicate."""
 
 
 def total(counts: Counts) -> int:
     """Frames of all statuses."""
     return (
-        counts.stored + counts.delivered + counts.discarded + counts.corrupt + counts.missing
-        + counts.not_triggered + counts.pending
+        counts.stored + counts.partial + counts.delivered + counts.discarded + counts.corrupt
+        + counts.missing + counts.not_triggered + counts.pending
     )  # fmt: skip
 
 
@@ -32,7 +44,8 @@ class Naive:
 
     def take(self, index: int, status: FrameStatus) -> None:
         self.received += 1
-        if self.status.get(index) in GOOD:
+        before = self.status.get(index)
+        if before is not None and SECOND[before][status] is before:
             self.duplicate += 1
             return
         self.late += index in self.given_up
@@ -52,9 +65,10 @@ class Naive:
         )
         return Counts(
             planned=size, received=self.received, stored=final[FrameStatus.STORED],
-            delivered=final[FrameStatus.DELIVERED], discarded=final[FrameStatus.DISCARDED],
-            corrupt=final[FrameStatus.CORRUPT], missing=final[FrameStatus.MISSING],
-            not_triggered=final[FrameStatus.NOT_TRIGGERED], duplicate=self.duplicate, late=self.late,
+            partial=final[FrameStatus.PARTIAL], delivered=final[FrameStatus.DELIVERED],
+            discarded=final[FrameStatus.DISCARDED], corrupt=final[FrameStatus.CORRUPT],
+            missing=final[FrameStatus.MISSING], not_triggered=final[FrameStatus.NOT_TRIGGERED],
+            duplicate=self.duplicate, late=self.late,
         )  # fmt: skip
 
 
@@ -77,7 +91,7 @@ def test_counts_equal_a_naive_recount_and_sum_to_planned_at_every_moment(seed: i
     announced = chance.random() < 0.7
     account, naive = Account(planned if announced else None), Naive()
     for index in frames:
-        status = chance.choices(TAKEN, (8, 1, 1, 2))[0]
+        status = chance.choices(TAKEN, (8, 1, 1, 1, 2))[0]
         account.take(index, status)
         naive.take(index, status)
         if chance.random() < 0.02:
@@ -103,7 +117,7 @@ def test_the_statuses_of_the_file_have_the_counts_of_the_account(seed: int) -> N
     found = Counter(int(code) for code in account.statuses(planned))
     assert {FrameStatus(code).name.lower(): n for code, n in found.items()} == {
         name: n
-        for name in ("stored", "delivered", "discarded", "corrupt", "missing", "not_triggered")
+        for name in ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
         if (n := getattr(counts, name))
     }
 
@@ -157,6 +171,33 @@ def test_a_good_frame_replaces_a_corrupt_one_and_never_the_other_way_round() -> 
     account.take(0, FrameStatus.CORRUPT)
     counts = account.counts()
     assert (counts.stored, counts.corrupt, counts.received, counts.duplicate) == (1, 0, 3, 1)
+
+
+@pytest.mark.parametrize("second", TAKEN)
+@pytest.mark.parametrize("first", TAKEN)
+def test_of_two_frames_of_one_index_the_better_one_counts_and_of_two_alike_the_first(
+    first: FrameStatus, second: FrameStatus
+) -> None:
+    account = Account(2)
+    account.take(0, first)
+    account.take(0, second)
+    left = SECOND[first][second]
+    counts = account.counts()
+    assert account.status(0) is left
+    assert (counts.received, counts.late, counts.pending) == (2, 0, 1)
+    assert counts.duplicate == (left is first), "what takes the place of a worse one is none"
+    assert getattr(counts, left.name.lower()) == 1
+    assert total(counts) == 2
+
+
+@pytest.mark.parametrize("status", TAKEN)
+def test_a_frame_that_was_stored_and_lost_by_the_disk_is_taken_anew(status: FrameStatus) -> None:
+    account = Account(1)
+    account.take(0, STORED)
+    account.revise(0, FrameStatus.MISSING, late=False)
+    account.take(0, status)
+    counts = account.counts()
+    assert (account.status(0), counts.received, counts.duplicate, counts.missing) == (status, 2, 0, 0)
 
 
 def test_an_index_beyond_the_announced_total_is_out_of_range() -> None:
