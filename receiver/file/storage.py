@@ -17,6 +17,7 @@ import unicodedata
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.file import marks
 
 log = logging.getLogger(__name__)
 
@@ -121,19 +122,18 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
         writers: as configured.
 
     Raises:
-        StorageError: it exists, its folder cannot be written, or there is too little space.
+        StorageError: it exists, or somebody is writing it, its folder cannot be written, or there is too
+            little space.
     """
     try:
         there = [file for file in (path, *data_files(path, writers)) if file.exists()]
         folder = _existing(path.parent)
     except OSError as error:
         raise _unusable(path, error) from error
+    if used := [file for file in there if marks.is_written(file)]:
+        raise being_written(used[0])
     if there and not overwrite:
-        raise StorageError(
-            "file_exists",
-            f"{there[0]} exists and is not overwritten; give another name "
-            "(DestinationFilename), or allow it (DestinationFileOverwritable, in the header: overwrite)",
-        )
+        raise exists(there[0])
     if not folder.is_dir():
         raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -156,6 +156,24 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
             "free some space or choose another folder",
         )
     return free
+
+
+def exists(path: Path) -> StorageError:
+    """That a file is there, and nobody has said that it may go."""
+    return StorageError(
+        "file_exists",
+        f"{path} exists and is not overwritten; give another name "
+        "(DestinationFilename), or allow it (DestinationFileOverwritable, in the header: overwrite)",
+    )
+
+
+def being_written(path: Path) -> StorageError:
+    """That somebody is writing a file, which is never replaced."""
+    return StorageError(
+        "being_written",
+        f"a receiver is writing {path}, so it is not replaced, overwrite or not; give another name "
+        "(DestinationFilename), or, if this receiver is the other's consumer, another data_root or path_map",
+    )
 
 
 def _gigabytes(nbytes: float) -> str:
@@ -196,15 +214,23 @@ def give_name(draft: str, name: str, folder: int, *, replace: bool) -> None:
         draft: its name in the folder until now.
         name: its own.
         folder: as `open_folder` returned it.
-        replace: a file that is there goes.
+        replace: a file that is there goes, unless somebody is writing it.
 
     Raises:
-        FileExistsError: there is one.
+        FileExistsError: there is one; `marks.BeingWrittenError` where somebody is writing it.
         OSError: the folder cannot be written.
     """
-    if replace:
-        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-        return
+    while True:
+        try:
+            return _give_free_name(draft, name, folder)
+        except FileExistsError:
+            if not replace:
+                raise
+        with contextlib.suppress(FileNotFoundError), marks.nobody_at(name, folder):
+            return os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _give_free_name(draft: str, name: str, folder: int) -> None:
     try:
         os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:

@@ -22,11 +22,11 @@ import msgspec
 from penstock.receiver import stores
 from penstock.receiver.account import Account, FrameStatus
 from penstock.receiver.crash.interrupted import Interrupted
-from penstock.receiver.file import nexus, storage, structure
+from penstock.receiver.file import marks, nexus, storage, structure
 from penstock.receiver.file.per_frame import PerFrame
 from penstock.receiver.file.remedies import errno_of, remedy
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.receiver.stores import FrameFormat, FrameStore, Writing
+from penstock.receiver.stores import FrameFormat, FrameStore, Writing, at_work
 from penstock.receiver.stores.found import format_of, reopen
 from penstock.receiver.stores.modules import ModuleStore
 from penstock.receiver.stores.space import make_room
@@ -68,8 +68,9 @@ class SeriesWriter:
         begun: told under which name the file is made until it can be read.
 
     Raises:
-        StorageError: the folder cannot be created, or its disk is full.
-        WriterError: the file exists meanwhile, or cannot be created.
+        StorageError: the folder cannot be created, or its disk is full; or the file exists, or is written by
+            another, meanwhile.
+        WriterError: the file cannot be created.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class SeriesWriter:
         self._writing = replace(writing or Writing(), path=path, overwrite=series.header.overwrite)
         self._store: FrameStore | None = None
         self._reserve: storage.Reserve | None = None
+        self._mark = -1
         folder = storage.open_folder(path)
         try:
             self._reserve = storage.Reserve(folder)
@@ -111,6 +113,9 @@ class SeriesWriter:
                 os.unlink(draft, dir_fd=folder)
             raise self._not_created(error) from error
         try:
+            self._mark = at_work.hold(
+                self._file.id.get_vfd_handle()
+            )  # before others see it: nobody replaces it
             make_room(self._file.id.get_vfd_handle(), ROOM_BYTES)  # before HDF5 has anything to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
@@ -127,8 +132,10 @@ class SeriesWriter:
             self._let_go()
             with contextlib.suppress(OSError):  # somebody was faster, or the storage is away
                 os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
+            if name == draft and isinstance(error, marks.BeingWrittenError):
+                raise storage.being_written(path) from error
             if name == draft and isinstance(error, FileExistsError):
-                raise WriterError(f"{path} exists and is never overwritten; choose another name") from error
+                raise storage.exists(path) from error
             raise self._not_created(error) from error
 
     def _continue(self, found: Interrupted) -> None:
@@ -139,6 +146,7 @@ class SeriesWriter:
             self._check_place()
             frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
             self._store = reopen(detector, self._account.planned, self._writing)
+            self._mark = at_work.hold(self._file.id.get_vfd_handle())  # now that no old process is at it
             if self._store is not None:
                 self._store.grow(
                     self._rows.rows
@@ -404,6 +412,9 @@ class SeriesWriter:
             except (OSError, RuntimeError) as error:
                 log.error("closing the frames of %s failed: %s", self.path, error)
             self._store = None
+        if self._mark >= 0:
+            os.close(self._mark)
+            self._mark = -1
 
     def _release_reserve(self) -> None:
         if self._reserve is not None:

@@ -1,17 +1,14 @@
 """A mark on a file that processes write to: as long as one of them lives, nobody takes it for left behind.
 
-A lock of the open file description (fcntl(2), F_OFD_SETLK): all who were given the descriptor hold it, and
-the kernel lets go of it with the last of them, however that ends. It is none of HDF5's, which are of
-flock(2), so programs that read the file do not notice.
+What the mark is: `receiver.file.marks`.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import struct
 
-from penstock.receiver.file import storage
+from penstock.receiver.file import marks, storage
 from penstock.receiver.stores.locks import wait_for
 
 LONGEST = 5.0
@@ -28,7 +25,7 @@ def hold(descriptor: int) -> int:
         OSError: the file cannot be opened again.
     """
     marked = os.open(storage.by_descriptor(descriptor), os.O_RDWR | os.O_CLOEXEC)
-    _lock(marked, fcntl.F_RDLCK)
+    marks.lock(marked, fcntl.F_RDLCK)
     return marked
 
 
@@ -39,18 +36,6 @@ def wait(descriptor: int) -> None:
     """
     marked = os.open(storage.by_descriptor(descriptor), os.O_RDWR | os.O_CLOEXEC)
     try:
-        wait_for(lambda: _lock(marked, fcntl.F_WRLCK), LONGEST)
+        wait_for(lambda: marks.lock(marked, fcntl.F_WRLCK), LONGEST)
     finally:
         os.close(marked)
-
-
-def _lock(descriptor: int, kind: int) -> bool:
-    """Whether all of the file could be locked; one without locks is taken at its word."""
-    whole = struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)  # struct flock
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:
-        pass
-    return True

@@ -22,7 +22,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.file import storage
+from penstock.receiver.file import marks, storage
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import (
     FilesGoneError,
@@ -293,7 +293,12 @@ class SegmentStore:
             if ours.fullmatch(name):
                 empty = writing.replace_empty and holds_nothing(name, self._folder)
                 if not writing.overwrite and not empty:
-                    raise FileExistsError(f"{self._path.with_name(name)} exists and is never overwritten")
+                    raise FileExistsError(f"{self._path.with_name(name)} exists and is not overwritten")
+                used = writing.overwrite and not writing.replace_empty
+                if used and marks.is_written(name, self._folder):
+                    raise FileExistsError(
+                        f"a receiver is writing {self._path.with_name(name)}, so it is not replaced"
+                    )
                 if not may_replace(name, self._folder):
                     raise FileExistsError(
                         f"{self._path.with_name(name)} exists and is no segment; move it away"

@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from penstock.receiver.file import storage
+from penstock.receiver.file import marks, storage
 from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
 from penstock.receiver.stores.locks import lock_alone, wait_for
@@ -164,7 +164,9 @@ class SpreadStore:
             empty = writing.replace_empty and holds_nothing(file.name, folder)
             if not writing.overwrite and not empty:
                 os.lstat(file.name, dir_fd=folder)
-                raise FileExistsError(f"{file} exists and is never overwritten")
+                raise FileExistsError(f"{file} exists and is not overwritten")
+            if writing.overwrite and not writing.replace_empty and marks.is_written(file.name, folder):
+                raise FileExistsError(f"a receiver is writing {file}, so it is not replaced")
             if not may_replace(file.name, folder):
                 raise FileExistsError(f"{file} exists and is no data file of a series; move it away")
             os.unlink(file.name, dir_fd=folder)

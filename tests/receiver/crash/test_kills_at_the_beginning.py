@@ -22,6 +22,7 @@ from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.crash.journal import Journal
 from penstock.receiver.crash.recovery import Recovered, recover
 from penstock.receiver.file import storage
+from penstock.receiver.file.storage import StorageError
 from penstock.receiver.file.writer import SeriesWriter, WriterError
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.stores.writer_process import WriterProcess
@@ -164,7 +165,7 @@ def test_only_files_that_hold_nothing_are_replaced_when_a_series_goes_on(
     there.write_bytes(content)
     with going_on(path, config, writers=2) as again:
         if content:
-            with pytest.raises(WriterError, match="exists and is never overwritten"):
+            with pytest.raises(WriterError, match="exists and is not overwritten"):
                 again.writer.add(0, frame(0))
             assert there.read_bytes() == content
         else:
@@ -237,6 +238,6 @@ def test_a_file_system_without_hard_links_gives_the_name_exclusively_too(
     written.add(frame(0))
     written.close("stopped")
     before = path.read_bytes()
-    with pytest.raises(WriterError, match="exists and is never overwritten"):
+    with pytest.raises(StorageError, match="exists and is not overwritten"):
         Written(path, start(**OPENING))
     assert (names(path.parent), path.read_bytes()) == (["x.h5"], before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.file import storage
 from penstock.receiver.file.storage import StorageError
+from penstock.receiver.stores import at_work
 from tests import hostile
 from tests.receiver.disks import small_file_system
 
@@ -201,3 +203,51 @@ def test_more_segments_than_one_file_can_show_are_refused_with_the_number_that_f
     storage.check_segments(10**9, 0)
     with pytest.raises(StorageError, match=r"400001 frames would be 4001 segments, .* set it to 101 or more"):
         storage.check_segments(400_001, 100)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_that_is_being_written_is_refused_overwrite_or_not(root: Path, overwrite: bool) -> None:
+    file = root / "x.h5"
+    with file.open("w+") as written:
+        mark = at_work.hold(written.fileno())
+        with pytest.raises(
+            StorageError, match=r"a receiver is writing .*x\.h5, .* give another name"
+        ) as refusal:
+            allowed(config(root), str(file), overwrite=overwrite)
+        assert refusal.value.kind == "being_written"
+        fcntl.flock(written, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the check has left no lock
+        os.close(mark)
+    allowed(config(root), str(file), overwrite=True)
+
+
+def test_a_data_file_that_is_being_written_is_refused(root: Path) -> None:
+    path = storage.resolve(config(root), f"{root}/x.h5")
+    with (root / "x_data_0002.h5").open("w") as written:
+        fcntl.flock(written, fcntl.LOCK_EX)  # as its process does
+        with pytest.raises(StorageError, match=r"a receiver is writing .*x_data_0002\.h5"):
+            storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=2)
+    storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=2)
+
+
+def test_a_file_that_is_read_with_hdf5s_lock_may_be_replaced(root: Path) -> None:
+    (root / "x.h5").write_text("old")
+    with (root / "x.h5").open() as read:
+        fcntl.flock(read, fcntl.LOCK_SH)
+        allowed(config(root), f"{root}/x.h5", overwrite=True)
+
+
+def test_where_there_are_no_locks_a_file_may_be_replaced_as_ever(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr(fcntl, "fcntl", none)
+    monkeypatch.setattr(fcntl, "flock", none)
+    (root / "x.h5").write_text("old")
+    allowed(config(root), f"{root}/x.h5", overwrite=True)
+    (root / "draft").write_text("new")
+    folder = storage.open_folder(root / "x.h5")
+    storage.give_name("draft", "x.h5", folder, replace=True)
+    os.close(folder)
+    assert (root / "x.h5").read_text() == "new"

@@ -149,7 +149,7 @@ def test_an_unknown_number_of_frames_makes_the_virtual_dataset_anew(
 def test_a_file_with_the_name_of_a_segment_is_never_touched(path: Path) -> None:
     other = path.with_name("scan_000002.h5")
     other.write_bytes(b"precious")
-    with pytest.raises(WriterError, match=r"scan_000002\.h5 exists and is never overwritten"):
+    with pytest.raises(WriterError, match=r"scan_000002\.h5 exists and is not overwritten"):
         written(path, shape=SHAPE, type="uint16", compression="none")
     assert other.read_bytes() == b"precious"
     assert files(path) == ["scan_000002.h5"]
@@ -171,6 +171,16 @@ def test_another_series_whose_name_looks_like_a_segment_is_not_replaced(path: Pa
     with pytest.raises(WriterError, match=r"scan_000123\.h5 exists and is no segment; move it away"):
         written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
     check(path.with_name("scan_000123.h5"), [0], 1)
+
+
+def test_a_segment_that_is_being_written_is_not_replaced(path: Path) -> None:
+    series = written(path, frames=10)
+    series.add(frame(0))
+    path.rename(path.with_name("elsewhere.h5"))
+    with pytest.raises(WriterError, match=r"a receiver is writing .*scan_000001\.h5, so it is not replaced"):
+        written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
+    with pytest.raises(WriterError, match="was removed, moved or replaced"):
+        series.close(cause="stopped")
 
 
 @pytest.mark.parametrize("moment", ["open", "closed"])
@@ -346,7 +356,7 @@ def full(*_: object) -> None:
 
 def test_a_beginning_that_is_refused_leaves_nothing_open(path: Path) -> None:
     path.with_name("scan_000002.h5").write_bytes(b"precious")
-    with pytest.raises(WriterError, match="never overwritten"):
+    with pytest.raises(WriterError, match="not overwritten"):
         written(path, shape=SHAPE, type="uint16", compression="none")
     assert descriptors_in(path.parent) == []
 

@@ -1,0 +1,109 @@
+"""Who is at a file: a mark that its writer holds, and how others see it.
+
+The mark is a lock of the open file description (fcntl(2), F_OFD_SETLK): all who were given the descriptor
+hold it, and the kernel lets go of it with the last of them, however that ends. It is none of HDF5's, which
+are of flock(2), so programs that read the file do not notice. Data files and segments are locked as HDF5
+does instead. A file system without locks is taken at its word: nobody is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+
+WHOLE_FILE = "hhqqi4x"
+"""struct flock of 64-bit Linux: type, whence, start, length, pid."""
+
+
+class BeingWrittenError(FileExistsError):
+    """Somebody is writing the file."""
+
+
+def lock(descriptor: int, kind: int) -> bool:
+    """Whether the mark could be set on an open file: others may hold F_RDLCK too, F_WRLCK only one alone."""
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _whole(kind))
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def is_written(path: str | os.PathLike[str], folder: int | None = None) -> bool:
+    """Whether somebody is writing a file; `False` where nobody knows. Its writer does not notice.
+
+    Where all locks are of one kind (NFS), it may be a reader.
+
+    Args:
+        path: of the file.
+        folder: descriptor of the folder that a relative path begins at.
+    """
+    try:
+        descriptor = _open(path, os.O_RDONLY, folder)
+    except OSError:
+        return False
+    try:
+        return _is_locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def nobody_at(name: str, folder: int) -> Iterator[None]:
+    """Hold a file of which the name shall become another's, so that of two who want that one is the first.
+
+    Args:
+        name: of the file.
+        folder: descriptor of its folder.
+
+    Raises:
+        BeingWrittenError: somebody is writing it, or is just about to replace it.
+        FileNotFoundError: it is not there, or another one is by now.
+    """
+    try:
+        descriptor = _open(name, os.O_RDWR, folder)
+    except FileNotFoundError:
+        raise
+    except OSError:  # somebody else's, or none that can be opened
+        if is_written(name, folder):
+            raise BeingWrittenError(errno.EEXIST, "it is being written", name) from None
+        yield
+        return
+    try:
+        if _is_locked(descriptor) or not lock(descriptor, fcntl.F_WRLCK):
+            raise BeingWrittenError(errno.EEXIST, "it is being written", name)
+        if not os.path.samestat(os.fstat(descriptor), os.stat(name, dir_fd=folder, follow_symlinks=False)):
+            raise FileNotFoundError(errno.ENOENT, "another file has its name", name)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: str | os.PathLike[str], how: int, folder: int | None) -> int:
+    # Whoever put a pipe there shall not make anybody wait.
+    return os.open(path, how | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Whether somebody else holds a lock: the mark is only asked for, HDF5's is tried for a moment."""
+    with contextlib.suppress(OSError):
+        found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _whole(fcntl.F_WRLCK))
+        if struct.unpack(WHOLE_FILE, found)[0] != fcntl.F_UNLCK:
+            return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _whole(kind: int) -> bytes:
+    return struct.pack(WHOLE_FILE, kind, os.SEEK_SET, 0, 0, 0)
