@@ -13,6 +13,8 @@ LAST_PORT = 65535
 
 def bound_endpoint(text: str) -> str:
     """An address to bind. ZeroMQ itself takes 70000 as port 4464: it looks at the last 16 bits."""
+    if not text.startswith(("tcp://", "ipc://", "inproc://")):
+        raise argparse.ArgumentTypeError(f'"{text}"; give tcp://HOST:PORT, such as tcp://127.0.0.1:9999')
     port = text.rpartition(":")[2]
     if text.startswith("tcp://") and port.isdecimal() and int(port) > LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text} has the port {port}; ports end at {LAST_PORT}")

@@ -66,6 +66,10 @@ def run(args: argparse.Namespace) -> int:
             f"register one with: penstock device {server} {args.instance} --register sim/det/1 "
             "--property ReceiverUrl=http://127.0.0.1:5000"
         )
+    if where := _runs_at(database, f"dserver/{name}"):
+        raise UserError(
+            f"{name} runs already, {where}; end that one first, or register and start another instance"
+        )
     return run_server(server, [args.instance, *args.options])
 
 
@@ -83,6 +87,17 @@ def _database() -> tango.Database:
         return tango.Database()
     except tango.DevFailed as error:
         raise UserError(f"no Tango database answers at TANGO_HOST={host}; {remedy}") from error
+
+
+def _runs_at(database: tango.Database, admin: str) -> str:
+    """Host and process of a server that answers by its administrative device; "" if none does."""
+    import tango
+
+    try:
+        host = tango.DeviceProxy(admin).info().server_host
+        return f"on {host} as process {database.get_device_info(admin).pid}"
+    except tango.DevFailed:
+        return ""
 
 
 def _register(

@@ -21,6 +21,9 @@ import sys
 from pathlib import Path
 
 
+NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock receiver`."""
     parser.add_argument("name", nargs="?", help="entry of the configuration file")
@@ -96,6 +99,8 @@ def _reason(error: OSError) -> str:
         return "the port is taken; is another receiver there? `--http 127.0.0.1:0` takes any free one"
     if error.errno == errno.EADDRNOTAVAIL:
         return "this machine has no such address; 0.0.0.0 means all that it has"
+    if error.errno in NO_HOST:  # `create_server` makes an OSError of the gaierror
+        return "no host of this name is known; give an address of this machine, 0.0.0.0 means all that it has"
     return str(error.strerror)
 
 

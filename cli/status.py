@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, print, and judge by the exit status."""
-    from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
+    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
     due = time.monotonic() + args.timeout
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         while args.wait and _goes_on(status) and not late:
             status = client.status(seen=status.version, wait=max(0.0, min(WAIT, due - time.monotonic())))
             late = time.monotonic() >= due and _goes_on(status)
-    except ReceiverUnavailable as error:
+    except (ReceiverRefused, ReceiverUnavailable) as error:
         raise UserError(str(error)) from error
     print(json.dumps(asdict(status)) if args.json else "\n".join(describe(status, _said(args))))
     if late:

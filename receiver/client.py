@@ -202,7 +202,8 @@ class ReceiverClient:
             except (msgspec.DecodeError, UnicodeDecodeError):
                 refusal = Refusal(
                     kind="http_error",
-                    message=f"receiver at {self.url} answered {method} {path} with HTTP {answer.status}",
+                    message=f"receiver at {self.url} answered {method} {path} with HTTP {answer.status}; "
+                    "is this the address that `penstock receiver` printed?",
                 )
             raise ReceiverRefused(refusal.kind, refusal.message)
         return answer

@@ -75,6 +75,10 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
     """
     try:
         place = tempfile.TemporaryDirectory(prefix=".penstock-check-storage-", dir=folder)
+    except FileNotFoundError as error:
+        raise ProbeError(
+            f"nothing can be created in {folder}: there is no such folder; create it first"
+        ) from error
     except OSError as error:
         raise ProbeError(f"nothing can be created in {folder}: {error.strerror}") from error
     with place as name:

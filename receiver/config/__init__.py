@@ -58,6 +58,11 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         if self.type not in KINDS:
             raise ValueError(f'type is "{self.type}"; known are {", ".join(KINDS)}')
+        if every := [endpoint for endpoint in self.endpoints if endpoint.startswith("tcp://*:")]:
+            raise ValueError(
+                f"endpoints has {every[0]}; the receiver connects and the streamer binds: "
+                "give the streamer's host in place of *"
+            )
         if self.join == "modules":
             self._check_modules()
         if KINDS[self.type].published and self.sockets > 1:
@@ -170,6 +175,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")
+        if "://" in self.http:
+            raise ValueError(f'http is "{self.http}"; give HOST:PORT without http://, such as 127.0.0.1:5000')
         if not host or not port.isdigit() or int(port) > 65535:
             raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
         if not self.data_root.startswith("/"):

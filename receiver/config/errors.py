@@ -24,6 +24,8 @@ ANY_KEY = "..."
 NUMBERS = {"int": "a whole number", "float": "a number"}
 PATTERNS = {"tcp://": '"tcp://HOST:PORT" or "ipc://PATH", with a PORT up to 65535'}
 """What the pattern that begins so stands for."""
+TEXTS = {"http": "HOST:PORT, such as 127.0.0.1:5000", "data_root": "an absolute path, such as /data"}
+"""What a text of this place holds."""
 
 
 def sentence(raw: Any, model: type, said: str, name: str) -> str:
@@ -51,7 +53,7 @@ def sentence(raw: Any, model: type, said: str, name: str) -> str:
     if missing := re.match(r"Object missing required field `(.*)`$", what):
         key = missing[1]
         dotted = f"{place}.{key}" if place else key
-        return f"{before}{dotted} is missing; give {_allowed(_below(kind, key, value))}"
+        return f"{before}{dotted} is missing; give {TEXTS.get(dotted) or _allowed(_below(kind, key, value))}"
     if where.startswith("key` in `"):
         key = next(key for key in value if not isinstance(key, str))
         return f'{before}{place} has the name {key}, which is no text; write "{key}": in quotes'
@@ -60,7 +62,8 @@ def sentence(raw: Any, model: type, said: str, name: str) -> str:
     most = getattr(kind, "le", None)
     beyond = isinstance(value, float | int) and most is not None and most >= UNBOUNDED and not value <= most
     limit = f", {most:g} at most" if beyond else ""
-    return f"{before}{place or 'the entry'} is {_quoted(value)}; give {_allowed(kind)}{limit}"
+    allowed = TEXTS.get(place) or _allowed(kind)
+    return f"{before}{place or 'the entry'} is {_quoted(value)}; give {allowed}{limit}"
 
 
 def _unknown(place: str, kind: inspect.Type, value: Any, key: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
 from penstock.cli._address import receiver_url
@@ -51,3 +54,34 @@ def test_no_other_that_cannot_be_is_asked(address: str) -> None:
 )  # fmt: skip
 def test_what_may_be_one_is_taken_as_it_is(address: str) -> None:
     assert receiver_url(address, None) == address
+
+
+class _OtherServer(BaseHTTPRequestHandler):
+    """Some web server, as `python3 -m http.server` is one."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("command", ["status", "stop", "reset"])
+def test_another_web_server_is_not_taken_for_a_receiver(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _OtherServer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert main([command, url]) == 2
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    said = capsys.readouterr().err
+    assert said.startswith(f"penstock {command}: receiver at {url} answered ")
+    assert said.endswith("with HTTP 404; is this the address that `penstock receiver` printed?\n")

@@ -76,13 +76,15 @@ def test_a_probe_that_fails_is_a_finding_and_the_others_go_on(
     assert found["writing"]["verdict"] == "good"
 
 
-@pytest.mark.parametrize("folder", ["none", "file"])
+@pytest.mark.parametrize(
+    ("folder", "why"), [("none", "there is no such folder; create it first"), ("file", "Not a directory")]
+)
 def test_a_folder_that_is_none_ends_with_2(
-    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
     assert main(["check-storage", str(tmp_path / folder)]) == 2
-    assert f"nothing can be created in {tmp_path / folder}" in capsys.readouterr().err
+    assert f"nothing can be created in {tmp_path / folder}: {why}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

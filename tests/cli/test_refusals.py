@@ -24,6 +24,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--frames", "abc"], 'argument --frames: "abc"; give a whole number from 1 on'),
         (["--seed", "-1"], "argument --seed: -1 is below 0"),
         (["--delay-seconds", "x"], 'argument --delay-seconds: "x"; give seconds from 0 to 3600'),
+        (["--endpoint", "127.0.0.1:9999"], '"127.0.0.1:9999"; give tcp://HOST:PORT, such as tcp://'),
         (["--endpoint", "tcp://127.0.0.1:65536"], "has the port 65536; ports end at 65535"),
         (["--endpoint", "tcp://127.0.0.1:65535", "--streams", "2"], "2 streams need the ports after it too"),
     ],

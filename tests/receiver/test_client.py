@@ -117,7 +117,9 @@ def test_a_refusal_keeps_its_kind_and_its_sentence(answers: Callable[..., Receiv
 def test_an_error_without_a_refusal_says_what_was_asked_and_answered(
     status: int, answers: Callable[..., ReceiverClient]
 ) -> None:
-    with pytest.raises(ReceiverRefused, match=f"answered GET /status with HTTP {status}") as caught:
+    with pytest.raises(
+        ReceiverRefused, match=f"answered GET /status with HTTP {status}; is this the address"
+    ) as caught:
         answers(status, b"<html>").status()
     assert caught.value.kind == "http_error"
 

@@ -122,6 +122,10 @@ def test_the_servers_own_commands_know_their_name(beamline: Beamline) -> None:
         device = beamline.device("own/receiver/1")
         wait_state(device, tango.DevState.UNKNOWN)
         until(lambda: "does not answer" in device.Status(), "sentence")
+        again = penstock("device", "PenstockReceiver", "own", tango_host=beamline.tango_host)
+    assert again.returncode == 2
+    assert "PenstockReceiver/own runs already, on " in again.stderr
+    assert "; end that one first, or register and start another instance" in again.stderr
 
 
 def test_a_server_that_cannot_start_says_so_and_exits_with_a_status(beamline: Beamline) -> None:

@@ -137,6 +137,16 @@ def test_a_key_that_is_not_known_is_refused_with_a_remedy(wrong: dict[str, Any],
             "source.endpoints is an empty list; give a list with one entry at le",
         ),
         ({"source": {"endpoints": ["tcp://h:1"], "type": "x"}}, 'source: type is "x"; known are stins'),
+        (
+            {"source": {"endpoints": ["tcp://h:1", "tcp://*:9999"]}},
+            "source: endpoints has tcp://*:9999; the receiver connects and the streamer binds: give the",
+        ),
+        ({"http": 5000}, "http is 5000; give HOST:PORT, such as 127.0.0.1:5000"),
+        (
+            {"http": "http://127.0.0.1:5000"},
+            'http is "http://127.0.0.1:5000"; give HOST:PORT without http://, such as 127.0.0.1:5000',
+        ),
+        ({"data_root": 3}, "data_root is 3; give an absolute path, such as /data"),
         ({"state_folder": "x"}, 'state_folder is "x"; give an absolute path'),
     ],
 )
@@ -146,6 +156,14 @@ def test_a_wrong_value_is_told_with_its_place_itself_and_what_may_stand_there(
     with pytest.raises(ConfigError) as caught:
         config.parse({"receivers": {"sim-1": ENTRY, "sim-2": {**ENTRY, **wrong}}}, "x.yaml")
     assert str(caught.value).startswith(f"x.yaml: receiver sim-2: {said}")
+
+
+def test_an_entry_without_a_data_root_is_told_what_one_is() -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.parse({"receivers": {"a": {"source": ENTRY["source"]}}}, "x.yaml")
+    assert (
+        str(caught.value) == "x.yaml: receiver a: data_root is missing; give an absolute path, such as /data"
+    )
 
 
 def test_entries_that_are_none_are_told() -> None:

@@ -472,3 +472,5 @@ def test_an_address_that_is_taken_is_a_sentence(
     taken = pair.client.url.removeprefix("http://")
     assert main(["receiver", "sim-1", "--config", str(config), "--http", taken]) == 2
     assert f"cannot listen on {taken}" in capsys.readouterr().err
+    assert main(["receiver", "sim-1", "--config", str(config), "--http", "no-such-host.invalid:5000"]) == 2
+    assert "no host of this name is known; give an address of this machine" in capsys.readouterr().err
