@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 
+from penstock.receiver import logs
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.link import Link
 from penstock.receiver.pipeline import Pipeline
@@ -83,9 +84,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
 def main() -> None:
     """Entry of the data process."""
     control, shared, asked = map(int, sys.argv[1:4])
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logs.begin()
     # The parent gets the terminal's Ctrl-C, and a supervisor's request, which goes to all processes of a
     # service, and tells this process to quit, so that files are closed.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -6,9 +6,11 @@ data process sends a `Snapshot` whenever something has changed. The parent's end
 
 from __future__ import annotations
 
+import logging
 import socket
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import fields, is_dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,12 +18,20 @@ from penstock.receiver.asked_frame import FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import Status
 from penstock.receiver.stage_times import Measures
+from penstock.stins.texts import quoted
 
 if TYPE_CHECKING:
     from penstock.receiver.pipeline import Pipeline
 
+log = logging.getLogger(__name__)
+
 HEARTBEAT = 0.5
 """A snapshot goes out at least so often, so that the parent sees a hanging process."""
+LONGEST = 2**17
+"""Bytes of a snapshot, and of what the parent says: as Linux is shipped, one datagram takes 208 kB."""
+CUTS = ((1000, 1000), (200, 200), (50, 50), (20, 5))
+"""Characters of a text and entries of a list that too long a snapshot keeps, one after another until it is
+short enough."""
 GONE = "the receiver's HTTP process is gone"
 
 
@@ -68,6 +78,9 @@ class Link:
         self._told: bytes = b""
         self._told_at = 0.0
         self._version = 0
+        # The kernel counts its own part of a datagram too, which is half of it at most.
+        self._longest = min(LONGEST, channel.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2)
+        self._cut_logged = False
         self.handled = 0
         """Number of the last command that was carried out; whoever does that sets it."""
         self.fileno = channel.fileno()
@@ -108,9 +121,51 @@ class Link:
         told = replace(status, version=self._version)
         snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures())
         try:
-            self._socket.send(msgspec.json.encode(snapshot), socket.MSG_DONTWAIT)
+            self._socket.send(self._encoded(snapshot), socket.MSG_DONTWAIT)
         except BlockingIOError:
             return  # the parent is slow: it gets the next one
         except ConnectionError:
             return  # `commands` notices
         self._told, self._told_at = content, now
+
+    def _encoded(self, snapshot: Snapshot) -> bytes:
+        """As one datagram: what is too long loses the ends of its texts, then of its lists."""
+        message = msgspec.json.encode(snapshot)
+        if len(message) <= self._longest:
+            return message
+        whole = len(message)
+        for characters, entries in CUTS:
+            cut = {
+                **msgspec.to_builtins(snapshot),
+                "status": _cut(snapshot.status, characters, entries),
+                "answer": _cut(snapshot.answer, characters, entries),
+            }
+            message = msgspec.json.encode(cut)
+            if len(message) <= self._longest:
+                break
+        if not self._cut_logged:
+            self._cut_logged = True
+            log.warning(
+                "a snapshot of %d bytes was cut to %d: its texts to %d characters, its lists to %d entries",
+                whole, len(message), characters, entries,
+            )  # fmt: skip
+        return message
+
+
+def _cut(value: Any, characters: int, entries: int) -> Any:
+    """What is told as plain values, with no longer texts and lists than these."""
+    match value:
+        case str():
+            return quoted(value, characters)
+        case list() | tuple():
+            return [_cut(item, characters, entries) for item in value[:entries]]
+        case dict():
+            kept = islice(value.items(), entries)
+            return {quoted(key, characters): _cut(item, characters, entries) for key, item in kept}
+        case msgspec.Struct():
+            names = value.__struct_fields__
+        case _ if is_dataclass(value):
+            names = tuple(field.name for field in fields(value))
+        case _:
+            return value
+    return {name: _cut(getattr(value, name), characters, entries) for name in names}

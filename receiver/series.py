@@ -14,6 +14,7 @@ from penstock.receiver.account import Account, FrameStatus
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
+from penstock.stins.texts import quoted
 
 if TYPE_CHECKING:
     from penstock.receiver.modules.series import Joined
@@ -25,6 +26,11 @@ BLOB_BYTES = 500
 TEXT_FACTOR = 4
 """What a message takes that is held, beside its blobs' content: itself, the handles of each blob, and this
 many bytes for each of its header's. 1.3 kB were measured for a message with one blob, 1.8 kB are counted."""
+
+MAX_MESSAGE = 1000
+"""Characters of the sender's own sentence that are kept."""
+MAX_REASON = 2000
+"""Of all that is said of the end of a series: it goes through a datagram, into logs and into the file."""
 
 
 def held_bytes(message: Message) -> int:
@@ -168,7 +174,7 @@ class RunningSeries:
         complete = good == planned and (announced or cause is None)
         if self.index_source == IndexSource.ARRIVAL and good != planned:
             self.index_source = "arrival, uncertain"
-        return Outcome(complete, self._reason(complete, cause))
+        return Outcome(complete, quoted(self._reason(complete, cause), MAX_REASON))
 
     def _reason(self, complete: bool, cause: str | None) -> str:
         counts = self.account.counts()
@@ -187,7 +193,8 @@ class RunningSeries:
             sentences.append(cause)
         elif self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):
             said = f"ended by {self.end.reason}"
-            sentences.append(f"{said}: {self.end.message}" if self.end.message else said)
+            message = quoted(self.end.message or "", MAX_MESSAGE)
+            sentences.append(f"{said}: {message}" if message else said)
         return "; ".join(sentences + self._lost_by_deaths())
 
     def _lost_by_deaths(self) -> list[str]:

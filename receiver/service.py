@@ -30,7 +30,9 @@ from penstock.receiver.frame_refusal import FrameRefused, live_only
 from penstock.receiver.http.live_view import Shown, from_closed_file, unpacked
 from penstock.receiver.link import Command, Setup, Snapshot
 from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.series import MAX_REASON
 from penstock.receiver.stage_times import Measures
+from penstock.stins.texts import quoted
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +43,6 @@ STALL_SECONDS = 60.0
 time, and a camera whose frames wait in its streamer loses nothing by that."""
 COMMAND_SECONDS = 5.0
 """Time for a command to be carried out: closing a file may take a while."""
-MAX_REASON = 2000
-"""Characters of a reason that are kept: it goes through a datagram, into logs and into the file."""
 QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
 """A request for a frame of the running series waits so long for its turn and its answer."""
@@ -262,7 +262,7 @@ class ReceiverService:
 
     async def stop(self, reason: str) -> None:
         """End the running series; returns when its file is closed."""
-        await self._command("stop", reason[:MAX_REASON])
+        await self._command("stop", quoted(reason, MAX_REASON))
 
     async def reset(self) -> None:
         """Leave Error; starts the data process again if it has died.

@@ -9,7 +9,8 @@ from penstock.receiver import memory
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash.recovery import Recovered
 from penstock.receiver.models import Counts, Series
-from penstock.receiver.series import RunningSeries
+from penstock.receiver.series import MAX_REASON, RunningSeries
+from penstock.stins.texts import quoted
 
 
 class ShownSeries:
@@ -56,6 +57,8 @@ class ShownSeries:
         """It has ended."""
         assert self._series is not None
         self._counts = counts
+        # An error's sentence names the file, which may be called anything.
+        reason = quoted(reason, MAX_REASON)
         self._series = replace(self._series, active=False, complete=complete, reason=reason)
 
     def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:

@@ -6,7 +6,12 @@ import logging
 from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
 
+from penstock.stins.texts import quoted
+
 log = logging.getLogger(__name__)
+
+MAX_CAUSE = 2000
+"""Characters of a cause that are kept: it names files and series as a peer called them."""
 
 
 class State(StrEnum):
@@ -61,6 +66,7 @@ class StateMachine:
             state = TABLE[self.state, event]
         except KeyError:
             raise IllegalEvent(f"receiver {self.name}: {event.name} while {self.state}") from None
+        cause = quoted(cause, MAX_CAUSE)
         self.error = cause if event is Event.FAIL else ""
         if state is not self.state:
             level = logging.ERROR if event is Event.FAIL else logging.INFO

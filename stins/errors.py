@@ -6,6 +6,8 @@ once whether to look at the sender's machine or at our own call.
 
 from __future__ import annotations
 
+from penstock.stins.texts import quoted
+
 MAX_SENTENCE = 500
 """Characters of a sentence that are kept: it goes into logs, counters and status."""
 
@@ -19,8 +21,8 @@ class StinsError(Exception):
     addressee = "unknown"
 
     def __init__(self, kind: str, message: str) -> None:
-        # Sentences quote what the peer sent, which may be megabytes.
-        super().__init__(message if len(message) <= MAX_SENTENCE else message[:MAX_SENTENCE] + " …")
+        # Sentences quote what the peer sent, which may be megabytes, or a forged line of a log.
+        super().__init__(quoted(message, MAX_SENTENCE))
         self.kind = kind
 
 

@@ -19,8 +19,10 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview"
 # Bounds of what JSON would let through: numbers that no file can hold, names that no log can show.
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=256)]
-FileName: TypeAlias = Annotated[str, msgspec.Meta(max_length=4096)]
+MAX_NAME, MAX_FILENAME = 256, 4096
+"""Characters."""
+Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
+FileName: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_FILENAME)]
 
 
 class EndReason(StrEnum):
@@ -109,7 +111,8 @@ class SeriesEnd(
     series: Name | None = None
     reason: Name | None = None
     message: str | None = None
-    """One sentence for the user when `reason` is not "complete"."""
+    """One sentence for the user when `reason` is not "complete". It may have any length, so that no series
+    loses its end for it: who shows it cuts it."""
     triggered: Amount | None = None
     """Frames that the hardware was triggered for."""
     sent: Amount | None = None

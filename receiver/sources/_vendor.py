@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from penstock.stins.errors import RemoteError
+from penstock.stins.messages import MAX_FILENAME
 
 MAX_NUMBER = 2**63 - 1
 """JSON and CBOR know integers of any size, everything behind the door knows 64 bits."""
@@ -31,7 +32,7 @@ def user_data(value: object, where: str) -> tuple[str | None, Any]:
         nothing.
 
     Raises:
-        RemoteError: there is a "filename" and it is not text.
+        RemoteError: there is a "filename" and it is not text, or longer than any path.
     """
     if isinstance(value, (bytes, bytearray, memoryview)):
         value = bytes(value).decode("utf-8", "replace")
@@ -50,6 +51,11 @@ def user_data(value: object, where: str) -> tuple[str | None, Any]:
         raise RemoteError(
             "wrong_type",
             f'{where}: "filename" is {type(filename).__name__}; send a path, or "" for live view only',
+        )
+    if filename is not None and len(filename) > MAX_FILENAME:
+        raise RemoteError(
+            "wrong_type",
+            f'{where}: "filename" has {len(filename)} characters; a path has {MAX_FILENAME} at most',
         )
     return filename, {key: item for key, item in value.items() if key != "filename"} or None
 

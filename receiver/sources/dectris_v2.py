@@ -22,7 +22,7 @@ import numpy as np
 from penstock.receiver.sources import _vendor
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import Buffer, Frame, Header, Image, Message, SeriesEnd, Start
+from penstock.stins.messages import MAX_NAME, Buffer, Frame, Header, Image, Message, SeriesEnd, Start
 
 SHAPED = 40
 """Tag of a multi-dimensional array in row-major order: [shape, typed array]."""
@@ -105,6 +105,9 @@ class DectrisV2Source:
     def _start(self, message: Mapping[str, Any]) -> Start:
         series = _series(message, "start")
         channels = _channels(message)
+        for name in (series, *channels):
+            if len(name) > MAX_NAME:
+                raise RemoteError("wrong_type", f"start: a name has {len(name)} characters: {name[:60]} …")
         plain = _Plain()
         sent = {
             key: _by_channel(plain(value), channels)

@@ -13,7 +13,7 @@ import pytest
 from penstock.receiver.asked_frame import FrameAnswer
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.link import GONE, HEARTBEAT, Command, Link, Setup, Snapshot
-from penstock.receiver.models import Status
+from penstock.receiver.models import Connection, ConsumerStatus, Series, Status
 from penstock.receiver.stage_times import Measures
 
 CONFIG = ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data")
@@ -104,3 +104,58 @@ def test_a_parent_that_does_not_read_holds_nothing_up_and_gets_the_next_one(
     assert len(heard(parent)) < 5_000
     link.tell(pipeline, 0.0)
     assert [told.status.drained for told in heard(parent)] == [4_999]
+
+
+LONG = 3_000_000
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"error": "x" * LONG},
+        {"last_error": "\n" * LONG},
+        {"refused": "\U0001f4a5" * LONG},
+        {
+            "series": Series(
+                id="i" * LONG, filename="/" * LONG, active=True, reason="r" * LONG, checksum="c" * LONG
+            )
+        },
+        {"errors": {f"{number}" * 10: number for number in range(100_000)}},
+        {
+            "connections": [
+                Connection(endpoint=f"tcp://{'h' * 200}:{n}", connections=1) for n in range(65_535)
+            ]
+        },
+        {
+            "consumers": [
+                ConsumerStatus(name="n" * LONG, endpoint=f"tcp://*:{number}", sent=0, dropped=0)
+                for number in range(100)
+            ]
+        },
+    ],
+    ids=lambda shown: next(iter(shown)),
+)
+def test_a_snapshot_of_any_length_is_made_short_enough_to_be_told_and_says_so(
+    ends: tuple[socket.socket, Link], shown: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    pipeline.shown = replace(pipeline.shown, drained=7, **shown)
+    for now in (0.0, 1.0, 2.0):
+        link.tell(pipeline, now, fresh=True)
+    told = heard(parent)
+    assert [snapshot.status.drained for snapshot in told] == [7, 7, 7]
+    assert [snapshot.status.state for snapshot in told] == ["idle"] * 3
+    assert len(caplog.messages) == 1 and "was cut to" in caplog.messages[0]
+    cut = getattr(told[0].status, next(iter(shown)))
+    assert not isinstance(cut, str) or cut.endswith(" …")
+
+
+def test_an_answer_of_any_length_is_told_too(ends: tuple[socket.socket, Link]) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    pipeline.answer = FrameAnswer(3, "unreadable", "why " * LONG)
+    link.tell(pipeline, 0.0)
+    (told,) = heard(parent)
+    assert (told.answer.ticket, told.answer.kind) == (3, "unreadable")
+    assert told.answer.message.startswith("why why") and len(told.answer.message) <= 1002

@@ -298,6 +298,7 @@ HOSTILE: list[tuple[list[bytes], str]] = [
     (message(fname="/" + "a" * 5000), "wrong_type"),
     (message(progress="all"), "wrong_type"),
     (message(addJsonHeader={"filename": 5}), "wrong_type"),
+    (message(addJsonHeader={"filename": "/" + "x" * 4096}), "wrong_type"),
 ]
 
 

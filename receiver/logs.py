@@ -1,0 +1,28 @@
+"""How the receiver's processes log: one line a message, whatever a peer has called its series and files."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from penstock.stins.texts import quoted
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+MAX_LINE = 10_000
+"""Characters of a message."""
+
+
+class OneLine(logging.Formatter):
+    """Escapes what would break a line, or steer a terminal; tracebacks keep their lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line of a record, without its traceback."""
+        record.message = quoted(record.message, MAX_LINE)
+        return super().formatMessage(record)
+
+
+def begin() -> None:
+    """Log to stderr, from INFO on; call it once a process, first."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(FORMAT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])

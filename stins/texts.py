@@ -1,0 +1,18 @@
+"""Words that came from elsewhere, as they may stand in a sentence, a log, a status or a file."""
+
+from __future__ import annotations
+
+
+def quoted(text: str, most: int) -> str:
+    """The text on one line and no longer than it may be: whoever sends it shall neither forge a line of a
+    log, nor steer a terminal, nor fill a datagram.
+
+    Args:
+        text: of any length, with any characters.
+        most: characters that are kept; of what is longer the end is cut, which " …" shows.
+    """
+    if len(text) <= most and text.isprintable():
+        return text
+    # Lone surrogates too, which no encoding takes.
+    safe = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: most + 1])
+    return safe if len(safe) <= most else f"{safe[:most]} …"
