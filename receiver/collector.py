@@ -24,15 +24,14 @@ from typing import Protocol
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.series import Outcome, RunningSeries, TakenUp, held_bytes
+from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
 log = logging.getLogger(__name__)
 
-REMEMBERED_SERIES = 64
-"""Ids of ended series that are still recognised as stale."""
-
+END_LOST = "its end message was lost, the next series has begun"
 INTERNAL_FACTOR = 10.0
 INTERNAL_LEAST = 10.0
 """An INTERNAL series is given up after this many frame times, and at least this many seconds, of
@@ -78,8 +77,7 @@ class Collector:
         self._end_lost_after = config.gap.seconds
         self._held: deque[tuple[float, int, Message]] = deque()
         self._held_bytes = 0
-        self._ended: deque[str] = deque(maxlen=REMEMBERED_SERIES)
-        self._next: Start | None = None
+        self._succession = Succession(self._in_order)
         self._next_due = 0.0
         self._last_message = 0.0
         self._disconnected_since: float | None = None
@@ -124,12 +122,13 @@ class Collector:
             self._disconnected_since = now
         series = self.series
         if series is None:
+            self._begin_next(now)  # the one whose turn it was could not be taken
             return
         self._gap_clock(series, now)
         if self._end_due is not None and now >= self._end_due:
             self._finish(None, now)
-        elif self._next is not None and now >= self._next_due:
-            self._finish("its end message was lost, the next series has begun", now)
+        elif self._succession.waits and now >= self._next_due:
+            self._finish(END_LOST, now)
         elif cause := self._silence(series, now):
             self._finish(cause, now)
 
@@ -154,10 +153,10 @@ class Collector:
         self.drained += len(self._held)
         self._held.clear()
         self._held_bytes = 0
-        self._next = None
+        self._succession.forget()
         self._end_due = None
         if self.series is not None:
-            self._ended.append(self.series.id)
+            self._succession.ended(self.series)
             self.series = None
 
     # -- messages ------------------------------------------------------------------------------
@@ -170,21 +169,36 @@ class Collector:
                 "this streamer sends neither series nor msg_number, so its messages cannot be put in order; "
                 "set source.sockets to 1 and give one endpoint",
             )
-        if series is None:
-            self._begin(start, now)
-        elif start.header.series is not None and start.header.series == series.header.series:
-            self.drained += 1
-            log.warning("second start message of series %s ignored", series.id)
-        elif start.header.series in self._ended and start.header.series is not None:
-            self.drained += 1
-        elif self._in_order:
-            self._finish("its end message was lost, the next series has begun", now)
-            self._begin(start, now)
-        else:
-            # The end, and some frames, may still be on their way through another socket.
-            self._next, self._next_due = start, now + self._config.gap.seconds
-            if self._end_due is not None:
-                self._end_due = min(self._end_due, self._next_due)
+        match self._succession.judge(start, series, came_back=self._back_since is not None):
+            case Does.BEGINS:
+                if series is not None:
+                    self._finish(END_LOST, now, following=start)
+                else:
+                    self._begin(start, now)
+            case Does.WAITS:
+                self._wait(start, now)
+            case Does.HAS_TO_PROVE:
+                log.warning(
+                    "start message of series %s came again; it begins anew with its first frame",
+                    start.header.series,
+                )
+                self.drained += 1
+                self._succession.doubt(start)
+            case Does.CAME_TWICE:
+                log.warning("second start message of series %s ignored", start.header.series)
+                self.drained += 1
+
+    def _wait(self, start: Start, now: float) -> None:
+        """The end of the running series, and some frames, may be on their way through another socket."""
+        if not self._succession.waits:
+            self._next_due = now + self._config.gap.seconds
+        self._succession.wait(start, self.series)
+        if self._end_due is not None:
+            self._end_due = min(self._end_due, self._next_due)
+
+    def _begin_next(self, now: float) -> None:
+        if (following := self._succession.next()) is not None:
+            self._begin(following, now)
 
     def _begin(self, start: Start, now: float, taken_up: TakenUp | None = None) -> None:
         series = self._announce(start, taken_up)
@@ -193,7 +207,9 @@ class Collector:
         self._end_due = None
         self._disconnected_since = self._back_since = None
         self._last_message = now
+        self._next_due = now + self._config.gap.seconds
         self._sink.begin(series)
+        self._succession.begins(start)
         self.series = series
         self._release(now)
 
@@ -219,7 +235,7 @@ class Collector:
             self._end_due = now + self._config.gap.seconds
 
     def _take(self, series: RunningSeries, frame: Frame) -> None:
-        series.messages += 1
+        series.has_come(frame.image.msg_number)
         account = series.account
         index = series.index(frame.image)
         if not account.in_range(index):
@@ -260,17 +276,19 @@ class Collector:
             )
         )
 
-    def _finish(self, cause: str | None, now: float) -> None:
+    def _finish(self, cause: str | None, now: float, following: Start | None = None) -> None:
+        """The running series has ended; `following` is the next, else the one that waits."""
         series = self.series
         assert series is not None
         outcome = series.close(cause)
         self.series = None
         self._end_due = None
-        self._ended.append(series.id)
+        self._succession.ended(series)
         self._sink.end(series, outcome)
-        following, self._next = self._next, None
         if following is not None:
             self._begin(following, now)
+        else:
+            self._begin_next(now)
 
     # -- whose message is it? ------------------------------------------------------------------
 
@@ -285,16 +303,19 @@ class Collector:
             return True  # no order key: one socket, so order of arrival decides
         if number < first:
             return False
-        following = self._next.header.msg_number if self._next is not None else None
+        following = self._succession.next_number
         return following is None or number < following
 
     def _elsewhere(self, message: Message, series_id: str | None, number: int | None, now: float) -> None:
         """A message that is not of the running series: an older one's, or ahead of its header."""
+        if type(message) is Frame and (start := self._succession.proven(series_id)) is not None:
+            self._prove(start, message, now)
+            return
         series = self.series
         first = series.header.msg_number if series is not None else None
         older = number is not None and first is not None and number < first and series_id is None
-        older = older and self._next is None  # a restarted streamer counts from 0 again
-        if self._in_order or older or series_id in self._ended:
+        older = older and not self._succession.waits  # a restarted streamer counts from 0 again
+        if self._in_order or older or self._succession.is_over(series_id):
             self.drained += 1
             if series is not None:
                 series.account.stale += 1
@@ -305,6 +326,16 @@ class Collector:
         while self._held_bytes > self._config.hold_mb * 1e6:
             self._drop_oldest("hold_overflow", f"more than {self._config.hold_mb:g} MB ahead of their header")
 
+    def _prove(self, start: Start, frame: Frame, now: float) -> None:
+        """A series whose name and header have been has a frame: it is a new one."""
+        if self.series is None:
+            self._begin(start, now)
+        elif self._in_order:
+            self._finish(END_LOST, now, following=start)
+        else:
+            self._wait(start, now)
+        self.handle(frame, now)
+
     def _release(self, now: float) -> None:
         """The header is here: sort again what was held."""
         held, self._held, self._held_bytes = self._held, deque(), 0
@@ -312,7 +343,7 @@ class Collector:
             self.handle(message, now)
 
     def _expire_held(self, now: float) -> None:
-        while self._held and now - self._held[0][0] > self._config.gap.seconds and self._next is None:
+        while self._held and now - self._held[0][0] > self._config.gap.seconds and not self._succession.waits:
             self._drop_oldest("no_header", f"no start message within {self._config.gap.seconds:g} s")
 
     def _drop_oldest(self, kind: str, why: str) -> None:

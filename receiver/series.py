@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.account import Account, FrameStatus
+from penstock.receiver.message_numbers import MessageNumbers
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
@@ -88,6 +89,7 @@ class RunningSeries:
         self.end: SeriesEnd | None = None
         self.messages = 0
         """Frame messages of this series, whatever was in them."""
+        self._numbers = MessageNumbers()
         self.joined: Joined | None = None
         """What its modules' streams have in common, where it is joined of several."""
         self.modules: ModuleStatus | None = None
@@ -147,13 +149,19 @@ class RunningSeries:
         """Whether it was taken up again after a death of the receiver, and nothing of it has come since."""
         return bool(self.interruptions) and self.messages == 0
 
+    def has_come(self, number: int | None) -> None:
+        """A frame message of this series is here; `number` is its msg_number."""
+        self.messages += 1
+        if number is not None:
+            self._numbers.take(number)
+
     def all_messages_in(self) -> bool:
         """Whether every frame message that was sent before the end message has arrived."""
         if self.end is None or self.interruptions:
             return False
         if self.end.msg_number is not None and self.header.msg_number is not None:
-            return self.messages >= self.end.msg_number - self.header.msg_number - 1
-        return self.end.sent is not None and self.messages >= self.end.sent
+            return self._numbers.count >= self.end.msg_number - self.header.msg_number - 1
+        return self.end.sent is not None and self.messages - self.account.duplicate >= self.end.sent
 
     def close(self, cause: str | None) -> Outcome:
         """Settle the account.

@@ -7,7 +7,6 @@ comes behind a start message waits with it until the others have come, for as lo
 from __future__ import annotations
 
 import uuid
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,12 +14,10 @@ from penstock.receiver.modules import series as joined_series
 from penstock.receiver.modules.events import Event, Stale
 from penstock.receiver.modules.series import JoinedStart
 from penstock.receiver.modules.stream import Stream, series_of
+from penstock.receiver.past_series import PastSeries
 from penstock.receiver.series import held_bytes
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Message, Start
-
-REMEMBERED_SERIES = 64
-"""Names of series that are over: their messages are recognised as stale."""
 
 
 class Begun(NamedTuple):
@@ -45,7 +42,8 @@ class Beginning:
         self._streams = streams
         self._within = within
         self._since: float | None = None
-        self._over: deque[str] = deque(maxlen=REMEMBERED_SERIES)
+        self.past = PastSeries()
+        """Series whose start messages begin nothing any more."""
         self.bytes = 0
         """Memory of what waits behind start messages."""
 
@@ -59,14 +57,6 @@ class Beginning:
             return f"the modules' series differ: {self._names()}"
         here = len(self._streams) - len(missing)
         return f"{here} of {len(self._streams)} modules have begun a series; waits for {', '.join(missing)}"
-
-    def is_over(self, series: str) -> bool:
-        """Whether a series of this name has been."""
-        return series in self._over
-
-    def remember(self, series: str) -> None:
-        """This series is over, and no other will have its name."""
-        self._over.append(series)
 
     def start(self, stream: Stream, start: Start) -> list[Event]:
         """The start message of a stream's next series; one that has not begun by now never will."""
@@ -113,7 +103,7 @@ class Beginning:
             start, wrong = joined_series.start(endpoints, starts, name or uuid.uuid4().hex)
         except RemoteError as error:
             if name is not None:
-                self._over.append(name)
+                self.past.add(name, [start.header for start in starts])
             return [error, *self.forget_all()], None
         said: list[Event] = [
             RemoteError("modules_differ", f"series {start.header.series}: {sentence}") for sentence in wrong
@@ -135,7 +125,7 @@ class Beginning:
         why = self._too_late(missing) if missing else self._differ()
         for stream in self._streams:
             if stream.next is not None and stream.next.header.series is not None:
-                self._over.append(stream.next.header.series)
+                self.past.add(stream.next.header.series, None)
         return [why, *self.forget_all()]
 
     def forget(self, stream: Stream) -> list[Stale]:

@@ -38,7 +38,7 @@ class ModuleCollector(Collector):
     def __init__(self, config: ReceiverConfig, sink: ModuleSink, worker: ModuleWorker) -> None:
         super().__init__(config, sink, worker)
         self._to = sink
-        self._in_order = True
+        self._in_order = self._succession.in_order = True
         # A module may be behind the others, and what is partial by now may still become whole.
         self._end_lost_after = max(2 * config.gap.seconds, config.source.join_seconds)
         self._modules = worker
@@ -89,7 +89,7 @@ class ModuleCollector(Collector):
         return series
 
     def _enter(self, series: RunningSeries, frame: JoinedFrame) -> None:
-        series.messages += 1
+        series.has_come(None)  # it is made of several messages
         account, modules = series.account, series.modules
         assert modules is not None
         index = series.index(frame.image)

@@ -139,9 +139,9 @@ class Joiner:
     # -- from one series to the next -----------------------------------------------------------
 
     def _take_start(self, stream: Stream, start: Start, now: float) -> list[Event]:
-        name, runs = start.header.series, self._frames is not None
-        if name is not None and (self._beginning.is_over(name) or (runs and name == self._series)):
-            return [Stale()]  # a second start message of a series that has begun, or is over
+        runs = self._frames is not None
+        if self._beginning.past.has_begun(start.header) or (runs and stream.has_begun(start)):
+            return [Stale()]  # it came twice
         events = self._beginning.start(stream, start)
         if runs and not stream.is_done:
             self._ending.has_gone_on(stream, now)
@@ -187,7 +187,8 @@ class Joiner:
             return 0
         dropped = self._frames.messages
         self._frames = None
-        self._beginning.remember(self._series)
+        parts = [stream.part for stream in self._streams if stream.part is not None]
+        self._beginning.past.add(self._series, [part.sent.header for part in parts])
         for stream in self._streams:
             stream.leave()
         return dropped
@@ -198,7 +199,7 @@ class Joiner:
         self, frames: WaitingFrames, module: int, part: RunningSeries, frame: Frame, now: float
     ) -> list[Event]:
         index = part.index(frame.image)
-        part.messages += 1
+        part.has_come(frame.image.msg_number)
         part.account.received += 1  # gives the next one its index, where frames have no number
         events: list[Event] = [*frames.join(module, index, frame, now)]
         if frames.bytes + self._beginning.bytes > self._hold:

@@ -44,6 +44,11 @@ class Stream:
         name = series_of(message)
         return name is None or self.part.header.series in (None, name)
 
+    def has_begun(self, start: Start) -> bool:
+        """Whether this is the start message of the running series."""
+        name = start.header.series
+        return name is not None and self.part is not None and self.part.sent.header == start.header
+
     def begin(self, part: RunningSeries) -> None:
         """A series begins, of which this is its share."""
         self.part, self.gone_since = part, None

@@ -105,9 +105,9 @@ def frame(number: int | None, message: int | None = None, series: str | None = "
     return Frame(head, [array.tobytes()])
 
 
-def corrupt(number: int, series: str | None = "a") -> Frame:
+def corrupt(number: int, series: str | None = "a", message: int | None = None) -> Frame:
     """A frame whose blob was cut."""
-    return Frame(image(number, pixels(number), series=series), [b"cut"])
+    return Frame(image(number, pixels(number), msg_number=message, series=series), [b"cut"])
 
 
 def end(number: int | None = None, series: str | None = "a", **keys: Any) -> SeriesEnd:

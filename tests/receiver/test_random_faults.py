@@ -21,8 +21,11 @@ GAP, GONE = 2.0, 3.0
 CASES = 2000
 """Seeds; each is three series."""
 BLOCKS = 20
-FATES = ("sound", "overrun", "lost", "corrupt", "corrupt, then sound", "twice", "discarded", "far away")
-WEIGHTS = (14, 1, 2, 1, 1, 2, 1, 1)
+FATES = (
+    "sound", "overrun", "lost", "corrupt", "corrupt, then sound", "sent twice", "doubled on the way",
+    "discarded", "far away",
+)  # fmt: skip
+WEIGHTS = (14, 1, 2, 1, 1, 1, 1, 1, 1)
 
 
 @dataclass
@@ -124,7 +127,8 @@ class Generator:
         elif chance.random() < 0.15:
             self.lose_end()
         else:
-            self.end(name, log, last, triggered, len(messages), first)
+            came = {message.image.msg_number for message, _, _ in messages}
+            self.end(name, log, last, triggered, len(came), first)
 
     def frames(
         self, name: str, planned: int, triggered: int, log: FaultLog
@@ -134,7 +138,7 @@ class Generator:
         for index in range(triggered):
             fate = self.chance.choices(FATES, WEIGHTS)[0]
             sound = (frame(index, self.next_number(), name), index, FrameStatus.STORED)
-            broken = (corrupt(index, name), index, FrameStatus.CORRUPT)
+            broken = (corrupt(index, name, self.number), index, FrameStatus.CORRUPT)
             match fate:
                 case "overrun":
                     self.number -= 1  # never sent
@@ -143,10 +147,10 @@ class Generator:
                 case "corrupt":
                     made.append(broken)
                 case "corrupt, then sound":
-                    self.next_number()
-                    made += [broken, sound]
-                case "twice":
-                    self.next_number()
+                    made += [broken, (frame(index, self.next_number(), name), index, FrameStatus.STORED)]
+                case "sent twice":
+                    made += [sound, (frame(index, self.next_number(), name), index, FrameStatus.STORED)]
+                case "doubled on the way":
                     made += [sound, sound]
                 case "discarded":
                     made.append((frame(index, self.number, name, discard=True), index, FrameStatus.DISCARDED))

@@ -7,7 +7,7 @@ import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.series import held_bytes
-from tests.receiver.modules.streams import GAP, HEADERS, ModuleBench, end, frame, room_for, start
+from tests.receiver.modules.streams import GAP, HEADERS, ModuleBench, end, frame, room_for, running, start
 
 STORED, PARTIAL = FrameStatus.STORED, FrameStatus.PARTIAL
 
@@ -53,6 +53,16 @@ def test_the_next_series_is_taken_after_one_whose_start_message_was_lost() -> No
     assert bench.running
     assert bench.sink.begun[0].id == "b"
     assert bench.sink.errors == ["no_module_header", "no_module_header"]
+
+
+def test_detectors_that_count_their_series_anew_lose_none() -> None:
+    bench = running(1)
+    bench.say_all(frame(0), end("a"))
+    bench.say_all(start("b", frames=3), frame(0, series="b"))
+    bench.say_all(start("a", frames=2), frame(0), frame(1), end("a"))
+    bench.say_all(start("b", frames=1), frame(0, series="b"), end("b"))
+    assert [series.header.frames for series in bench.sink.begun] == [1, 3, 2, 1]
+    assert [outcome.complete for _, outcome in bench.sink.ended] == [True, False, True, True]
 
 
 def test_what_waits_for_start_messages_is_bounded_in_bytes() -> None:

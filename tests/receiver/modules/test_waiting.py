@@ -172,6 +172,6 @@ def test_a_frame_number_out_of_range_is_counted_once_a_frame() -> None:
 def test_messages_of_an_older_series_are_stale() -> None:
     bench = running(1)
     bench.say_all(frame(0), end(), start("b", frames=1))
-    bench.say(1, frame(0, 1, "a"), end("a"), start("a"))
+    bench.say(1, frame(0, 1, "a"), end("a"), start("a", frames=1, trigger_mode="SOFTWARE"))
     bench.say_all(frame(0, series="b"), end("b"))
     assert (bench.sink.counts.stale, bench.sink.counts.stored, bench.sink.counts.duplicate) == (3, 1, 0)

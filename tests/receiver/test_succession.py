@@ -1,0 +1,172 @@
+"""What a start message does: each line of the table of `succession`, by what the collector makes of it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from penstock.receiver.past_series import REMEMBERED_SERIES
+from penstock.receiver.succession import MOST_WAITING
+from penstock.stins.errors import RemoteError
+from penstock.stins.messages import Message, Start
+from tests.receiver.series import Bench, end, frame, start
+
+ONE: dict[str, dict[str, int]] = {}
+TWO = {"source": {"sockets": 2}}
+
+
+def named(filename: str, number: int | None = None, series: str | None = "a", frames: int = 2) -> Start:
+    """A start message of another file."""
+    made = start(number, series, frames=frames)
+    return Start(msgspec.structs.replace(made.header, filename=filename), {})
+
+
+def ids(bench: Bench) -> list[str | None]:
+    """The files of the series that have begun."""
+    return [series.header.filename for series in bench.sink.begun]
+
+
+def complete(bench: Bench) -> list[bool]:
+    return [outcome.complete for _, outcome in bench.sink.ended]
+
+
+@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
+def test_a_start_message_that_comes_again_after_its_series_touches_no_file(sockets: dict) -> None:
+    bench = Bench(**sockets)
+    whole = [named("/a.h5", 0), frame(0, 1), frame(1, 2), end(3)]
+    bench.say(*whole, whole[0], whole[3])
+    bench.wait(10.0)
+    assert (ids(bench), bench.running, bench.collector.drained) == (["/a.h5"], False, 2)
+    bench.say(named("/b.h5", 4, "b"), frame(0, 5, "b"), frame(1, 6, "b"), end(7, "b"))
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [True, True])
+
+
+@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
+def test_the_same_series_once_more_begins_with_its_first_frame(sockets: dict) -> None:
+    bench = Bench(**sockets)
+    whole: list[Message] = [named("/a.h5", 0), frame(0, 1), frame(1, 2), end(3)]
+    bench.say(*whole, whole[0])
+    assert not bench.running
+    bench.say(*whole[1:])
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/a.h5"], [True, True])
+    assert bench.sink.indices == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
+def test_a_name_that_has_been_is_a_new_series_where_its_header_is_another(sockets: dict) -> None:
+    bench = Bench(**sockets)
+    bench.say(named("/a.h5", 0), frame(0, 1), frame(1, 2), end(3))
+    bench.say(named("/b.h5", 0), frame(0, 1), frame(1, 2), end(3))
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [True, True])
+
+
+def test_a_running_series_whose_name_comes_with_another_header_has_lost_its_end() -> None:
+    """`penstock replay` twice at once, or a detector that counts from 1 again after a restart."""
+    bench = Bench()
+    bench.say(named("/a.h5"), frame(0), named("/b.h5"), frame(0), frame(1), end())
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [False, True])
+    assert "end message was lost" in bench.sink.ended[0][1].reason
+
+
+def test_a_restarted_detector_that_counts_anew_gets_every_series_though_an_old_one_runs() -> None:
+    bench = Bench()
+    bench.say(named("/1.h5", series="1"), frame(0, None, "1"), frame(1, None, "1"), end(None, "1"))
+    bench.say(named("/2.h5", series="2"), frame(0, None, "2"))
+    bench.say(named("/3.h5", series="1"), frame(0, None, "1"), frame(1, None, "1"), end(None, "1"))
+    bench.say(named("/4.h5", series="2"), frame(0, None, "2"), frame(1, None, "2"), end(None, "2"))
+    assert ids(bench) == ["/1.h5", "/2.h5", "/3.h5", "/4.h5"]
+    assert complete(bench) == [True, False, True, True]
+
+
+def test_the_same_header_from_a_connection_that_was_lost_is_a_new_series() -> None:
+    bench = Bench(peer_gone=3.0)
+    bench.say(named("/a.h5"), frame(0))
+    bench.connections = 0
+    bench.wait(1.0)
+    bench.connections = 1
+    bench.wait(0.5)
+    bench.say(named("/a.h5"), frame(0), frame(1), end())
+    assert complete(bench) == [False, True]
+
+
+def test_a_series_that_has_to_prove_itself_ends_the_one_that_runs_with_its_first_frame() -> None:
+    bench = Bench()
+    bench.say(named("/a.h5"), frame(0), frame(1), end())
+    bench.say(named("/b.h5", series="b"), frame(0, None, "b"), named("/a.h5"))
+    assert bench.running
+    bench.say(frame(0), frame(1), end())
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5", "/a.h5"], [True, False, True])
+
+
+@pytest.mark.parametrize("with_names", [True, False], ids=["named", "by message number"])
+def test_short_series_behind_a_lost_end_all_have_their_turn(with_names: bool) -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    number = 0
+    for series in range(20):
+        name = str(series) if with_names else None
+        said: list[Message] = [named(f"/{series}.h5", number, name)]
+        said += [frame(index, number + 1 + index, name) for index in range(2)]
+        if series:
+            said.append(end(number + 3, name))
+        bench.say(*said)
+        bench.wait(0.7)
+        number += 4
+    bench.wait(3.0)
+    assert ids(bench) == [f"/{series}.h5" for series in range(20)]
+    assert complete(bench) == [True] * 20
+    assert (bench.sink.errors, bench.collector.drained) == ([], 0)
+
+
+def test_start_messages_that_overtake_each_other_have_their_turn_by_number() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/0.h5", 0, None), frame(0, 1, None))
+    bench.say(named("/2.h5", 8, None), named("/1.h5", 4, None))
+    for first in (4, 8):
+        bench.say(frame(0, first + 1, None), frame(1, first + 2, None), end(first + 3, None))
+    bench.say(frame(1, 2, None), end(3, None))
+    assert (ids(bench), complete(bench)) == (["/0.h5", "/1.h5", "/2.h5"], [True] * 3)
+
+
+def test_the_others_have_their_turn_after_one_that_cannot_be() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bad = start(4, "b", shape=(0, 0), type="uint16")
+    bench.say(
+        named("/a.h5", 0), frame(0, 1), bad, named("/c.h5", 8, "c"), frame(0, 9, "c"), frame(1, 10, "c")
+    )
+    with pytest.raises(Exception, match="shape"):
+        bench.wait(2.1)
+    bench.say(end(11, "c"))
+    bench.wait(0.1)
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/c.h5"], [False, True])
+
+
+def test_no_more_than_so_many_wait_and_the_next_is_named() -> None:
+    bench = Bench(**TWO)
+    bench.say(*(named(f"/{series}.h5", 4 * series, str(series)) for series in range(MOST_WAITING + 1)))
+    with pytest.raises(RemoteError, match="series late is not taken: 64 others wait"):
+        bench.say(named("/late.h5", 10**6, "late"))
+
+
+def test_as_many_series_are_remembered_as_are_said_to_be() -> None:
+    bench = Bench()
+    for series in range(REMEMBERED_SERIES + 1):
+        name = str(series)
+        bench.say(named("/x.h5", series=name, frames=1), frame(0, None, name), end(None, name))
+    bench.say(named("/x.h5", series="1", frames=1))
+    assert not bench.running
+    bench.say(named("/x.h5", series="0", frames=1))
+    assert bench.running
+
+
+def test_a_lost_frame_is_missing_though_another_was_doubled_on_the_way() -> None:
+    bench = Bench()
+    bench.say(start(4, None, frames=3), frame(0, 5, None), frame(0, 5, None), frame(1, 6, None), end(8, None))
+    assert (bench.sink.counts.missing, bench.sink.counts.not_triggered) == (1, 0)
+
+
+def test_a_frame_doubled_on_the_way_ends_no_series_before_the_last_has_come() -> None:
+    bench = Bench(**TWO)
+    bench.say(start(0, frames=3), frame(0, 1), frame(0, 1), frame(1, 2), end(4, triggered=3))
+    assert bench.running
+    bench.say(frame(2, 3))
+    assert bench.sink.outcome.complete
