@@ -154,7 +154,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     forward: tuple[ForwardConfig, ...] = ()
     transforms: tuple[Transform, ...] = ()
     """What every frame passes, in this order, before file, consumers and live view."""
-    workers: Count = 1
+    workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     """Threads for the transforms."""
     writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """Who writes the frames of one series: with 1 the receiver's loop does, into one file. With more, threads

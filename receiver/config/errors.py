@@ -121,6 +121,9 @@ def _below(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
         return kind.item_type
     if isinstance(kind, inspect.DictType):
         return kind.value_type
+    if isinstance(kind, inspect.UnionType) and isinstance(step, int):
+        lists = [each for each in kind.types if isinstance(each, inspect.VarTupleType | inspect.ListType)]
+        return lists[0].item_type if lists else inspect.AnyType()
     if isinstance(kind, inspect.UnionType) and _struct(kind, value) is None:
         tags = [
             each.tag for each in kind.types if isinstance(each, inspect.StructType) and each.tag is not None
@@ -157,12 +160,22 @@ def _allowed(kind: inspect.Type) -> str:
             tags = [str(each.tag) for each in kind.types if isinstance(each, inspect.StructType)]
             if tags:
                 return f"{{type: NAME, …}} of {_one_of(tags)}"
-            return _one_of([_allowed(each) for each in kind.types if not isinstance(each, inspect.NoneType)])
+            return _one_of([_allowed(each) for each in _worth_telling(kind)])
     return "what `penstock receiver --schema` has for it"
+
+
+def _worth_telling(kind: inspect.UnionType) -> list[inspect.Type]:
+    """What a value may be, the longest words last; a whole number is a number."""
+    kinds = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+    if any(isinstance(each, inspect.FloatType) for each in kinds):
+        kinds = [each for each in kinds if not isinstance(each, inspect.IntType)]
+    return sorted(kinds, key=lambda each: isinstance(each, inspect.VarTupleType | inspect.ListType))
 
 
 def _number(kind: inspect.IntType | inspect.FloatType) -> str:
     word = NUMBERS["int" if isinstance(kind, inspect.IntType) else "float"]
+    if kind.ge is not None and kind.le is not None and kind.ge <= -UNBOUNDED and kind.le >= UNBOUNDED:
+        return "a finite number"
     most = kind.le if kind.le is not None and kind.le < UNBOUNDED else None
     if kind.gt is not None:
         limits = f"above {kind.gt:g}"

@@ -35,6 +35,21 @@ class UniqueKeyLoader(yaml.SafeLoader):
                 )
         return node
 
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        """A text, as it was written.
+
+        Raises:
+            yaml.MarkedYAMLError: an escape makes half a character, which no file name can hold.
+        """
+        node: yaml.ScalarNode = super().compose_scalar_node(anchor)
+        try:
+            node.value.encode()
+        except UnicodeEncodeError:
+            raise yaml.MarkedYAMLError(
+                problem="the text has half a character (\\ud800 to \\udfff)", problem_mark=node.start_mark
+            ) from None
+        return node
+
 
 def load(text: str) -> object:
     """What a YAML text says.

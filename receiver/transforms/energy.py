@@ -49,7 +49,11 @@ class CountsToEnergy(Step, frozen=True, kw_only=True, tag="counts_to_energy"):
             if isinstance(self.table, str)
             else np.array(self.table, float)
         )
-        if entries.size != max(entries.shape) or entries.size == 0:
+        if entries.size == 0:
+            raise TransformConfigError(
+                "counts_to_energy: the table is empty; give energies of 0, 1, 2, … counts"
+            )
+        if entries.size != max(entries.shape):
             raise TransformConfigError(
                 f"counts_to_energy: the table is {list(entries.shape)}; give one row of energies"
             )

@@ -18,6 +18,7 @@ from tests import hostile
 
 RESOURCES = Path(__file__).resolve().parents[3] / "resources"
 ENTRY = {"source": {"endpoints": ["tcp://127.0.0.1:9999"]}, "data_root": "/tmp"}
+MASK = {"first_row": 0, "first_column": 0, "rows": 2, "columns": 2}
 MODULES = {"endpoints": ["tcp://127.0.0.1:9999", "tcp://127.0.0.1:9998"], "join": "modules"}
 
 
@@ -79,6 +80,13 @@ def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
         config.load(tmp_path / "x.yaml")
 
 
+@pytest.mark.parametrize("key", ["data_root", "detector", "nonsense"])
+def test_half_a_character_is_refused_with_its_line(key: str, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(f'receivers:\n  sim-1:\n    {key}: "/\\udc80"\n')
+    with pytest.raises(ConfigError, match=r"line 3, column \d+: the text has half a character"):
+        config.load(tmp_path / "x.yaml")
+
+
 def test_the_entry_with_a_wrong_key_is_named() -> None:
     with pytest.raises(
         ConfigError, match=r'x\.yaml: receiver sim-2: .* "sauce"; `penstock receiver --schema'
@@ -106,7 +114,28 @@ def test_a_key_that_is_not_known_is_refused_with_a_remedy(wrong: dict[str, Any],
         ({"hold_mb": None}, "hold_mb is empty; give a number above 0"),
         ({"hold_mb": float("inf")}, "hold_mb is inf; give a number above 0, 1e+12 at most"),
         ({"writers": 100}, "writers is 100; give a whole number from 1 to 64"),
-        ({"workers": 0}, "workers is 0; give a whole number from 1 on"),
+        ({"workers": 0}, "workers is 0; give a whole number from 1 to 256"),
+        ({"workers": 1_000_000}, "workers is 1000000; give a whole number from 1 to 256"),
+        (
+            {"transforms": [{"type": "counts_to_energy", "table": ["a"]}]},
+            'transforms[0].table[0] is "a"; give a finite number',
+        ),
+        (
+            {"transforms": [{"type": "counts_to_energy", "table": [0, [1, 2]]}]},
+            "transforms[0].table[1] is a list; give a finite number",
+        ),
+        (
+            {"transforms": [{"type": "counts_to_energy", "table": 5}]},
+            "transforms[0].table is 5; give text or a list, each a finite number",
+        ),
+        (
+            {"transforms": [{"type": "mask", **MASK, "fill": "inf"}]},
+            'transforms[0].fill is "inf"; give a finite number or nan',
+        ),
+        (
+            {"transforms": [{"type": "mask", **MASK, "fill": float("inf")}]},
+            "transforms[0].fill is inf; give a finite number or nan",
+        ),
         ({"swmr": 1}, "swmr is 1; give true or false"),
         ({"gap": {"policy": "drop"}}, 'gap.policy is "drop"; give fail, pad or report'),
         ({"gap": {"polcy": "pad"}}, 'gap has no setting "polcy"; did you mean policy?'),

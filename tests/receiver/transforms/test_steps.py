@@ -271,6 +271,11 @@ def test_a_table_that_cannot_be_read_is_said_at_the_start(
         step(type="dark_flat", dark=str(path)).load()
 
 
+def test_an_empty_table_is_called_empty() -> None:
+    with pytest.raises(TransformConfigError, match="the table is empty; give energies"):
+        step(type="counts_to_energy", table=[]).load()
+
+
 def test_a_table_of_two_dimensions_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((3, 2)))
     with pytest.raises(TransformConfigError, match=r"the table is \[3, 2\]"):
