@@ -27,7 +27,7 @@ from penstock.receiver.series import Outcome, RunningSeries, TakenUp, held_bytes
 from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
-from penstock.stins.messages import Frame, Message, SeriesEnd, Start
+from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,7 @@ class Collector:
         self._held: deque[tuple[float, int, Message]] = deque()
         self._held_bytes = 0
         self._succession = Succession(self._in_order)
+        self._last_number: int | None = None
         self._next_due = 0.0
         self._last_message = 0.0
         self._disconnected_since: float | None = None
@@ -205,6 +206,7 @@ class Collector:
         series.sent = start
         self._gap_at = -1
         self._end_due = None
+        self._last_number = None if self._in_order else _last_announced(series.header)
         self._disconnected_since = self._back_since = None
         self._last_message = now
         self._next_due = now + self._config.gap.seconds
@@ -229,6 +231,11 @@ class Collector:
             self._elsewhere(end, end.series, end.msg_number, now)
             return
         series.end = end
+        if not self._in_order and end.msg_number is not None:
+            self._last_number = end.msg_number
+            self._release(now)
+            if self.series is not series:
+                return
         if self._in_order or series.all_messages_in():
             self._finish(None, now)
         else:
@@ -303,6 +310,8 @@ class Collector:
             return True  # no order key: one socket, so order of arrival decides
         if number < first:
             return False
+        if self._last_number is not None and number > self._last_number:
+            return False
         following = self._succession.next_number
         return following is None or number < following
 
@@ -344,6 +353,12 @@ class Collector:
 
     def _expire_held(self, now: float) -> None:
         while self._held and now - self._held[0][0] > self._config.gap.seconds and not self._succession.waits:
+            series = self.series
+            if series is not None and series.end is None and self._last_number is not None:
+                # Nobody else has begun, so this sender sends more messages than it has frames.
+                self._last_number = None
+                self._release(now)
+                continue
             self._drop_oldest("no_header", f"no start message within {self._config.gap.seconds:g} s")
 
     def _drop_oldest(self, kind: str, why: str) -> None:
@@ -401,3 +416,10 @@ class Collector:
         if silent > limit:
             return f"the streamer is connected but silent for {silent:.0f} s (limit {limit:.0f} s)"
         return None
+
+
+def _last_announced(header: Header) -> int | None:
+    """Number of the end message, if each frame is one message; where no name tells series apart, what is
+    beyond may be of the next one, ahead of its header."""
+    first, frames = header.msg_number, header.frames
+    return None if header.series is not None or first is None or frames is None else first + frames + 1

@@ -127,6 +127,40 @@ def test_start_messages_that_overtake_each_other_have_their_turn_by_number() -> 
     assert (ids(bench), complete(bench)) == (["/0.h5", "/1.h5", "/2.h5"], [True] * 3)
 
 
+def test_frames_ahead_of_their_header_fill_no_gap_of_a_series_whose_end_was_lost() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/a.h5", 0, None), frame(1, 2, None))  # frame 0 and the end are lost
+    bench.say(frame(0, 5, None), named("/b.h5", 4, None), frame(1, 6, None), end(7, None))
+    bench.wait(3.0)
+    assert bench.sink.frames == [
+        (bench.sink.begun[0].id, 1, 1),
+        *((bench.sink.begun[1].id, n, 1) for n in (0, 1)),
+    ]
+    assert complete(bench) == [False, True]
+
+
+def test_frames_ahead_of_their_header_fill_no_gap_of_a_series_that_waits_for_its_last() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(start(0, None), frame(1, 2, None), end(3, None), frame(0, 5, None), named("/b.h5", 4, None))
+    bench.say(frame(1, 6, None), end(7, None))
+    bench.wait(3.0)
+    assert bench.sink.indices == [1, 0, 1]
+    assert bench.sink.ended[0][0].account.counts().missing == 1
+    assert complete(bench) == [False, True]
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_sender_that_sends_each_frame_twice_loses_none(ended: bool) -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/a.h5", 0, None, 3))
+    for number in range(3):
+        bench.say(frame(number, 1 + 2 * number, None), frame(number, 2 + 2 * number, None))
+    if ended:
+        bench.say(end(7, None))
+    bench.wait(8.0)
+    assert (complete(bench), bench.sink.counts.duplicate, bench.sink.errors) == ([True], 3, [])
+
+
 def test_the_others_have_their_turn_after_one_that_cannot_be() -> None:
     bench = Bench(gap={"seconds": 2.0}, **TWO)
     bad = start(4, "b", shape=(0, 0), type="uint16")
