@@ -91,6 +91,11 @@ $(STAMPS)/venv:
 	    "$$python" -m venv $(VENV)
 	@mkdir -p $(STAMPS) && echo "$(CURDIR)" > $@
 
+# Whoever installs it there without --editable gets a copy: what is changed in this folder has no effect then.
+ifeq ($(wildcard $(VENV)/lib/python3*/site-packages/__editable__.penstock-*.pth),)
+.PHONY: $(STAMPS)/run $(STAMPS)/develop
+endif
+
 $(STAMPS)/run: $(STAMPS)/venv $(REQUIREMENTS)
 	@echo "Installing penstock[tango,receiver] into $(VENV): some 500 MB, half a minute"
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver]'

@@ -20,7 +20,6 @@ import socket
 import sys
 from pathlib import Path
 
-
 NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
 
 

@@ -55,6 +55,8 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
         "how-to/integrate-with-pyfai.md",
         "how-to/receive-an-sls-stream.md",
         "how-to/write-faster.md",
+        "how-to/feed-a-consumer.md",
+        "how-to/when-the-disk-is-full.md",
     ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shutil
 import subprocess
@@ -104,6 +105,29 @@ def test_every_supported_camera_has_a_device_server_of_its_name() -> None:
 
 def test_the_extras_are_those_that_the_documentation_names() -> None:
     assert set(metadata.metadata("penstock").get_all("Provides-Extra") or []) == EXTRAS
+
+
+def _make_would(folder: Path) -> str:
+    """What `make environment` would do with a virtual environment in this folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", "--dry-run", "environment", f"VENV={folder}"],
+        cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+
+
+def test_make_installs_again_where_a_copy_was_installed_over_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "stamps").mkdir()
+    (tmp_path / "stamps" / "venv").write_text(f"{ROOT}\n")
+    for stamp in ("run", "develop"):
+        (tmp_path / "stamps" / stamp).touch()
+    (tmp_path / "types" / "penstock").mkdir(parents=True)
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "__editable__.penstock-0.1.0.pth").touch()
+    assert "pip install" not in _make_would(tmp_path)
+    (packages / "__editable__.penstock-0.1.0.pth").rename(packages / "penstock")
+    assert "pip install --quiet --constraint constraints.txt --editable" in _make_would(tmp_path)
 
 
 @pytest.mark.parametrize(

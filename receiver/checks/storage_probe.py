@@ -234,7 +234,7 @@ def _exclusive(here: Path) -> Finding:
             "O_EXCL",
             f"{RACED_FILES} files raced for: {ours} and {theirs}",
             "good",
-            "no file is ever overwritten",
+            "no file is overwritten unasked",
         )
     return Finding(
         "O_EXCL", f"{ours} + {theirs} winners of {RACED_FILES} files", "bad",
