@@ -167,9 +167,17 @@ def test_other_encoding_is_refused_with_the_number_of_its_frame_known(encoding: 
     assert caught.value.kind == "unknown_compression"
 
 
-def test_blob_of_another_size_than_announced_is_a_blob_error() -> None:
-    with pytest.raises(BlobError, match="frame 0"):
-        DectrisV1Source().decode(frame(size=13))
+@pytest.mark.parametrize("encoding", ["<", "bs16-lz4<"])
+def test_cut_blob_is_refused_with_the_number_of_its_frame_known(encoding: str) -> None:
+    array = np.arange(600, dtype=np.uint16).reshape(20, 30)
+    whole = array.tobytes() if encoding == "<" else bslz4(array)
+    for length in (0, 1, len(whole) // 2, len(whole) - 1):
+        cut = frame(3, encoding=encoding, blob=whole[:length], shape=[30, 20], size=len(whole))
+        message = decoded_frame(cut)
+        assert message.image.frame == 3
+        with pytest.raises(BlobError, match="frame 3") as caught:
+            blobs.check(message)
+        assert caught.value.kind == "blob_length"
 
 
 def test_end_names_its_series() -> None:
@@ -223,6 +231,12 @@ def test_hostile_message_is_a_named_error_of_the_peer(parts: list[bytes], kind: 
     assert len(str(caught.value)) < 500
 
 
+def judged(source: DectrisV1Source, parts: Sequence[bytes]) -> None:
+    message = source.decode(parts)
+    if isinstance(message, Frame):
+        blobs.check(message)
+
+
 @pytest.mark.parametrize(
     "message", [start("all", appendix=b'{"filename": ""}'), frame()], ids=["start", "frame"]
 )
@@ -235,7 +249,7 @@ def test_message_cut_anywhere_is_an_error_of_the_peer(message: list[bytes]) -> N
                 source.decode(cut)  # the user's own text may be anything
             else:
                 with pytest.raises(RemoteError):
-                    source.decode(cut)
+                    judged(source, cut)
 
 
 @pytest.mark.parametrize("shape", [[0, 2], [-3, -2], [2**40, 2**40]])
