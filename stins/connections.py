@@ -1,36 +1,63 @@
 """Which connections of a bound ZeroMQ socket are peers, told by the events of its monitor.
 
 A connection is a peer once it has shaken hands. The event of the handshake does not say whose it was
-(zmq_socket_monitor(3): its value is 0); a peer shakes hands within milliseconds, a stranger that only holds a
-connection open never does: so it is taken for that of the newest connection that has not.
+(zmq_socket_monitor(3): its value is 0), and strangers come and go at any moment: so the kernel is asked which
+connections have said more than a greeting. Those that say it and are no peers are cut off by ZeroMQ within
+microseconds, and leave like any other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from penstock.stins import tcp
+
 
 class Connections:
-    """Connections by the descriptor that the events name."""
+    """Connections by the descriptor that the events name.
 
-    def __init__(self) -> None:
+    Args:
+        has_answered: whether the connection of a descriptor has said more than a greeting.
+    """
+
+    def __init__(self, has_answered: Callable[[int], bool] = tcp.has_answered) -> None:
+        self._has_answered = has_answered
         self._accepted: dict[int, str] = {}
+        # With several I/O threads, the events of a connection may overtake that of its coming.
+        self._came_and_left: set[int] = set()
+        self._is_one_unknown = False  # whether somebody has shaken hands who is not known to have come
         self.peers: dict[int, str] = {}
         """Those that have shaken hands, with the names that they were accepted with."""
 
-    def accepted(self, descriptor: int, name: str = "") -> None:
-        """Somebody has connected (ZMQ_EVENT_ACCEPTED)."""
+    def accepted(self, descriptor: int, name: str = "") -> list[str]:
+        """Somebody has connected (ZMQ_EVENT_ACCEPTED); returns the names of new peers."""
+        is_one_unknown, self._is_one_unknown = self._is_one_unknown, False
+        if descriptor in self._came_and_left:
+            self._came_and_left.remove(descriptor)
+            return []
         self._accepted[descriptor] = name
+        return self._new_peers() if is_one_unknown else []
 
-    def shaken_hands(self) -> str | None:
-        """One of them speaks ZeroMQ (ZMQ_EVENT_HANDSHAKE_SUCCEEDED); returns its name, `None` if nobody was
-        left who could have."""
-        if not self._accepted:
-            return None
-        descriptor, name = self._accepted.popitem()
-        self.peers[descriptor] = name
-        return name
+    def shaken_hands(self) -> list[str]:
+        """One of them speaks ZeroMQ (ZMQ_EVENT_HANDSHAKE_SUCCEEDED); returns the names of new peers.
+
+        None, where it had been seen at another's handshake already.
+        """
+        names = self._new_peers()
+        self._is_one_unknown |= not names
+        return names
 
     def gone(self, descriptor: int) -> str | None:
-        """A connection is gone (ZMQ_EVENT_DISCONNECTED, ZMQ_EVENT_CLOSED); returns the name of a peer, `None`
-        where it was none."""
-        self._accepted.pop(descriptor, None)
-        return self.peers.pop(descriptor, None)
+        """A connection is gone (ZMQ_EVENT_DISCONNECTED); returns the name of a peer, `None` where it was
+        none."""
+        if descriptor in self.peers:
+            return self.peers.pop(descriptor)
+        if self._accepted.pop(descriptor, None) is None:
+            self._came_and_left.add(descriptor)
+        return None
+
+    def _new_peers(self) -> list[str]:
+        new = [descriptor for descriptor in self._accepted if self._has_answered(descriptor)]
+        for descriptor in new:
+            self.peers[descriptor] = self._accepted.pop(descriptor)
+        return [self.peers[descriptor] for descriptor in new]

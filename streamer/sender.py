@@ -27,7 +27,7 @@ LARGE_FRAME = 2 * 2**20
 LARGE_HWM = 8
 SMALL_HWM = 1000
 NOBLOCK_MORE = zmq.NOBLOCK | zmq.SNDMORE
-GONE = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED
+EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
 class _Copied:
@@ -77,9 +77,7 @@ class PushSocket:
         self._has_news = False  # of peers: ZeroMQ shall look before it sends
         self.peers_changed = Condition()
         """Notified when a receiver comes or goes."""
-        monitor = self._socket.get_monitor_socket(
-            zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | GONE | zmq.EVENT_MONITOR_STOPPED
-        )
+        monitor = self._socket.get_monitor_socket(EVENTS | zmq.EVENT_MONITOR_STOPPED)
         self._watcher = Thread(target=self._watch, args=(monitor,), name="push monitor", daemon=True)
         self._watcher.start()
         try:
@@ -161,15 +159,16 @@ class PushSocket:
             if kind == zmq.EVENT_MONITOR_STOPPED:
                 break
             with self.peers_changed:
-                connections = self._connections
+                connections, new = self._connections, []
                 self._has_news = True
                 if kind == zmq.EVENT_ACCEPTED:
-                    connections.accepted(fd, _peer_name(fd))
+                    new = connections.accepted(fd, _peer_name(fd))
                 elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                    if (name := connections.shaken_hands()) is not None:
-                        log.info("receiver connected from %s", name)
+                    new = connections.shaken_hands()
                 elif (name := connections.gone(fd)) is not None:
                     log.info("receiver at %s disconnected", name)
+                for name in new:
+                    log.info("receiver connected from %s", name)
                 self._is_open = bool(connections.peers)
                 self.peers_changed.notify_all()
         monitor.close(0)

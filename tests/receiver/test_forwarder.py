@@ -24,6 +24,7 @@ from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forwarder import Consumer, Forwarder
 from penstock.stins import codec
 from penstock.stins.messages import Frame, Header, SeriesEnd, Start
+from tests.knocks import ask_for_a_page, knock, message, shake_hands
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.series import frame
 from tests.streams import Streamer, pixels
@@ -144,6 +145,25 @@ def test_a_stranger_that_knocks_takes_no_consumer_away(
     assert consumer.peers == 1
     whole(forwarder, 9)
     assert len(rest(forwarder, connected)) == 11
+
+
+@pytest.mark.parametrize("leave", [socket.socket.close, ask_for_a_page], ids=["nothing", "http"])
+def test_a_stranger_that_comes_within_a_consumers_handshake_does_not_take_its_place(
+    forwarder: Forwarder, leave: Callable[[socket.socket], None]
+) -> None:
+    consumer = only(forwarder)
+    with knock(consumer.endpoint) as connected, knock(consumer.endpoint) as stranger:
+        shake_hands(connected)
+        wait_for_peer(consumer)
+        forwarder.begin(Header(filename="/x.h5", series="a", frames=1), {})
+        leave(stranger)
+        assert consumer._monitor.poll(DEADLINE_MS), "nobody has left"
+        consumer.step()
+        assert consumer.peers == 1
+        forwarder.frame(0, frame(0, 1, "a"))
+        forwarder.end(SeriesEnd())
+        message(connected, b"series_end")
+        assert (consumer.sent, consumer.dropped) == (3, 0)
 
 
 def test_a_consumer_gets_the_series_with_numbers_of_its_own(

@@ -9,6 +9,7 @@ import pytest
 import zmq
 
 from penstock.streamer.sender import LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
+from tests.knocks import ask_for_a_page, knock, message, shake_hands, until_cut_off
 from tests.streamer.rig import DEADLINE, wait_for
 
 Connect = Callable[[], "zmq.Socket[bytes]"]
@@ -115,6 +116,44 @@ def test_a_stranger_beside_a_receiver_takes_no_message(
 def test_a_stranger_that_stays_hides_no_receiver_that_comes_back(push: PushSocket) -> None:
     with socket.create_connection(("127.0.0.1", int(push.endpoint.rpartition(":")[2]))):
         come_and_go(push, 30)
+
+
+def closed(stranger: socket.socket) -> None:
+    """One that leaves without a word."""
+    stranger.close()
+
+
+def refused(stranger: socket.socket) -> None:
+    """One that speaks ZeroMQ, but is no PULL socket."""
+    shake_hands(stranger, b"SUB")
+    until_cut_off(stranger)
+
+
+@pytest.mark.parametrize("leave", [closed, ask_for_a_page, refused])
+def test_a_stranger_that_comes_within_a_receivers_handshake_does_not_take_its_place(
+    push: PushSocket, leave: Callable[[socket.socket], None]
+) -> None:
+    with knock(push.endpoint) as receiver, knock(push.endpoint) as stranger:
+        shake_hands(receiver)
+        assert push.wait_peers(1, DEADLINE)
+        (name,) = push.peers
+        assert name == "{}:{}".format(*receiver.getsockname())
+        with push.peers_changed:
+            leave(stranger)
+            assert push.peers_changed.wait(DEADLINE), "nobody has left"
+        assert push.peers == (name,)
+        assert push.try_send([b"frame"]) is not None
+        message(receiver, b"frame")
+
+
+def test_a_stranger_that_came_within_a_receivers_handshake_does_not_stand_in_for_it(push: PushSocket) -> None:
+    with knock(push.endpoint) as receiver, knock(push.endpoint):
+        shake_hands(receiver)
+        assert push.wait_peers(1, DEADLINE)
+        receiver.close()
+        assert wait_for(push, lambda push: not push.peers)
+        assert push.try_send([b"frame"]) is None
+        come_and_go(push, 3)
 
 
 def test_a_small_message_is_copied_so_its_memory_is_free_at_once(push: PushSocket, connect: Connect) -> None:
