@@ -31,9 +31,13 @@ from penstock.receiver.models import (
     View,
 )
 from penstock.receiver.service import ReceiverService, Refused
+from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
 MAX_BODY_BYTES = 2**20
+MAX_SENTENCE = 10_000
+MAX_AMOUNT = 2**53
+"""Of frames and bytes: beyond it, JSON's numbers are not exact everywhere."""
 KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
 """What the web framework itself refuses; anything else of it is a bad request."""
 
@@ -138,6 +142,7 @@ def create_app(service: ReceiverService) -> FastAPI:
     @app.post("/series/check")
     def check(series: SeriesCheck) -> SeriesCheckResult:
         """Could this series be taken now? 409 with a sentence if not."""
+        _check_amounts(series)
         return service.check(series)
 
     @app.post("/stop")
@@ -208,8 +213,16 @@ def create_app(service: ReceiverService) -> FastAPI:
     return app
 
 
+def _check_amounts(series: SeriesCheck) -> None:
+    for key, amount in (("frames", series.frames), ("frame_bytes", series.frame_bytes)):
+        if amount is not None and not 0 <= amount <= MAX_AMOUNT:
+            said = f"give a number from 0 to {MAX_AMOUNT}, or leave it out where it is not known"
+            raise RequestValidationError([{"loc": ("body", key), "msg": said}])
+
+
 def _refusal(status: int, kind: str, message: str) -> JSONResponse:
-    return JSONResponse({"kind": kind, "message": message}, status_code=status)
+    # Sentences quote what was asked for, which may have characters that no encoding takes.
+    return JSONResponse({"kind": kind, "message": quoted(message, MAX_SENTENCE)}, status_code=status)
 
 
 def _response(answer: answers.Answer) -> Response:

@@ -7,10 +7,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class BodyLimit:
-    """Middleware that answers 413 once a request has sent more than `limit` bytes.
-
-    Counted as they come, since a chunked request does not say beforehand.
-    """
+    """Middleware that answers 413 to a request that says it has more than `limit` bytes, or once it has sent
+    them: they are counted as they come, since a chunked request does not say beforehand."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -18,14 +16,24 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
-        taken = 0
+        taken, announced = 0, _announced(scope)
+
+        def check(length: int) -> None:
+            if length > self._limit:
+                raise HTTPException(413, f"the body has more than {self._limit} bytes")
 
         async def counted() -> Message:
             nonlocal taken
+            check(announced)
             message = await receive()
             taken += len(message.get("body", b""))
-            if taken > self._limit:
-                raise HTTPException(413, f"the body has more than {self._limit} bytes")
+            check(taken)
             return message
 
         await self._app(scope, counted if scope["type"] == "http" else receive, send)
+
+
+def _announced(scope: Scope) -> int:
+    """Bytes of the body as its header has them; 0 where it does not say."""
+    said = dict(scope.get("headers", ())).get(b"content-length", b"")
+    return int(said) if said.isdigit() and len(said) < 20 else 0

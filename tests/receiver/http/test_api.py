@@ -154,6 +154,9 @@ def test_a_running_series_is_told_with_its_counts(pair: Pair) -> None:
         ("POST", "/series/check", b"[]"),
         ("POST", "/series/check", b'{"filename": 7}'),
         ("POST", "/series/check", b'{"frames": 7}'),
+        ("POST", "/series/check", b'{"filename": "", "frames": -1}'),
+        ("POST", "/series/check", b'{"filename": "", "frame_bytes": -5}'),
+        ("POST", "/series/check", b'{"filename": "", "frames": 1' + b"0" * 400 + b"}"),
         ("POST", "/stop", b'{"reason": ["a"]}'),
     ],
 )
@@ -197,6 +200,31 @@ def test_a_reason_of_any_length_ends_the_series_and_nothing_else(pair: Pair) -> 
     assert ended.series is not None
     assert "é" in ended.series.reason
     pair.streamer.end()
+
+
+def test_half_a_character_in_a_reason_is_escaped_and_the_series_ended(pair: Pair) -> None:
+    series = pair.running()
+    answer = pair.ask("POST", "/stop", b'{"reason": "a\\udc80\\nb"}')
+    assert answer.status == 200
+    ended = pair.receiver.ended(series)
+    assert ended.series is not None
+    assert "a\\udc80\\nb" in ended.series.reason
+    pair.streamer.end()
+
+
+@pytest.mark.parametrize("key", ["filename", "endpoint"])
+def test_half_a_character_in_a_question_is_refused_with_a_sentence(key: str, tmp_path: Path) -> None:
+    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
+    try:
+        body = json.dumps({"filename": "", key: "/\udc80"}).encode()
+        answer = urllib3.request(
+            "POST", f"{receiver.client.url}/series/check", body=body, timeout=DEADLINE,
+            headers={"Content-Type": "application/json"},
+        )  # fmt: skip
+        assert answer.status in (409, 422)
+        assert "udc80" in json.loads(answer.data)["message"]
+    finally:
+        receiver.close()
 
 
 def test_a_series_of_any_name_is_shown(pair: Pair) -> None:
