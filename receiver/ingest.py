@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -34,6 +35,13 @@ BURST = 256
 """Messages taken from one socket before the others, and everything else, have their turn."""
 
 
+class _Watched(NamedTuple):
+    """What a monitor tells of."""
+
+    socket: zmq.Socket[bytes]
+    endpoint: str
+
+
 class Ingest:
     """The sockets of one receiver.
 
@@ -46,7 +54,7 @@ class Ingest:
         self._context = zmq.Context(io_threads=config.io_threads)
         self._poller = zmq.Poller()
         self._sockets: list[zmq.Socket[bytes]] = []
-        self._monitors: dict[zmq.Socket[bytes], str] = {}
+        self._monitors: dict[zmq.Socket[bytes], _Watched] = {}
         self._connected: dict[zmq.Socket[bytes], bool] = {}
         self._given_up: dict[zmq.Socket[bytes], float] = {}
         self._paused = False
@@ -105,7 +113,7 @@ class Ingest:
         """Sockets connected now, by endpoint."""
         counts = dict.fromkeys(self._config.endpoints, 0)
         for monitor, connected in self._connected.items():
-            counts[self._monitors[monitor]] += connected
+            counts[self._monitors[monitor].endpoint] += connected
         return [Connection(endpoint=endpoint, connections=n) for endpoint, n in counts.items()]
 
     def reopen(self) -> list[RemoteError]:
@@ -114,8 +122,7 @@ class Ingest:
         errors = []
         for monitor in [monitor for monitor, since in self._given_up.items() if now - since > REFUSED_AFTER]:
             del self._given_up[monitor]
-            endpoint = self._monitors[monitor]
-            socket = self._sockets[list(self._monitors).index(monitor)]
+            socket, endpoint = self._monitors[monitor]
             with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
                 socket.disconnect(endpoint)
             socket.connect(endpoint)
@@ -154,7 +161,7 @@ class Ingest:
         monitor = socket.get_monitor_socket(EVENTS)
         socket.connect(endpoint)
         self._sockets.append(socket)
-        self._monitors[monitor] = endpoint
+        self._monitors[monitor] = _Watched(socket, endpoint)
         self._connected[monitor] = False
         self._poller.register(socket, zmq.POLLIN)
         self._poller.register(monitor, zmq.POLLIN)
@@ -168,5 +175,5 @@ class Ingest:
             else:
                 self._given_up.pop(monitor, None)
             if connected != self._connected[monitor]:
-                log.info("%s %s", "connected to" if connected else "lost", self._monitors[monitor])
+                log.info("%s %s", "connected to" if connected else "lost", self._monitors[monitor].endpoint)
             self._connected[monitor] = connected
