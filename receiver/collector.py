@@ -18,12 +18,12 @@ header and after their end; the order key (series id, else msg_number) says wher
 from __future__ import annotations
 
 import logging
-from collections import deque
 from typing import Protocol
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.series import Outcome, RunningSeries, TakenUp, held_bytes
+from penstock.receiver.early import EarlyMessages
+from penstock.receiver.series import Outcome, RunningSeries, TakenUp
 from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
@@ -75,8 +75,7 @@ class Collector:
         self._worker = worker
         self._in_order = config.source.sockets * len(config.source.endpoints) == 1
         self._end_lost_after = config.gap.seconds
-        self._held: deque[tuple[float, int, Message]] = deque()
-        self._held_bytes = 0
+        self._early = EarlyMessages(config.hold_mb, config.gap.seconds)
         self._succession = Succession(self._in_order)
         self._last_number: int | None = None
         self._next_due = 0.0
@@ -115,7 +114,7 @@ class Collector:
         Raises:
             GapError: the gap clock ran out and the policy is to fail.
         """
-        self._expire_held(now)
+        self._expire_early(now)
         if connections > 0:
             if self._disconnected_since is not None:
                 self._back_since, self._disconnected_since = now, None
@@ -147,13 +146,11 @@ class Collector:
     @property
     def held_bytes(self) -> int:
         """Memory of what is ahead of its header."""
-        return self._held_bytes
+        return self._early.nbytes
 
     def forget(self) -> None:
         """Drop everything that is held: the receiver goes into Error, or leaves it."""
-        self.drained += len(self._held)
-        self._held.clear()
-        self._held_bytes = 0
+        self.drained += len(self._early.take())
         self._succession.forget()
         self._end_due = None
         if self.series is not None:
@@ -329,11 +326,8 @@ class Collector:
             if series is not None:
                 series.account.stale += 1
             return
-        nbytes = held_bytes(message)
-        self._held.append((now, nbytes, message))
-        self._held_bytes += nbytes
-        while self._held_bytes > self._config.hold_mb * 1e6:
-            self._drop_oldest("hold_overflow", f"more than {self._config.hold_mb:g} MB ahead of their header")
+        for dropped in self._early.add(message, now):
+            self._dropped(dropped)
 
     def _prove(self, start: Start, frame: Frame, now: float) -> None:
         """A series whose name and header have been has a frame: it is a new one."""
@@ -347,26 +341,22 @@ class Collector:
 
     def _release(self, now: float) -> None:
         """The header is here: sort again what was held."""
-        held, self._held, self._held_bytes = self._held, deque(), 0
-        for _, _, message in held:
+        for message in self._early.take():
             self.handle(message, now)
 
-    def _expire_held(self, now: float) -> None:
-        while self._held and now - self._held[0][0] > self._config.gap.seconds and not self._succession.waits:
+    def _expire_early(self, now: float) -> None:
+        while self._early.is_late(now) and not self._succession.waits:
             series = self.series
             if series is not None and series.end is None and self._last_number is not None:
                 # Nobody else has begun, so this sender sends more messages than it has frames.
                 self._last_number = None
                 self._release(now)
                 continue
-            self._drop_oldest("no_header", f"no start message within {self._config.gap.seconds:g} s")
+            self._dropped(self._early.drop_late())
 
-    def _drop_oldest(self, kind: str, why: str) -> None:
-        _, nbytes, message = self._held.popleft()
-        self._held_bytes -= nbytes
+    def _dropped(self, why: StinsError) -> None:
         self.drained += 1
-        number = message.image.frame if isinstance(message, Frame) else "end"
-        self._sink.bad_message(StinsError(kind, f"message dropped (frame {number}): {why}"))
+        self._sink.bad_message(why)
 
     # -- clocks --------------------------------------------------------------------------------
 

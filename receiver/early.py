@@ -1,0 +1,66 @@
+"""Messages ahead of their start message: several sockets may overtake each other. Bounded in bytes and time."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from penstock.receiver.series import held_bytes
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame, Message
+
+
+class _Held(NamedTuple):
+    since: float
+    nbytes: int
+    message: Message
+
+
+class EarlyMessages:
+    """What waits for its start message.
+
+    Args:
+        most_mb: 10⁶ bytes of memory that it may take.
+        seconds: for which a message waits.
+    """
+
+    def __init__(self, most_mb: float, seconds: float) -> None:
+        self._most_mb = most_mb
+        self._seconds = seconds
+        self._held: deque[_Held] = deque()
+        self.nbytes = 0
+        """Memory of what waits."""
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, message: Message, now: float) -> list[StinsError]:
+        """This one waits; returns what was dropped to make room for it, oldest first."""
+        held = _Held(now, held_bytes(message), message)
+        self._held.append(held)
+        self.nbytes += held.nbytes
+        dropped: list[StinsError] = []
+        while self.nbytes > self._most_mb * 1e6:
+            dropped.append(
+                self._drop("hold_overflow", f"more than {self._most_mb:g} MB ahead of their header")
+            )
+        return dropped
+
+    def take(self) -> list[Message]:
+        """All of them, in the order in which they came: they wait no longer."""
+        held, self._held, self.nbytes = self._held, deque(), 0
+        return [each.message for each in held]
+
+    def is_late(self, now: float) -> bool:
+        """Whether the oldest has waited for too long."""
+        return bool(self._held) and now - self._held[0].since > self._seconds
+
+    def drop_late(self) -> StinsError:
+        """The oldest is dropped: its start message has not come."""
+        return self._drop("no_header", f"no start message within {self._seconds:g} s")
+
+    def _drop(self, kind: str, why: str) -> StinsError:
+        _, nbytes, message = self._held.popleft()
+        self.nbytes -= nbytes
+        number = message.image.frame if isinstance(message, Frame) else "end"
+        return StinsError(kind, f"message dropped (frame {number}): {why}")
