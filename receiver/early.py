@@ -1,4 +1,4 @@
-"""Messages ahead of their start message: several sockets may overtake each other. Bounded in bytes and time."""
+"""Messages ahead of their start message, as several sockets bring them: bounded in bytes and time."""
 
 from __future__ import annotations
 
