@@ -14,10 +14,8 @@ from __future__ import annotations
 import argparse
 import errno
 import json
-import logging
 import os
 import socket
-import sys
 from pathlib import Path
 
 NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
@@ -40,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
-    from penstock.receiver import memory
+    from penstock.receiver import logs, memory
     from penstock.receiver.forwarder import CannotBind, check
     from penstock.receiver.http.server import serve
     from penstock.receiver.models import ReadyLine
@@ -65,9 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if not Path(config.data_root).is_dir():
         raise UserError(f"the data root {config.data_root} of {args.name} is not a folder; create it first")
 
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logs.begin()
     host, _, port = config.http.rpartition(":")
     try:
         listener = socket.create_server((host, int(port)), reuse_port=False)

@@ -134,6 +134,11 @@ class Account:
         """Whether a good frame of this index has been taken already."""
         return index < len(self._bytes) and self._bytes[index] in GOOD
 
+    def improves(self, index: int, status: FrameStatus) -> bool:
+        """Whether a frame of this status would take its place: there is none yet, or a worse one."""
+        before = self._bytes[index] if index < len(self._bytes) else _NOTHING_YET
+        return before >= _MISSING_FOR_NOW or status in BETTER[before]
+
     def take(self, index: int, status: FrameStatus) -> None:
         """Enter a frame that arrived: stored, delivered, discarded, partial or corrupt.
 

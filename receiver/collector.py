@@ -258,13 +258,14 @@ class Collector:
                 return
             frame = left
         image = frame.image
-        if image.discard:
-            status = FrameStatus.DISCARDED
-        elif image.partial is not None:
-            status = FrameStatus.PARTIAL
+        status = FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
+        if image.discard or image.partial is not None:
+            status = FrameStatus.DISCARDED if image.discard else FrameStatus.PARTIAL
+            if not account.improves(index, status):
+                account.take(index, status)
+                return
+        if status is FrameStatus.PARTIAL:
             self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
-        else:
-            status = FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
         self._sink.frame(series, index, frame, status)
         account.take(index, status)
 

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from penstock.receiver.account import FrameStatus
+from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames
 from penstock.receiver.bad_messages import BadMessages
 from penstock.receiver.collector import Collector, GapError
@@ -46,7 +46,6 @@ BURST_SECONDS = 0.1
 time. A process that says nothing for seconds is taken for hanging, and the live view gets a frame between two
 turns."""
 
-STORED, PARTIAL = FrameStatus.STORED, FrameStatus.PARTIAL
 FAULTS = (WriterError, StorageError, GapError, TransformError)
 """What ends a series in Error."""
 
@@ -301,10 +300,7 @@ class Pipeline:
         times = self._times
         if timed := times.on:
             times.lap("check")
-        # Of two partial ones the first counts, see `account.BETTER`; a whole one takes its place.
-        if self._writer is not None and (
-            status is STORED or (status is PARTIAL and series.account.status(index) is not PARTIAL)
-        ):
+        if self._writer is not None and status in IN_FILE:
             self._writer.add(index, frame)
             if timed:
                 times.lap("write")

@@ -116,7 +116,11 @@ class ModuleCollector(Collector):
         try:
             frame = self._modules.process(frame.without(again))
         except BlobError as error:
-            account.take(index, modules.enter(index, dict.fromkeys(came, FrameStatus.CORRUPT)))
+            status = modules.enter(index, dict.fromkeys(came, FrameStatus.CORRUPT))
+            if known:
+                account.revise(index, status, late=False)
+            else:
+                account.take(index, status)
             self._sink.bad_message(error)
             return
         for why in frame.corrupt.values():

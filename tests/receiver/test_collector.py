@@ -70,6 +70,16 @@ def test_a_frame_that_comes_twice_is_passed_on_once_and_counted() -> None:
     assert bench.sink.outcome.complete
 
 
+@pytest.mark.parametrize("key", ["partial", "discard"])
+def test_a_frame_that_is_partial_is_passed_on_once(key: str) -> None:
+    bench = Bench()
+    again = {"partial": "rows 0 to 3 are missing"} if key == "partial" else {"discard": True}
+    bench.say(start(frames=1), frame(0, partial="rows 0 to 3 are missing"), frame(0, **again), end())
+    assert bench.sink.frames == [("a", 0, FrameStatus.PARTIAL)]
+    assert (bench.sink.counts.partial, bench.sink.counts.duplicate) == (1, 1)
+    assert bench.sink.errors == ["partial"]
+
+
 @pytest.mark.parametrize("number", hostile.NUMBERS)
 def test_a_frame_number_out_of_range_is_counted_and_not_stored(number: int) -> None:
     bench = Bench()
