@@ -21,7 +21,7 @@ from zmq.utils.monitor import recv_monitor_message
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.ingest import KEEPALIVE
 from penstock.receiver.models import ConsumerStatus
-from penstock.stins.connections import Connections
+from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
 
@@ -95,6 +95,7 @@ class Consumer:
         self._socket.set(zmq.SNDHWM, IN_SOCKET)
         # Asks nobody, but refuses peers of before ZMTP 3.0, for which libzmq would take an HTTP request.
         self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
+        self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
         for option, value in KEEPALIVE:
             self._socket.set(option, value)

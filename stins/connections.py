@@ -2,8 +2,9 @@
 
 A connection is a peer once it has shaken hands. The event of the handshake does not say whose it was
 (zmq_socket_monitor(3): its value is 0), and strangers come and go at any moment: so the kernel is asked which
-connections have said more than a greeting. Those that say it and are no peers are cut off by ZeroMQ within
-microseconds, and leave like any other.
+connections have said more than a greeting. Who says more and is no peer is cut off by ZeroMQ within
+microseconds of a wrong word, and leaves like any other. Who stops in mid-handshake counts as a peer from the
+next handshake on, until ZeroMQ's limit for one (`HANDSHAKE_MS`) is over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.stins import tcp
+
+HANDSHAKE_MS = 3000
+"""For ZMQ_HANDSHAKE_IVL of every bound data socket: how long a connection may take to shake hands. An honest
+one takes a few round trips, and one that is cut off connects again; so long a stranger with half a handshake
+can pass for a peer (libzmq's own limit is 30 s)."""
 
 
 class Connections:
@@ -25,7 +31,11 @@ class Connections:
         self._accepted: dict[int, str] = {}
         # With several I/O threads, the events of a connection may overtake that of its coming.
         self._came_and_left: set[int] = set()
-        self._is_one_unknown = False  # whether somebody has shaken hands who is not known to have come
+        # Whether somebody has shaken hands who is not known to have come: the next to come is that one. One
+        # thread accepts, hands a connection on, and then tells of its coming, so no other coming is told in
+        # between. Where the handshake was of one that had been seen already, it is about nobody, and asking
+        # the kernel once too often, about whoever comes next, does no harm. So any next coming clears it.
+        self._is_one_unknown = False
         self.peers: dict[int, str] = {}
         """Those that have shaken hands, with the names that they were accepted with."""
 

@@ -15,7 +15,7 @@ from threading import Condition, Thread
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from penstock.stins.connections import Connections
+from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer
 from penstock.streamer.ring import Tracker
 
@@ -72,6 +72,7 @@ class PushSocket:
         # Without a handler it asks nobody, but makes libzmq refuse peers of before ZMTP 3.0. It would take an
         # HTTP request, or a newline, for one of those, and send it its share of the frames.
         self._socket.setsockopt(zmq.ZAP_DOMAIN, b"penstock")
+        self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()
         self._is_open = False  # whether there is a peer
         self._has_news = False  # of peers: ZeroMQ shall look before it sends

@@ -23,6 +23,7 @@ from dranspose.data.stream1 import Stream1Packet
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.forwarder import Consumer, Forwarder
 from penstock.stins import codec
+from penstock.stins.connections import HANDSHAKE_MS
 from penstock.stins.messages import Frame, Header, SeriesEnd, Start
 from tests.knocks import ask_for_a_page, knock, message, shake_hands
 from tests.receiver.processes import ReceiverProcess
@@ -164,6 +165,10 @@ def test_a_stranger_that_comes_within_a_consumers_handshake_does_not_take_its_pl
         forwarder.end(SeriesEnd())
         message(connected, b"series_end")
         assert (consumer.sent, consumer.dropped) == (3, 0)
+
+
+def test_who_falls_silent_in_mid_handshake_is_cut_off_soon(forwarder: Forwarder) -> None:
+    assert only(forwarder)._socket.get(zmq.HANDSHAKE_IVL) == HANDSHAKE_MS <= 3000
 
 
 def test_a_consumer_gets_the_series_with_numbers_of_its_own(

@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 from penstock.streamer.sender import LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
-from tests.knocks import ask_for_a_page, knock, message, shake_hands, until_cut_off
+from tests.knocks import GREETING, ask_for_a_page, knock, message, shake_hands, until_cut_off
 from tests.streamer.rig import DEADLINE, wait_for
 
 Connect = Callable[[], "zmq.Socket[bytes]"]
@@ -154,6 +154,15 @@ def test_a_stranger_that_came_within_a_receivers_handshake_does_not_stand_in_for
         assert wait_for(push, lambda push: not push.peers)
         assert push.try_send([b"frame"]) is None
         come_and_go(push, 3)
+
+
+def test_a_stranger_that_falls_silent_in_mid_handshake_is_cut_off_within_seconds(push: PushSocket) -> None:
+    with knock(push.endpoint) as receiver, knock(push.endpoint) as stranger:
+        stranger.sendall(GREETING + b"\x04")
+        shake_hands(receiver)
+        assert push.wait_peers(2, DEADLINE), "it has said more than a greeting"
+        until_cut_off(stranger)
+        assert wait_for(push, lambda push: push.peers == ("{}:{}".format(*receiver.getsockname()),))
 
 
 def test_a_small_message_is_copied_so_its_memory_is_free_at_once(push: PushSocket, connect: Connect) -> None:
