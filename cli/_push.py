@@ -10,7 +10,7 @@ from typing import Any, Self
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from penstock.stins.connections import Connections
+from penstock.stins.connections import HANDSHAKE_MS, Connections
 
 HIGH_WATER_MARK = 16
 """Messages in flight. Recorded start messages have megabytes; a recording must not pile up here."""
@@ -35,6 +35,7 @@ class PushSocket:
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.sndhwm = HIGH_WATER_MARK
         self._socket.set(zmq.ZAP_DOMAIN, b"penstock")  # refuses what is no ZMTP 3, as `streamer.sender` does
+        self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()
         events = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
         self._monitor: Any = self._socket.get_monitor_socket(events)
