@@ -3,7 +3,8 @@
 The mark is a lock of the open file description (fcntl(2), F_OFD_SETLK): all who were given the descriptor
 hold it, and the kernel lets go of it with the last of them, however that ends. It is none of HDF5's, which
 are of flock(2), so programs that read the file do not notice. Data files and segments are locked as HDF5
-does instead. A file system without locks is taken at its word: nobody is there.
+does instead, and so may any file be by other programs: such a lock is found out by trying it. A file system
+without locks is taken at its word: nobody is there.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ def lock(descriptor: int, kind: int) -> bool:
 
 
 def is_written(path: str | os.PathLike[str], folder: int | None = None) -> bool:
-    """Whether somebody is writing a file; `False` where nobody knows. Its writer does not notice.
+    """Whether somebody is writing a file; `False` where nobody knows.
 
-    Where all locks are of one kind (NFS), it may be a reader.
+    Who holds the mark, or HDF5's lock, does not notice. Where nobody holds the mark, the file has a reader's
+    lock of HDF5 for a moment: another program that opens it for writing just then may be refused, and has
+    to try again, as our own processes do. Where all locks are of one kind (NFS), who writes may be a reader.
 
     Args:
         path: of the file.
@@ -90,7 +93,8 @@ def _open(path: str | os.PathLike[str], how: int, folder: int | None) -> int:
 
 
 def _is_locked(descriptor: int) -> bool:
-    """Whether somebody else holds a lock: the mark is only asked for, HDF5's is tried for a moment."""
+    """Whether somebody else holds a lock: the mark is only asked for; HDF5's, of which the kernel tells
+    nothing, is tried for a moment, where the mark has not answered yet."""
     with contextlib.suppress(OSError):
         found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _whole(fcntl.F_WRLCK))
         if struct.unpack(WHOLE_FILE, found)[0] != fcntl.F_UNLCK:
