@@ -18,6 +18,7 @@ from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.file import marks
+from penstock.receiver.file.beginning import can_be_torn
 
 log = logging.getLogger(__name__)
 
@@ -122,11 +123,12 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
         writers: as configured.
 
     Raises:
-        StorageError: it exists, or somebody is writing it, its folder cannot be written, or there is too
-            little space.
+        StorageError: it exists, or somebody is writing it, or a data file's name is taken by what is none,
+            its folder cannot be written, or there is too little space.
     """
+    beside = data_files(path, writers)
     try:
-        there = [file for file in (path, *data_files(path, writers)) if file.exists()]
+        there = [file for file in (path, *beside) if file.exists()]
         folder = _existing(path.parent)
     except OSError as error:
         raise _unusable(path, error) from error
@@ -134,6 +136,9 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
         raise being_written(used[0])
     if there and not overwrite:
         raise exists(there[0])
+    # One of HDF5 that is no data file either is found out when the series begins, which opens it.
+    if foreign := [file for file in there if file in beside and not can_be_torn(file)]:
+        raise StorageError("file_exists", no_data_file(foreign[0]))
     if not folder.is_dir():
         raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -165,6 +170,11 @@ def exists(path: Path) -> StorageError:
         f"{path} exists and is not overwritten; give another name "
         "(DestinationFilename), or allow it (DestinationFileOverwritable, in the header: overwrite)",
     )
+
+
+def no_data_file(path: Path) -> str:
+    """That a data file's name is taken by what a receiver has not made, so that it never goes."""
+    return f"{path} exists and is no data file of a series; move it away"
 
 
 def being_written(path: Path) -> StorageError:

@@ -9,9 +9,9 @@ from typing import Any
 import h5py
 
 from penstock.receiver.file import storage
+from penstock.receiver.file.beginning import HEAD, can_be_torn
 from penstock.receiver.stores.locks import lock_alone, wait_for
 from penstock.receiver.stores.space import make_room
-from penstock.receiver.stores.superblock import HEAD
 
 LOCK_SECONDS = 0.2
 """For readers to let go of a file that has just been created, or of a segment that gets a late frame."""
@@ -105,18 +105,24 @@ def _unlink(folder: int, name: str, descriptor: int) -> None:
 
 
 def may_replace(name: str, folder: int) -> bool:
-    """Whether a file is one of ours, or none that can be read: another series may have a name that looks so.
+    """Whether a file is one of ours, or begins as one whose writer was killed: another series, or any file of
+    a user, may have a name that looks so.
 
     Args:
         name: of the file.
         folder: descriptor of its folder.
+
+    Raises:
+        FileNotFoundError: it is not there.
     """
     os.lstat(name, dir_fd=folder)
+    if not can_be_torn(name, folder):
+        return False
     try:
         with h5py.File(f"{storage.by_descriptor(folder)}/{name}", "r", locking=False) as file:
             return _is_side_file(file)
     except (OSError, RuntimeError, KeyError, TypeError):
-        return True  # as a writer that was killed leaves it
+        return True  # HDF5 cannot read it: its writer was killed
 
 
 def _is_side_file(file: h5py.File) -> bool:

@@ -168,7 +168,7 @@ class SpreadStore:
             if writing.overwrite and not writing.replace_empty and marks.is_written(file.name, folder):
                 raise FileExistsError(f"a receiver is writing {file}, so it is not replaced")
             if not may_replace(file.name, folder):
-                raise FileExistsError(f"{file} exists and is no data file of a series; move it away")
+                raise FileExistsError(storage.no_data_file(file))
             os.unlink(file.name, dir_fd=folder)
 
     def _bind(self, detector: Any) -> Any:

@@ -10,10 +10,10 @@ import os
 import struct
 from typing import Any
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-HEAD = 48
-"""Bytes that both versions have at least: 0, which HDF5's default bounds give, and 3, of a file for SWMR."""
+from penstock.receiver.file.beginning import HEAD, SIGNATURE
+
 FOR_SWMR = 3
+"""Version of a file for SWMR; 0 is what HDF5's default bounds give."""
 V0_END = 40
 V3_FLAGS, V3_END, V3_CHECKSUM = 11, 28, 44
 

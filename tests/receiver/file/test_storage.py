@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.file import storage
+from penstock.receiver.file import marks, storage
 from penstock.receiver.file.storage import StorageError
 from penstock.receiver.stores import at_work
 from tests import hostile
@@ -227,6 +227,31 @@ def test_a_data_file_that_is_being_written_is_refused(root: Path) -> None:
         with pytest.raises(StorageError, match=r"a receiver is writing .*x_data_0002\.h5"):
             storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=2)
     storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=2)
+
+
+def test_what_has_the_name_of_a_data_file_and_is_none_is_refused_overwrite_or_not(root: Path) -> None:
+    path = storage.resolve(config(root), f"{root}/x.h5")
+    (root / "x_data_0002.h5").write_text("a text of the user")
+    with pytest.raises(
+        StorageError, match=r"x_data_0002\.h5 exists and is no data file .*; move it"
+    ) as refusal:
+        storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=3)
+    assert refusal.value.kind == "file_exists"
+    storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=1)
+
+
+def test_where_the_mark_says_that_a_file_is_written_hdf5s_lock_is_not_tried(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(fcntl, "flock", lambda *asked: tried.append(asked))
+    with (root / "x.h5").open("w+") as written:
+        mark = at_work.hold(written.fileno())
+        assert marks.is_written(root / "x.h5")
+        assert not tried
+        os.close(mark)
+    assert not marks.is_written(root / "x.h5")
+    assert tried
 
 
 def test_a_file_that_is_read_with_hdf5s_lock_may_be_replaced(root: Path) -> None:

@@ -173,6 +173,13 @@ def test_another_series_whose_name_looks_like_a_segment_is_not_replaced(path: Pa
     check(path.with_name("scan_000123.h5"), [0], 1)
 
 
+def test_a_text_with_the_name_of_a_segment_is_not_replaced(path: Path) -> None:
+    path.with_name("scan_000123.h5").write_text("a text of the user")
+    with pytest.raises(WriterError, match=r"scan_000123\.h5 exists and is no segment; move it away"):
+        written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
+    assert path.with_name("scan_000123.h5").read_text() == "a text of the user"
+
+
 def test_a_segment_that_is_being_written_is_not_replaced(path: Path) -> None:
     series = written(path, frames=10)
     series.add(frame(0))

@@ -20,6 +20,7 @@ from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.checks.verify import verify
 from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.file.beginning import SIGNATURE
 from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import spread
@@ -215,13 +216,27 @@ def test_a_beginning_that_fails_leaves_the_name_free(path: Path, processes: Proc
         np.testing.assert_array_equal(file["entry/data/data"][()], [array(n) for n in range(9)])
 
 
-def test_data_files_are_replaced_when_that_was_asked_for(path: Path, processes: Processes) -> None:
-    path.with_name("x_data_0002.h5").write_bytes(b"old")
+@pytest.mark.parametrize("torn", [b"", bytes(100), SIGNATURE + b"torn"], ids=["empty", "zeros", "begun"])
+def test_data_files_are_replaced_when_that_was_asked_for(
+    path: Path, processes: Processes, torn: bytes
+) -> None:
+    path.with_name("x_data_0002.h5").write_bytes(torn)
     written = series(path, start(frames=9, overwrite=True), processes)
     written.add(*(packed(number) for number in range(9)))
     written.close(triggered=9)
     with h5py.File(path) as file:
         np.testing.assert_array_equal(file["entry/data/data"][()], [array(n) for n in range(9)])
+
+
+def test_another_file_with_the_name_of_a_data_file_is_not_replaced(path: Path, processes: Processes) -> None:
+    precious = path.with_name("x_data_0002.h5")
+    precious.write_text("a text of the user")
+    with pytest.raises(WriterError, match=r"x_data_0002\.h5 exists and is no data file of a series; move it"):
+        series(
+            path, start(frames=9, overwrite=True, shape=SHAPE, type="uint16", compression="bslz4"), processes
+        )
+    assert precious.read_text() == "a text of the user"
+    assert [file.name for file in path.parent.iterdir()] == [precious.name]
 
 
 def test_a_frame_can_be_read_while_the_series_runs(path: Path, processes: Processes) -> None:
