@@ -19,6 +19,7 @@ import socket
 from pathlib import Path
 
 NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
+NO_SUCH_HOST = "no host of this name is known; give an address of this machine, 0.0.0.0 means all that it has"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +67,12 @@ def run(args: argparse.Namespace) -> int:
     logs.begin()
     host, _, port = config.http.rpartition(":")
     try:
+        host.encode("idna")  # or `create_server` raises a TypeError, and leaves its socket open
         listener = socket.create_server((host, int(port)), reuse_port=False)
     except OSError as error:
         raise UserError(f"cannot listen on {config.http}: {_reason(error)}") from error
+    except UnicodeError as error:  # a name that has no form for the network, such as "ä..b"
+        raise UserError(f"cannot listen on {config.http}: {NO_SUCH_HOST}") from error
     try:
         check(config.forward)  # here it is one sentence; where the data process finds it out, a traceback
     except CannotBind as error:
@@ -95,7 +99,7 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRNOTAVAIL:
         return "this machine has no such address; 0.0.0.0 means all that it has"
     if error.errno in NO_HOST:  # `create_server` makes an OSError of the gaierror
-        return "no host of this name is known; give an address of this machine, 0.0.0.0 means all that it has"
+        return NO_SUCH_HOST
     return str(error.strerror)
 
 

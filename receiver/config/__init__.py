@@ -5,6 +5,7 @@ One YAML file for a beamline, one entry a receiver: see `resources/detectors.yam
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -177,7 +178,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         host, _, port = self.http.rpartition(":")
         if "://" in self.http:
             raise ValueError(f'http is "{self.http}"; give HOST:PORT without http://, such as 127.0.0.1:5000')
-        if not host or not port.isdigit() or int(port) > 65535:
+        if not host or not host.isprintable() or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
             raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
         if not self.data_root.startswith("/"):
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')

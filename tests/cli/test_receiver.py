@@ -1,0 +1,34 @@
+"""What `penstock receiver` says to an address that it cannot listen on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("ä..b:80", "cannot listen on ä..b:80: no host of this name is known; give an address of this"),
+        ("127..0:80", "cannot listen on 127..0:80: no host of this name is known"),
+        ("a\0b:80", "; give HOST:PORT, such as 127.0.0.1:5000"),
+        ("127.0.0.1:²", 'http is "127.0.0.1:²"; give HOST:PORT, such as 127.0.0.1:5000'),
+        ("127.0.0.1:٣", 'http is "127.0.0.1:٣"; give HOST:PORT, such as 127.0.0.1:5000'),
+        ("127.0.0.1:" + "9" * 5000, "; give HOST:PORT, such as 127.0.0.1:5000"),
+    ],
+)
+def test_an_address_that_cannot_be_is_one_sentence(
+    address: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "receivers.yaml"
+    file.write_text(
+        f"receivers: {{r: {{source: {{endpoints: ['tcp://127.0.0.1:1']}}, data_root: '{tmp_path}'}}}}\n"
+    )
+    assert main(["receiver", "r", "--config", str(file), "--http", address]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("penstock receiver: ")
+    assert words in said
+    assert said.count("\n") == 1
