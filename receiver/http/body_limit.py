@@ -5,6 +5,10 @@ from __future__ import annotations
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+MOST_DIGITS = 20
+"""Of an announced length that are read: so many are more than any limit already, and Python makes no number
+of thousands of them."""
+
 
 class BodyLimit:
     """Middleware that answers 413 to a request that says it has more than `limit` bytes, or once it has sent
@@ -35,5 +39,5 @@ class BodyLimit:
 
 def _announced(scope: Scope) -> int:
     """Bytes of the body as its header has them; 0 where it does not say."""
-    said = dict(scope.get("headers", ())).get(b"content-length", b"")
-    return int(said) if said.isdigit() and len(said) < 20 else 0
+    said = dict(scope.get("headers", ())).get(b"content-length", b"").lstrip(b"0")
+    return int(said[:MOST_DIGITS]) if said.isdigit() else 0
