@@ -21,6 +21,7 @@ import logging
 from typing import Protocol
 
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.by_number import ByNumber
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.early import EarlyMessages
 from penstock.receiver.series import Outcome, RunningSeries, TakenUp
@@ -73,11 +74,12 @@ class Collector:
         self._config = config
         self._sink = sink
         self._worker = worker
-        self._in_order = config.source.sockets * len(config.source.endpoints) == 1
+        sockets, endpoints = config.source.sockets, len(config.source.endpoints)
+        self._in_order = sockets * endpoints == 1
         self._end_lost_after = config.gap.seconds
         self._early = EarlyMessages(config.hold_mb, config.gap.seconds)
-        self._succession = Succession(self._in_order)
-        self._last_number: int | None = None
+        self._by_number = ByNumber(config.gap.seconds) if sockets > 1 and endpoints == 1 else None
+        self._succession = Succession(config.hold_mb)
         self._next_due = 0.0
         self._last_message = 0.0
         self._disconnected_since: float | None = None
@@ -92,7 +94,21 @@ class Collector:
 
     def handle(self, message: Message, now: float) -> None:
         """Take one message in; `now` is the moment on the injected monotonic clock, in seconds."""
-        self._last_message = now
+        waiting = self._by_number
+        if waiting is not None and (number := _to_order(message)) is not None:
+            waiting.put(message, number, now)
+            self._in_turn(waiting, now)
+        else:
+            self._sort(message, now)
+
+    def _in_turn(self, waiting: ByNumber, now: float) -> None:
+        """Messages without a series' name, in the order of their numbers."""
+        most_bytes = self._config.hold_mb * 1e6 - self._early.nbytes
+        while (message := waiting.next(now, most_bytes)) is not None:
+            self._sort(message, now)
+
+    def _sort(self, message: Message, now: float) -> None:
+        before, self._last_message = self._last_message, now
         series = self.series
         if type(message) is Frame:
             image = message.image
@@ -103,7 +119,8 @@ class Collector:
                 return
             self._elsewhere(message, image.series, image.msg_number, now)
         elif isinstance(message, Start):
-            self._start(message, now)
+            came_back = self._back_since is not None and before <= self._back_since
+            self._start(message, now, came_back=came_back)
         else:
             assert isinstance(message, SeriesEnd)
             self._end(message, now)
@@ -115,9 +132,13 @@ class Collector:
             GapError: the gap clock ran out and the policy is to fail.
         """
         self._expire_early(now)
+        if self._by_number is not None:
+            self._in_turn(self._by_number, now)
         if connections > 0:
             if self._disconnected_since is not None:
                 self._back_since, self._disconnected_since = now, None
+                if self._by_number is not None:
+                    self._by_number.counts_anew()
         elif self._disconnected_since is None:
             self._disconnected_since = now
         series = self.series
@@ -146,11 +167,13 @@ class Collector:
     @property
     def held_bytes(self) -> int:
         """Memory of what is ahead of its header."""
-        return self._early.nbytes
+        return self._early.nbytes + (0 if self._by_number is None else self._by_number.nbytes)
 
     def forget(self) -> None:
         """Drop everything that is held: the receiver goes into Error, or leaves it."""
         self.drained += len(self._early.take())
+        if self._by_number is not None:
+            self.drained += self._by_number.forget()
         self._succession.forget()
         self._end_due = None
         if self.series is not None:
@@ -159,15 +182,11 @@ class Collector:
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _start(self, start: Start, now: float) -> None:
+    def _start(self, start: Start, now: float, *, came_back: bool) -> None:
         series = self.series
-        if not self._in_order and start.header.series is None and start.header.msg_number is None:
-            raise RemoteError(
-                "no_order_key",
-                "this streamer sends neither series nor msg_number, so its messages cannot be put in order; "
-                "set source.sockets to 1 and give one endpoint",
-            )
-        match self._succession.judge(start, series, came_back=self._back_since is not None):
+        self._refuse_what_has_no_order(start.header)
+        in_order = self._is_in_order(start.header.series)
+        match self._succession.judge(start, series, in_order=in_order, came_back=came_back):
             case Does.BEGINS:
                 if series is not None:
                     self._finish(END_LOST, now, following=start)
@@ -186,11 +205,28 @@ class Collector:
                 log.warning("second start message of series %s ignored", start.header.series)
                 self.drained += 1
 
+    def _refuse_what_has_no_order(self, header: Header) -> None:
+        source = self._config.source
+        if header.series is not None or source.sockets == 1:
+            return
+        if header.msg_number is None:
+            raise RemoteError(
+                "no_order_key",
+                "this streamer sends neither series nor msg_number, so its messages cannot be put in order; "
+                "set source.sockets to 1",
+            )
+        if len(source.endpoints) > 1:
+            raise RemoteError(
+                "no_order_key",
+                "this streamer names no series, so its messages cannot be told from those of the other "
+                "endpoints; set source.sockets to 1",
+            )
+
     def _wait(self, start: Start, now: float) -> None:
         """The end of the running series, and some frames, may be on their way through another socket."""
         if not self._succession.waits:
             self._next_due = now + self._config.gap.seconds
-        self._succession.wait(start, self.series)
+        self._succession.wait(start)
         if self._end_due is not None:
             self._end_due = min(self._end_due, self._next_due)
 
@@ -203,7 +239,6 @@ class Collector:
         series.sent = start
         self._gap_at = -1
         self._end_due = None
-        self._last_number = None if self._in_order else _last_announced(series.header)
         self._disconnected_since = self._back_since = None
         self._last_message = now
         self._next_due = now + self._config.gap.seconds
@@ -228,12 +263,7 @@ class Collector:
             self._elsewhere(end, end.series, end.msg_number, now)
             return
         series.end = end
-        if not self._in_order and end.msg_number is not None:
-            self._last_number = end.msg_number
-            self._release(now)
-            if self.series is not series:
-                return
-        if self._in_order or series.all_messages_in():
+        if self._is_in_order(end.series) or series.all_messages_in():
             self._finish(None, now)
         else:
             self._end_due = now + self._config.gap.seconds
@@ -297,21 +327,19 @@ class Collector:
 
     # -- whose message is it? ------------------------------------------------------------------
 
-    def _mine(self, series_id: str | None, number: int | None, series: RunningSeries) -> bool:
-        if series_id is not None and series.header.series is not None:
-            return series_id == series.header.series
-        return self._by_number(number, series)
+    def _is_in_order(self, series_id: str | None) -> bool:
+        """Whether what came before a message was sent before it: by one socket of each streamer, or ordered
+        by number. Streamers that name no series take turns."""
+        return self._in_order or series_id is None
 
-    def _by_number(self, number: int | None, series: RunningSeries) -> bool:
-        first = series.header.msg_number
+    def _mine(self, series_id: str | None, number: int | None, series: RunningSeries) -> bool:
+        name, first = series.header.series, series.header.msg_number
+        if series_id is not None and name is not None and (series_id != name or self._in_order):
+            return series_id == name
         if number is None or first is None:
-            return True  # no order key: one socket, so order of arrival decides
-        if number < first:
-            return False
-        if self._last_number is not None and number > self._last_number:
-            return False
-        following = self._succession.next_number
-        return following is None or number < following
+            return True  # order of arrival decides
+        # A name may come again, and what is of the one before it may be late.
+        return number >= first and not (self._succession.waits and self._succession.follows(name, number))
 
     def _elsewhere(self, message: Message, series_id: str | None, number: int | None, now: float) -> None:
         """A message that is not of the running series: an older one's, or ahead of its header."""
@@ -320,9 +348,9 @@ class Collector:
             return
         series = self.series
         first = series.header.msg_number if series is not None else None
-        older = number is not None and first is not None and number < first and series_id is None
-        older = older and not self._succession.waits  # a restarted streamer counts from 0 again
-        if self._in_order or older or self._succession.is_over(series_id):
+        name = series.header.series if series is not None else None
+        older = number is not None and first is not None and number < first and series_id == name
+        if older or self._is_in_order(series_id) or self._succession.is_over(series_id):
             self.drained += 1
             if series is not None:
                 series.account.stale += 1
@@ -334,25 +362,25 @@ class Collector:
         """A series whose name and header have been has a frame: it is a new one."""
         if self.series is None:
             self._begin(start, now)
-        elif self._in_order:
+        elif self._is_in_order(start.header.series):
             self._finish(END_LOST, now, following=start)
         else:
             self._wait(start, now)
-        self.handle(frame, now)
+        self.drained -= 1
+        self._sort(frame, now)
 
     def _release(self, now: float) -> None:
         """The header is here: sort again what was held."""
-        for message in self._early.take():
-            self.handle(message, now)
+        held = self._early.take()
+        for place, message in enumerate(held):
+            try:
+                self._sort(message, now)
+            except BaseException:  # of a series that begins meanwhile
+                self._early.put_back(held[place + 1 :], now)
+                raise
 
     def _expire_early(self, now: float) -> None:
         while self._early.is_late(now) and not self._succession.waits:
-            series = self.series
-            if series is not None and series.end is None and self._last_number is not None:
-                # Nobody else has begun, so this sender sends more messages than it has frames.
-                self._last_number = None
-                self._release(now)
-                continue
             self._dropped(self._early.drop_late())
 
     def _dropped(self, why: StinsError) -> None:
@@ -409,8 +437,12 @@ class Collector:
         return None
 
 
-def _last_announced(header: Header) -> int | None:
-    """Number of the end message, if each frame is one message; where no name tells series apart, what is
-    beyond may be of the next one, ahead of its header."""
-    first, frames = header.msg_number, header.frames
-    return None if header.series is not None or first is None or frames is None else first + frames + 1
+def _to_order(message: Message) -> int | None:
+    """Number of a message of several sockets that can be sorted by nothing else."""
+    if type(message) is Frame:
+        image = message.image
+        return image.msg_number if image.series is None else None
+    if isinstance(message, Start):
+        return message.header.msg_number if message.header.series is None else None
+    assert isinstance(message, SeriesEnd)
+    return message.msg_number if message.series is None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from penstock.receiver.series import held_bytes
@@ -45,6 +46,13 @@ class EarlyMessages:
                 self._drop("hold_overflow", f"more than {self._most_mb:g} MB ahead of their header")
             )
         return dropped
+
+    def put_back(self, messages: Sequence[Message], now: float) -> None:
+        """These wait on: one before them could not be taken."""
+        for message in messages:
+            nbytes = held_bytes(message)
+            self._held.append(_Held(now, nbytes, message))
+            self.nbytes += nbytes
 
     def take(self) -> list[Message]:
         """All of them, in the order in which they came: they wait no longer."""

@@ -28,7 +28,7 @@ class PastSeries:
         """This one is over.
 
         Args:
-            name: of the series.
+            name: of the series; "" of one without: the last of them is remembered.
             headers: of its start messages; `None` where some were still to come.
         """
         self._known[name] = None if headers is None else frozenset(map(_print, headers))
@@ -47,9 +47,10 @@ class PastSeries:
 
     def has_begun(self, header: Header) -> bool:
         """Whether a start message began one of them."""
-        if header.series is None or header.series not in self._known:
+        name = header.series or ""
+        if name not in self._known:
             return False
-        known = self._known[header.series]
+        known = self._known[name]
         return known is None or _print(header) in known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,12 +36,22 @@ MAX_REASON = 2000
 
 
 def held_bytes(message: Message) -> int:
-    """Memory that a frame or an end message takes while it waits, so that a million of empty ones are not
-    free."""
+    """Memory that a message takes while it waits, so that a million of empty ones are not free."""
     if isinstance(message, Frame):
         blobs = sum(map(len, message.blobs)) + BLOB_BYTES * len(message.blobs)
         return MESSAGE_BYTES + blobs + TEXT_FACTOR * len(msgspec.json.encode(message.image))
+    if isinstance(message, Start):
+        header = TEXT_FACTOR * len(msgspec.json.encode(message.header))
+        return MESSAGE_BYTES + header + _content_bytes(message.metadata)
     return MESSAGE_BYTES + TEXT_FACTOR * len(msgspec.json.encode(message))
+
+
+def _content_bytes(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(_content_bytes(key) + _content_bytes(item) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(map(_content_bytes, value))
+    return value.nbytes if isinstance(value, np.ndarray) else sys.getsizeof(value)
 
 
 class Outcome(msgspec.Struct, frozen=True):

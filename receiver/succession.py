@@ -1,15 +1,17 @@
 """Which series follows which: what a start message does.
 
-| runs now     | start message                                 | what it does                          |
-|--------------|-----------------------------------------------|---------------------------------------|
-| nothing      | new name, or none                             | begins                                |
-| a series     | its name and header                           | nothing: it came twice                |
-| a series     | the same, but the connection was lost between | begins, the end of the first was lost |
-| a series     | its name, another header                      | the same                              |
-| a series     | another, on one socket                        | the same                              |
-| a series     | another, on several sockets                   | waits its turn                        |
-| either       | name and header of one that is over           | begins with its first frame           |
-| either       | name of one that is over, another header      | as a new one                          |
+| runs now | start message                                  | what it does                          |
+|----------|------------------------------------------------|---------------------------------------|
+| nothing  | new name, or none                              | begins                                |
+| a series | its name and header                            | nothing: it came twice                |
+| a series | its header, no name, before any frame          | the same                              |
+| a series | the same, first of all after a lost connection | begins, the end of the first was lost |
+| a series | another, and messages come in order            | the same                              |
+| a series | another, on several sockets                    | waits its turn                        |
+| a series | its name, but the numbers count anew           | begins, the end of the first was lost |
+| either   | header of one that waits                       | nothing: it came twice                |
+| either   | header of one that is over, name and number    | nothing: it came twice                |
+| either   | header of one that is over, lacking one        | begins with its first frame           |
 
 Detectors that number their series begin at 1 again when they are restarted, so a name that has been is no
 proof. A start message that merely comes again must not put an empty file in the place of a complete one, so
@@ -22,12 +24,9 @@ from collections import deque
 from enum import Enum, auto
 
 from penstock.receiver.past_series import PastSeries
-from penstock.receiver.series import RunningSeries
+from penstock.receiver.series import RunningSeries, held_bytes
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import Start
-
-MOST_WAITING = 64
-"""Series that may wait for the end of the running one; frames that wait with them are bounded in bytes."""
+from penstock.stins.messages import Header, Start
 
 
 class Does(Enum):
@@ -44,13 +43,14 @@ class Succession:
     """The series that are over, and those that wait for the running one.
 
     Args:
-        in_order: whether messages come in the order in which they were sent: by one socket.
+        most_mb: 10⁶ bytes of memory that start messages may take which wait.
     """
 
-    def __init__(self, in_order: bool) -> None:
-        self.in_order = in_order
+    def __init__(self, most_mb: float) -> None:
+        self._most_mb = most_mb
         self._past = PastSeries()
         self._waiting: deque[Start] = deque()
+        self._waiting_bytes = 0
         self._unproven: Start | None = None
 
     @property
@@ -58,55 +58,63 @@ class Succession:
         """Whether a series waits for the end of the running one."""
         return bool(self._waiting)
 
-    @property
-    def next_number(self) -> int | None:
-        """Number of the start message that waits first."""
-        return self._waiting[0].header.msg_number if self._waiting else None
+    def follows(self, name: str | None, number: int) -> bool:
+        """Whether a message of this number, and of the name of the running series, is of one that waits."""
+        first = [waiting.header.msg_number for waiting in self._waiting if waiting.header.series == name]
+        return any(each is not None and number >= each for each in first)
 
     def is_over(self, name: str | None) -> bool:
         """Whether a series of this name has been."""
         return name in self._past
 
-    def judge(self, start: Start, running: RunningSeries | None, *, came_back: bool) -> Does:
+    def judge(self, start: Start, running: RunningSeries | None, *, in_order: bool, came_back: bool) -> Does:
         """What a start message does.
 
         Args:
             start: as it came.
             running: the series that runs now.
-            came_back: whether the connection was lost since that began, and came back.
+            in_order: whether the streamer's messages come in the order in which it sent them.
+            came_back: whether the connection was lost, and this is the first message since it came back.
         """
-        header, name = start.header, start.header.series
-        if running is not None and name is not None and name == running.header.series:
-            return Does.CAME_TWICE if header == running.sent.header and not came_back else Does.BEGINS
-        if name is not None and any(header == waiting.header for waiting in self._waiting):
+        header, named = start.header, start.header.series is not None
+        if running is not None and header == running.sent.header and not came_back:
+            # Without a name it may be of a streamer that was restarted, and is set up alike.
+            return Does.CAME_TWICE if named or not running.messages else Does.BEGINS
+        if any(header == waiting.header for waiting in self._waiting):
             return Does.CAME_TWICE
         if self._past.has_begun(header):
-            return Does.HAS_TO_PROVE
-        return Does.BEGINS if self.in_order or running is None else Does.WAITS
+            return Does.CAME_TWICE if named and header.msg_number is not None else Does.HAS_TO_PROVE
+        if running is None or in_order or (came_back and header.series == running.header.series):
+            return Does.BEGINS
+        if header.series == running.header.series and _counts_anew(header, running.header):
+            return Does.BEGINS
+        return Does.WAITS
 
-    def wait(self, start: Start, running: RunningSeries | None) -> None:
-        """This one begins when its turn has come: in the order of their numbers, else as they came.
+    def wait(self, start: Start) -> None:
+        """This one begins when its turn has come.
 
         Raises:
-            RemoteError: too many wait.
+            RemoteError: those that wait would take too much memory.
         """
-        if len(self._waiting) >= MOST_WAITING:
+        nbytes = held_bytes(start)
+        if self._waiting_bytes + nbytes > self._most_mb * 1e6:
             raise RemoteError(
-                "too_many_series",
-                f"series {start.header.series or start.header.msg_number} is not taken: {MOST_WAITING} "
-                "others wait for the end of the running one; are end messages lost?",
+                "hold_overflow",
+                f"series {start.header.series} is not taken: {len(self._waiting)} others wait for the end "
+                f"of the running one, with it more than hold_mb ({self._most_mb:g} MB); are end messages "
+                "lost?",
             )
-        number, place = start.header.msg_number, len(self._waiting)
-        first = running.header.msg_number if running is not None else None
-        if number is not None and first is not None and number > first:
-            while place and number < (self._waiting[place - 1].header.msg_number or 0):
-                place -= 1
-        self._waiting.insert(place, start)
+        self._waiting.append(start)
+        self._waiting_bytes += nbytes
         self._past.forget(start.header.series)
 
     def next(self) -> Start | None:
         """The series whose turn it is now."""
-        return self._waiting.popleft() if self._waiting else None
+        if not self._waiting:
+            return None
+        start = self._waiting.popleft()
+        self._waiting_bytes -= held_bytes(start)
+        return start
 
     def doubt(self, start: Start) -> None:
         """This one begins with its first frame."""
@@ -115,7 +123,7 @@ class Succession:
     def proven(self, name: str | None) -> Start | None:
         """The start message that a frame of this series proves."""
         start = self._unproven
-        if start is None or name is None or name != start.header.series:
+        if start is None or name != start.header.series:
             return None
         self._unproven = None
         return start
@@ -127,9 +135,16 @@ class Succession:
 
     def ended(self, series: RunningSeries) -> None:
         """This one is over."""
-        self._past.add(series.id, [series.sent.header])
+        self._past.add(series.header.series or "", [series.sent.header])
 
     def forget(self) -> None:
         """Drop what waits."""
         self._waiting.clear()
+        self._waiting_bytes = 0
         self._unproven = None
+
+
+def _counts_anew(header: Header, running: Header) -> bool:
+    """Whether a start message comes from a streamer that was restarted since."""
+    number, before = header.msg_number, running.msg_number
+    return number is None or before is None or number <= before

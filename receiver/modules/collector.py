@@ -38,7 +38,7 @@ class ModuleCollector(Collector):
     def __init__(self, config: ReceiverConfig, sink: ModuleSink, worker: ModuleWorker) -> None:
         super().__init__(config, sink, worker)
         self._to = sink
-        self._in_order = self._succession.in_order = True
+        self._in_order = True
         # A module may be behind the others, and what is partial by now may still become whole.
         self._end_lost_after = max(2 * config.gap.seconds, config.source.join_seconds)
         self._modules = worker

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from collections import deque
+from collections.abc import Iterator
+
 import msgspec
+import numpy as np
 import pytest
 
 from penstock.receiver.past_series import REMEMBERED_SERIES
-from penstock.receiver.succession import MOST_WAITING
-from penstock.stins.errors import RemoteError
+from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Message, Start
 from tests.receiver.series import Bench, end, frame, start
 
@@ -15,7 +19,9 @@ ONE: dict[str, dict[str, int]] = {}
 TWO = {"source": {"sockets": 2}}
 
 
-def named(filename: str, number: int | None = None, series: str | None = "a", frames: int = 2) -> Start:
+def named(
+    filename: str, number: int | None = None, series: str | None = "a", frames: int | None = 2
+) -> Start:
     """A start message of another file."""
     made = start(number, series, frames=frames)
     return Start(msgspec.structs.replace(made.header, filename=filename), {})
@@ -41,15 +47,19 @@ def test_a_start_message_that_comes_again_after_its_series_touches_no_file(socke
     assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [True, True])
 
 
-@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
-def test_the_same_series_once_more_begins_with_its_first_frame(sockets: dict) -> None:
-    bench = Bench(**sockets)
-    whole: list[Message] = [named("/a.h5", 0), frame(0, 1), frame(1, 2), end(3)]
+@pytest.mark.parametrize("name", ["a", None])
+def test_the_same_series_once_more_begins_with_its_first_frame(name: str | None) -> None:
+    bench = Bench()
+    whole: list[Message] = [
+        named("/a.h5", None, name),
+        *(frame(n, None, name) for n in (0, 1)),
+        end(None, name),
+    ]
     bench.say(*whole, whole[0])
     assert not bench.running
     bench.say(*whole[1:])
     assert (ids(bench), complete(bench)) == (["/a.h5", "/a.h5"], [True, True])
-    assert bench.sink.indices == [0, 1, 0, 1]
+    assert (bench.sink.indices, bench.collector.drained) == ([0, 1, 0, 1], 0)
 
 
 @pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
@@ -174,11 +184,133 @@ def test_the_others_have_their_turn_after_one_that_cannot_be() -> None:
     assert (ids(bench), complete(bench)) == (["/a.h5", "/c.h5"], [False, True])
 
 
-def test_no_more_than_so_many_wait_and_the_next_is_named() -> None:
-    bench = Bench(**TWO)
-    bench.say(*(named(f"/{series}.h5", 4 * series, str(series)) for series in range(MOST_WAITING + 1)))
-    with pytest.raises(RemoteError, match="series late is not taken: 64 others wait"):
-        bench.say(named("/late.h5", 10**6, "late"))
+def test_what_waits_is_bounded_in_bytes_and_what_is_not_taken_is_named() -> None:
+    bench = Bench(hold_mb=1, **TWO)
+    bench.say(*(named(f"/{series}.h5", 4 * series, str(series)) for series in range(200)))
+    large = Start(start(10**6, "late").header, {"flat_field": np.zeros(10**6, np.uint8)})
+    with pytest.raises(RemoteError, match="series late is not taken: 199 others wait") as caught:
+        bench.say(large)
+    assert caught.value.kind == "hold_overflow"
+
+
+class Split:
+    """Messages of one streamer that come over several sockets: in order in each, by chance otherwise."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+
+    def __call__(self, messages: list[Message]) -> Iterator[Message]:
+        count = self.chance.choice([2, 4])
+        sockets = [deque(messages[first::count]) for first in range(count)]
+        while any(sockets):
+            socket = self.chance.choice([socket for socket in sockets if socket])
+            for _ in range(self.chance.choice([1, 3, 50])):
+                if socket:
+                    yield socket.popleft()
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_without_names_every_frame_is_in_its_own_series_in_whatever_order_sockets_are_read(seed: int) -> None:
+    split, bench = Split(seed), Bench(hold_mb=1000, **TWO)
+    announced = split.chance.choice([True, False])
+    messages: list[Message] = []
+    before = split.chance.choice([0, 41])  # messages that others have had
+    for series in range(12):
+        frames, first = split.chance.randrange(1, 8), before + len(messages)
+        messages.append(named(f"/{series}.h5", first, None, frames if announced else None))
+        messages += [frame(n, first + 1 + n, None, exposure_time=float(series)) for n in range(frames)]
+        messages.append(end(first + 1 + frames, None))
+    seen: list[tuple[str | None, float | None]] = []
+    bench.sink.frame = lambda series, index, frame, status: seen.append(  # type: ignore[method-assign]
+        (series.header.filename, frame.image.exposure_time)
+    )
+    bench.say(*split(messages))
+    bench.wait(1.0)
+    assert ids(bench) == [f"/{series}.h5" for series in range(12)]
+    assert complete(bench) == [True] * 12
+    assert all(name == f"/{series:g}.h5" for name, series in seen)
+    assert (len(seen), bench.collector.held_bytes) == (len(messages) - 24, 0)
+
+
+def test_streamers_without_names_take_turns_on_sockets_of_their_own() -> None:
+    bench = Bench(source={"endpoints": ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"]})
+    for name in ("/a.h5", "/b.h5"):
+        bench.say(named(name, 0, None), frame(0, 1, None), frame(1, 2, None), end(3, None))
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [True, True])
+
+
+def test_streamers_without_names_are_refused_on_several_sockets_each() -> None:
+    bench = Bench(source={"endpoints": ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], "sockets": 2})
+    with pytest.raises(RemoteError, match=r"names no series, .*set source\.sockets to 1"):
+        bench.say(named("/a.h5", 0, None))
+
+
+def test_a_lost_message_holds_the_others_up_for_the_gap_clock_only() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/a.h5", 0, None, 3), frame(1, 2, None), frame(2, 3, None), end(4, None))
+    bench.wait(1.9)
+    assert bench.sink.indices == []
+    bench.wait(0.3)
+    assert (bench.sink.indices, bench.sink.counts.missing) == ([1, 2], 1)
+
+
+def test_a_restarted_streamer_without_names_counts_from_zero_again_on_several_sockets() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/a.h5", 0, None, 9), frame(0, 1, None), frame(5, 6, None))
+    bench.connections = 0
+    bench.wait(0.5)
+    bench.connections = 1
+    bench.wait(0.1)
+    bench.say(frame(1, 2, None), frame(0, 1, None), named("/b.h5", 0, None), end(3, None))
+    bench.wait(0.1)
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [False, True])
+    assert bench.sink.indices == [0, 5, 0, 1]
+
+
+def test_what_waits_behind_a_series_that_cannot_be_is_not_lost_with_it() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(
+        named("/x.h5", 0, "x"),
+        frame(0, 1, "x"),
+        named("/a.h5", 4, "a"),
+        start(8, "b", shape=(0, 0), type="uint16"),
+    )
+    bench.say(named("/c.h5", 12, "c"))
+    for name, first in (("a", 4), ("b", 8), ("c", 12)):
+        bench.say(frame(0, first + 1, name), frame(1, first + 2, name), end(first + 3, name))
+    with pytest.raises(BlobError, match="shape"):
+        bench.wait(2.1)
+    bench.wait(0.1)
+    assert (ids(bench), complete(bench)) == (["/x.h5", "/a.h5", "/c.h5"], [False, True, True])
+    bench.wait(3.0)
+    assert bench.sink.errors == ["no_header"] * 3
+
+
+def test_a_name_that_comes_again_on_several_sockets_is_told_by_number() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/a.h5", 0, frames=3), frame(0, 1), named("/b.h5", 5, frames=3), frame(0, 6))
+    bench.say(frame(1, 2), frame(2, 3), end(4), frame(1, 7), frame(2, 8), end(9))
+    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [True, True])
+
+
+def test_a_start_message_that_comes_again_in_mid_series_cuts_nothing_in_two() -> None:
+    bench = Bench(peer_gone=3.0)
+    bench.say(named("/a.h5", frames=3), frame(0))
+    bench.connections = 0
+    bench.wait(1.0)
+    bench.connections = 1
+    bench.wait(0.5)
+    bench.say(frame(1), named("/a.h5", frames=3), frame(2), end())
+    assert (ids(bench), complete(bench)) == (["/a.h5"], [True])
+
+
+@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
+def test_a_series_without_a_name_whose_start_message_comes_again_stays_whole(sockets: dict) -> None:
+    bench = Bench(**sockets)
+    opening = named("/a.h5", 0, None)
+    bench.say(opening, opening, frame(0, 1, None), frame(1, 2, None), end(3, None), opening)
+    bench.wait(5.0)
+    assert (ids(bench), complete(bench), bench.running) == (["/a.h5"], [True], False)
 
 
 def test_as_many_series_are_remembered_as_are_said_to_be() -> None:
