@@ -77,9 +77,9 @@ class Collector:
         sockets, endpoints = config.source.sockets, len(config.source.endpoints)
         self._in_order = sockets * endpoints == 1
         self._end_lost_after = config.gap.seconds
-        self._early = EarlyMessages(config.hold_mb, config.gap.seconds)
+        self._early = EarlyMessages(config.gap.seconds)
         self._by_number = ByNumber(config.gap.seconds) if sockets > 1 and endpoints == 1 else None
-        self._succession = Succession(config.hold_mb)
+        self._succession = Succession()
         self._next_due = 0.0
         self._last_message = 0.0
         self._disconnected_since: float | None = None
@@ -103,8 +103,7 @@ class Collector:
 
     def _in_turn(self, waiting: ByNumber, now: float) -> None:
         """Messages without a series' name, in the order of their numbers."""
-        most_bytes = self._config.hold_mb * 1e6 - self._early.nbytes
-        while (message := waiting.next(now, most_bytes)) is not None:
+        while (message := waiting.next(now, self._room + waiting.nbytes)) is not None:
             self._sort(message, now)
 
     def _sort(self, message: Message, now: float) -> None:
@@ -166,8 +165,14 @@ class Collector:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of what is ahead of its header."""
-        return self._early.nbytes + (0 if self._by_number is None else self._by_number.nbytes)
+        """Memory of what waits for its turn, or for its header."""
+        by_number = 0 if self._by_number is None else self._by_number.nbytes
+        return self._early.nbytes + self._succession.nbytes + by_number
+
+    @property
+    def _room(self) -> float:
+        """Bytes that may wait besides those that do."""
+        return self._config.hold_mb * 1e6 - self.held_bytes
 
     def forget(self) -> None:
         """Drop everything that is held: the receiver goes into Error, or leaves it."""
@@ -226,7 +231,7 @@ class Collector:
         """The end of the running series, and some frames, may be on their way through another socket."""
         if not self._succession.waits:
             self._next_due = now + self._config.gap.seconds
-        self._succession.wait(start)
+        self._succession.wait(start, self._room + self._succession.nbytes)
         if self._end_due is not None:
             self._end_due = min(self._end_due, self._next_due)
 
@@ -355,7 +360,7 @@ class Collector:
             if series is not None:
                 series.account.stale += 1
             return
-        for dropped in self._early.add(message, now):
+        for dropped in self._early.add(message, now, self._room + self._early.nbytes):
             self._dropped(dropped)
 
     def _prove(self, start: Start, frame: Frame, now: float) -> None:

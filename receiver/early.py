@@ -21,12 +21,10 @@ class EarlyMessages:
     """What waits for its start message.
 
     Args:
-        most_mb: 10⁶ bytes of memory that it may take.
         seconds: for which a message waits.
     """
 
-    def __init__(self, most_mb: float, seconds: float) -> None:
-        self._most_mb = most_mb
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._held: deque[_Held] = deque()
         self.nbytes = 0
@@ -35,15 +33,21 @@ class EarlyMessages:
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, message: Message, now: float) -> list[StinsError]:
-        """This one waits; returns what was dropped to make room for it, oldest first."""
+    def add(self, message: Message, now: float, most_bytes: float) -> list[StinsError]:
+        """This one waits; returns what was dropped to make room for it, oldest first.
+
+        Args:
+            message: of a series that has not begun.
+            now: moment on the clock, in seconds.
+            most_bytes: memory that all may take which wait.
+        """
         held = _Held(now, held_bytes(message), message)
         self._held.append(held)
         self.nbytes += held.nbytes
         dropped: list[StinsError] = []
-        while self.nbytes > self._most_mb * 1e6:
+        while self._held and self.nbytes > most_bytes:
             dropped.append(
-                self._drop("hold_overflow", f"more than {self._most_mb:g} MB ahead of their header")
+                self._drop("hold_overflow", "more messages are ahead of their header than hold_mb allows")
             )
         return dropped
 

@@ -40,17 +40,13 @@ class Does(Enum):
 
 
 class Succession:
-    """The series that are over, and those that wait for the running one.
+    """The series that are over, and those that wait for the running one."""
 
-    Args:
-        most_mb: 10⁶ bytes of memory that start messages may take which wait.
-    """
-
-    def __init__(self, most_mb: float) -> None:
-        self._most_mb = most_mb
+    def __init__(self) -> None:
         self._past = PastSeries()
         self._waiting: deque[Start] = deque()
-        self._waiting_bytes = 0
+        self.nbytes = 0
+        """Memory of the start messages that wait."""
         self._unproven: Start | None = None
 
     @property
@@ -90,22 +86,25 @@ class Succession:
             return Does.BEGINS
         return Does.WAITS
 
-    def wait(self, start: Start) -> None:
+    def wait(self, start: Start, most_bytes: float) -> None:
         """This one begins when its turn has come.
+
+        Args:
+            start: as it came.
+            most_bytes: memory that all may take which wait.
 
         Raises:
             RemoteError: those that wait would take too much memory.
         """
         nbytes = held_bytes(start)
-        if self._waiting_bytes + nbytes > self._most_mb * 1e6:
+        if self.nbytes + nbytes > most_bytes:
             raise RemoteError(
                 "hold_overflow",
                 f"series {start.header.series} is not taken: {len(self._waiting)} others wait for the end "
-                f"of the running one, with it more than hold_mb ({self._most_mb:g} MB); are end messages "
-                "lost?",
+                "of the running one, and hold_mb has no room for more; are end messages lost?",
             )
         self._waiting.append(start)
-        self._waiting_bytes += nbytes
+        self.nbytes += nbytes
         self._past.forget(start.header.series)
 
     def next(self) -> Start | None:
@@ -113,7 +112,7 @@ class Succession:
         if not self._waiting:
             return None
         start = self._waiting.popleft()
-        self._waiting_bytes -= held_bytes(start)
+        self.nbytes -= held_bytes(start)
         return start
 
     def doubt(self, start: Start) -> None:
@@ -140,7 +139,7 @@ class Succession:
     def forget(self) -> None:
         """Drop what waits."""
         self._waiting.clear()
-        self._waiting_bytes = 0
+        self.nbytes = 0
         self._unproven = None
 
 
