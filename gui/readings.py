@@ -85,8 +85,9 @@ class Readings(qt.QWidget):
         path = PurePath(series.filename) if series.filename else None
         self._set("Series", "File", path.name if path is not None else "none: live view only")
         self._set("Series", "Folder", str(path.parent) if path is not None else NOTHING)
-        word = "in progress" if series.active else "complete" if series.complete else "incomplete"
-        self._set("Series", "State", word, wrong=not series.active and series.complete is False)
+        assert status is not None
+        ended = "complete" if series.complete else "incomplete" if status.lacks else "ended"
+        self._set("Series", "State", "in progress" if series.active else ended, wrong=status.lacks)
 
     def _show_account(self, status: Status | None) -> None:
         counts = Counts() if status is None else status.counts
@@ -94,7 +95,9 @@ class Readings(qt.QWidget):
         for name, key in _ACCOUNT.items():
             count = getattr(counts, key)
             text = f"{count:,}" if count is not None else "not announced" if known else NOTHING
-            self._set("Account", name, text, wrong=name in _WRONG and bool(count))
+            # Of a live view that somebody stopped, what was not triggered is no loss.
+            wrong = name in _WRONG and (key != "not_triggered" or (status is not None and status.lacks))
+            self._set("Account", name, text, wrong=wrong and bool(count))
         self._show_bad(status)
 
     def _show_bad(self, status: Status | None) -> None:

@@ -15,7 +15,7 @@ from silx.gui.colors import Colormap
 from penstock.gui import theme
 from penstock.gui.pixels import Flag
 from penstock.gui.viewer import Viewer
-from penstock.receiver.models import Counts
+from penstock.receiver.models import Counts, Series
 from tests.gui.stand_in import StandIn
 
 Show = Callable[..., Viewer]
@@ -244,6 +244,23 @@ def test_the_counts_are_shown_and_what_is_wrong_is_marked(qtbot: Any, receiver: 
     assert values("Series", "Folder") == "/data/visitors/20250001/raw"
     assert viewer.banner.title() == "RUNNING"
     assert viewer.windowTitle() == "sim-1 – running – Penstock"
+
+
+@pytest.mark.parametrize(
+    ("filename", "state", "count"), [(None, "ended", "6"), ("/data/a.h5", "▲ incomplete", "▲ 6")]
+)
+def test_frames_that_were_not_triggered_are_a_loss_only_where_a_file_lacks_them(
+    filename: str | None, state: str, count: str, qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url)
+    key = "delivered" if filename is None else "stored"
+    receiver.say(
+        series=Series(id="1", filename=filename, active=False, complete=False, reason="ended by stop"),
+        counts=Counts(planned=9, received=3, not_triggered=6, **{key: 3}),
+    )
+    values = viewer.readings.value
+    qtbot.waitUntil(lambda: values("Account", "Received") == "3", timeout=DEADLINE)
+    assert (values("Series", "State"), values("Account", "Not triggered")) == (state, count)
 
 
 def test_bad_messages_are_those_of_the_series_on_show(qtbot: Any, receiver: StandIn, show: Show) -> None:
