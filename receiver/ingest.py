@@ -28,7 +28,7 @@ KEEPALIVE = (
 """A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
 the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
-REFUSED_AFTER = 0.5
+REFUSED_AFTER = 1.0
 """libzmq tries again at once after a lost connection, but never after one that it closed itself, because a
 message was too large or the peer does not speak ZeroMQ. So silence for this long says which it was."""
 BURST = 256
@@ -118,9 +118,8 @@ class Ingest:
 
     def reopen(self) -> list[RemoteError]:
         """Connect again where libzmq has closed a connection for good; says why, one error for each."""
-        now = time.monotonic()
         errors = []
-        for monitor in [monitor for monitor, since in self._given_up.items() if now - since > REFUSED_AFTER]:
+        for monitor in [monitor for monitor in self._given_up if self._is_closed_for_good(monitor)]:
             del self._given_up[monitor]
             socket, endpoint = self._monitors[monitor]
             with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
@@ -165,6 +164,18 @@ class Ingest:
         self._connected[monitor] = False
         self._poller.register(socket, zmq.POLLIN)
         self._poller.register(monitor, zmq.POLLIN)
+
+    def _is_closed_for_good(self, monitor: zmq.Socket[bytes]) -> bool:
+        """Whether a lost connection is not tried again, and whatever came over it has been read.
+
+        ZeroMQ drops what still waits when a socket is told to disconnect, so that is asked first.
+        """
+        if self._monitors[monitor].socket.poll(0):
+            return False
+        # Reading may have taken long, and the next event been told meanwhile.
+        self._note(monitor)
+        since = self._given_up.get(monitor)
+        return since is not None and time.monotonic() - since > REFUSED_AFTER
 
     def _note(self, monitor: zmq.Socket[bytes]) -> None:
         while monitor.poll(0):

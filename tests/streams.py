@@ -82,7 +82,7 @@ class Streamer:
         self.end(reason="complete", triggered=frames, sent=frames)
         return series
 
-    def close(self) -> None:
-        """Close the socket; what was not sent is dropped."""
-        self._socket.close()
+    def close(self, linger: float = 0.0) -> None:
+        """Close the socket; what is not sent within so many seconds is dropped."""
+        self._socket.close(linger=int(linger * 1000))
         self._context.term()
