@@ -24,7 +24,9 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.by_number import ByNumber
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.early import EarlyMessages
+from penstock.receiver.gap_clock import GapClock
 from penstock.receiver.series import Outcome, RunningSeries, TakenUp
+from penstock.receiver.silence import Silence
 from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
@@ -33,10 +35,6 @@ from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 log = logging.getLogger(__name__)
 
 END_LOST = "its end message was lost, the next series has begun"
-INTERNAL_FACTOR = 10.0
-INTERNAL_LEAST = 10.0
-"""An INTERNAL series is given up after this many frame times, and at least this many seconds, of
-silence: its detector needs nobody's trigger."""
 
 
 class Sink(Protocol):
@@ -55,12 +53,6 @@ class Sink(Protocol):
         """A message, or a frame's blob, that is not what the protocol allows."""
 
 
-class GapError(Exception):
-    """A frame is missing and the configured policy is to fail."""
-
-    kind = "gap"
-
-
 class Collector:
     """Sorts messages into series; one series runs at a time.
 
@@ -68,25 +60,24 @@ class Collector:
         config: gap policy, limits and number of sockets.
         sink: receives what is sorted; its exceptions pass through to the caller.
         worker: judges and transforms each frame.
+        end_lost_after: seconds for which a series that has all its frames waits for its end message; as long
+            as for a frame, by default.
     """
 
-    def __init__(self, config: ReceiverConfig, sink: Sink, worker: Worker) -> None:
+    def __init__(
+        self, config: ReceiverConfig, sink: Sink, worker: Worker, end_lost_after: float | None = None
+    ) -> None:
         self._config = config
         self._sink = sink
         self._worker = worker
         sockets, endpoints = config.source.sockets, len(config.source.endpoints)
         self._in_order = sockets * endpoints == 1
-        self._end_lost_after = config.gap.seconds
         self._early = EarlyMessages(config.gap.seconds)
         self._by_number = ByNumber(config.gap.seconds) if sockets > 1 and endpoints == 1 else None
         self._succession = Succession()
+        self._silence = Silence(config, end_lost_after or config.gap.seconds)
+        self._gap_clock = GapClock(config.gap)
         self._next_due = 0.0
-        self._last_message = 0.0
-        self._disconnected_since: float | None = None
-        self._back_since: float | None = None
-        self._gap_at = -1
-        self._gap_due = 0.0
-        self._gap_below = 0
         self._end_due: float | None = None
         self.series: RunningSeries | None = None
         self.drained = 0
@@ -107,9 +98,9 @@ class Collector:
             self._sort(message, now)
 
     def _sort(self, message: Message, now: float) -> None:
-        before, self._last_message = self._last_message, now
-        series = self.series
+        silence, series = self._silence, self.series
         if type(message) is Frame:
+            silence.last_message = now
             image = message.image
             if series is not None and self._mine(image.series, image.msg_number, series):
                 self._take(series, message)
@@ -117,8 +108,9 @@ class Collector:
                     self._finish(None, now)
                 return
             self._elsewhere(message, image.series, image.msg_number, now)
-        elif isinstance(message, Start):
-            came_back = self._back_since is not None and before <= self._back_since
+            return
+        came_back, silence.last_message = silence.broken, now
+        if isinstance(message, Start):
             self._start(message, now, came_back=came_back)
         else:
             assert isinstance(message, SeriesEnd)
@@ -133,30 +125,24 @@ class Collector:
         self._expire_early(now)
         if self._by_number is not None:
             self._in_turn(self._by_number, now)
-        if connections > 0:
-            if self._disconnected_since is not None:
-                self._back_since, self._disconnected_since = now, None
-                if self._by_number is not None:
-                    self._by_number.counts_anew()
-        elif self._disconnected_since is None:
-            self._disconnected_since = now
+        if self._silence.connected(connections, now) and self._by_number is not None:
+            self._by_number.counts_anew()
         series = self.series
         if series is None:
             self._begin_next(now)  # the one whose turn it was could not be taken
             return
-        self._gap_clock(series, now)
+        self._gap_clock.tick(series, now)
         if self._end_due is not None and now >= self._end_due:
             self._finish(None, now)
         elif self._succession.waits and now >= self._next_due:
             self._finish(END_LOST, now)
-        elif cause := self._silence(series, now):
+        elif cause := self._silence.cause(series, now):
             self._finish(cause, now)
 
     def take_up(self, start: Start, taken_up: TakenUp, now: float) -> None:
         """Go on with a series whose receiver was killed; it ends as one does whose connection was lost."""
         self._begin(start, now, taken_up)
-        # As after a lost connection: who is connected next may know nothing of this series.
-        self._disconnected_since = now
+        self._silence.taken_up(now)
 
     def stop(self, cause: str, now: float) -> None:
         """End the running series now, if there is one."""
@@ -242,10 +228,9 @@ class Collector:
     def _begin(self, start: Start, now: float, taken_up: TakenUp | None = None) -> None:
         series = self._announce(start, taken_up)
         series.sent = start
-        self._gap_at = -1
+        self._gap_clock.begin()
         self._end_due = None
-        self._disconnected_since = self._back_since = None
-        self._last_message = now
+        self._silence.begin(now)
         self._next_due = now + self._config.gap.seconds
         self._sink.begin(series)
         self._succession.begins(start)
@@ -391,55 +376,6 @@ class Collector:
     def _dropped(self, why: StinsError) -> None:
         self.drained += 1
         self._sink.bad_message(why)
-
-    # -- clocks --------------------------------------------------------------------------------
-
-    def _gap_clock(self, series: RunningSeries, now: float) -> None:
-        """Runs only while a later index has arrived: a paused series is never touched by it."""
-        account = series.account
-        if not account.has_gap():
-            self._gap_at = -1
-        elif account.gap_start != self._gap_at:
-            self._gap_at = account.gap_start
-            self._gap_below = account.highest
-            self._gap_due = now + self._config.gap.seconds
-        elif now >= self._gap_due:
-            first = account.gap_start
-            given_up = account.give_up_gaps(self._gap_below)
-            self._gap_at = -1
-            sentence = (
-                f"{given_up} frames from index {first} on did not come within "
-                f"{self._config.gap.seconds:g} s of a later one"
-            )
-            log.warning("series %s: %s", series.id, sentence)
-            if self._config.gap.policy == "fail":
-                raise GapError(f"{sentence}, and gap.policy is fail; look for losses at the streamer")
-
-    def _silence(self, series: RunningSeries, now: float) -> str | None:
-        """Why a silent series has to end, or `None` while its silence is legitimate."""
-        silent = now - self._last_message
-        if series.account.all_accounted() and silent > self._end_lost_after:
-            return "its end message was lost"
-        gone = self._disconnected_since
-        if gone is not None and now - max(gone, self._last_message) > self._config.peer_gone:
-            return (
-                f"the streamer at {', '.join(self._config.source.endpoints)} is gone: "
-                f"no connection for {now - gone:.1f} s and no end message; look whether it still runs"
-            )
-        mode, frame_time = series.header.trigger_mode, series.header.frame_time
-        if mode == "INTERNAL" and frame_time is not None:
-            limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
-        elif mode in (None, "INTERNAL") or (
-            self._back_since is not None and self._last_message <= self._back_since
-        ):
-            # Nobody can say why it is silent. After a lost connection a streamer that was started
-            # anew, and knows nothing of this series, may have taken the place of the one that died.
-            limit = self._config.idle_limit
-        else:
-            return None  # waits for triggers; that may take hours
-        if silent > limit:
-            return f"the streamer is connected but silent for {silent:.0f} s (limit {limit:.0f} s)"
-        return None
 
 
 def _to_order(message: Message) -> int | None:

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames
 from penstock.receiver.bad_messages import BadMessages
-from penstock.receiver.collector import Collector, GapError
+from penstock.receiver.collector import Collector
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.file import nexus
 from penstock.receiver.file.series_files import SeriesFiles
 from penstock.receiver.file.storage import StorageError
 from penstock.receiver.file.writer import SeriesWriter, WriterError
 from penstock.receiver.forwarder import Forwarder
+from penstock.receiver.gap_clock import GapError
 from penstock.receiver.ingest import Ingest
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.memory import Budget

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.collector import Collector, GapError, Sink
+from penstock.receiver.collector import Collector, Sink
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.gap_clock import GapError
 from penstock.receiver.modules.joiner import Stale
 from penstock.receiver.modules.layout import LayoutError
 from penstock.receiver.modules.series import JoinedFrame, JoinedStart
@@ -36,11 +37,10 @@ class ModuleCollector(Collector):
     """
 
     def __init__(self, config: ReceiverConfig, sink: ModuleSink, worker: ModuleWorker) -> None:
-        super().__init__(config, sink, worker)
+        # A module may be behind the others, and what is partial by now may still become whole.
+        super().__init__(config, sink, worker, max(2 * config.gap.seconds, config.source.join_seconds))
         self._to = sink
         self._in_order = True
-        # A module may be behind the others, and what is partial by now may still become whole.
-        self._end_lost_after = max(2 * config.gap.seconds, config.source.join_seconds)
         self._modules = worker
         self._laid_out = False
 
@@ -53,7 +53,7 @@ class ModuleCollector(Collector):
 
     def heard(self, now: float) -> None:
         """A message has come that may wait for others: its stream is not silent."""
-        self._last_message = now
+        self._silence.last_message = now
 
     def drop(self, stale: Stale) -> None:
         """Count messages that belong to no series."""
@@ -68,7 +68,7 @@ class ModuleCollector(Collector):
         elif self.series is None or message.image.series != self.series.id:
             self.drained += len(message.came)
         else:
-            self._last_message = now
+            self._silence.last_message = now
             self._enter(self.series, message)
 
     def _announce(self, start: Start, taken_up: TakenUp | None) -> RunningSeries:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.collector import INTERNAL_LEAST, GapError
+from penstock.receiver.gap_clock import GapError
 from penstock.receiver.series import held_bytes
+from penstock.receiver.silence import INTERNAL_LEAST
 from penstock.stins.errors import BlobError, RemoteError
 from tests import hostile
 from tests.receiver.series import DAY, Bench, corrupt, end, frame, start

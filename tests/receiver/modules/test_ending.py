@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.collector import GapError
+from penstock.receiver.gap_clock import GapError
 from tests.receiver.modules.streams import GAP, GONE, HEADERS, end, frame, running, start
 from tests.receiver.series import DAY
 
