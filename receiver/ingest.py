@@ -27,6 +27,11 @@ KEEPALIVE = (
 )
 """A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
 the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
+RECONNECT_MS = 500
+"""Longest pause between two attempts to connect: who starts a streamer and arms it at once finds it connected."""
+CONNECT_MS = 3000
+"""Longest attempt to connect: the kernel asks a host that does not answer less and less often, so that it would
+be found only half a minute after it has come back."""
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
 REFUSED_AFTER = 1.0
 """libzmq tries again at once after a lost connection, but never after one that it closed itself, because a
@@ -154,7 +159,8 @@ class Ingest:
         socket.set(zmq.RCVHWM, config.high_water_mark)
         socket.set(zmq.MAXMSGSIZE, int(config.max_message_mb * 1e6))
         socket.set(zmq.LINGER, 0)
-        socket.set(zmq.RECONNECT_IVL_MAX, 1000)
+        socket.set(zmq.RECONNECT_IVL_MAX, RECONNECT_MS)
+        socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         for option, value in KEEPALIVE:
             socket.set(option, value)
         monitor = socket.get_monitor_socket(EVENTS)

@@ -226,10 +226,10 @@ def test_blobs_of_one_frame_are_drawn_one_below_the_other(qtbot: Any, receiver: 
 
 
 def test_the_counts_are_shown_and_what_is_wrong_is_marked(qtbot: Any, receiver: StandIn, show: Show) -> None:
-    viewer = show(receiver.url)
     counts = Counts(planned=1000, received=412, stored=411, corrupt=1, missing=2, pending=586)
-
     receiver.run(counts=counts, frame_rate=12.5, byte_rate=51.2e6, errors={"malformed": 3})
+
+    viewer = show(receiver.url)
 
     qtbot.waitUntil(lambda: viewer.readings.value("Account", "Received") == "412", timeout=DEADLINE)
     values = viewer.readings.value
