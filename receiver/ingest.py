@@ -28,10 +28,10 @@ KEEPALIVE = (
 """A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
 the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
 RECONNECT_MS = 500
-"""Longest pause between two attempts to connect: who starts a streamer and arms it at once finds it connected."""
+"""Longest pause between two attempts to connect: a streamer that was just started can be armed at once."""
 CONNECT_MS = 3000
-"""Longest attempt to connect: the kernel asks a host that does not answer less and less often, so that it would
-be found only half a minute after it has come back."""
+"""Longest attempt to connect: the kernel asks a host that does not answer less and less often, and would find
+it only half a minute after it has come back."""
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
 REFUSED_AFTER = 1.0
 """libzmq tries again at once after a lost connection, but never after one that it closed itself, because a
