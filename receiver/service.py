@@ -19,17 +19,15 @@ from dataclasses import replace
 
 import msgspec
 
-from penstock.receiver import last_frame, memory
+from penstock.receiver import last_frame, series_check
 from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash import recovery
 from penstock.receiver.crash.journal import Journal
-from penstock.receiver.file import storage
-from penstock.receiver.file.storage import StorageError
-from penstock.receiver.frame_refusal import FrameRefused, live_only
-from penstock.receiver.http.live_view import Shown, from_closed_file, unpacked
+from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.link import Command, Setup, Snapshot
 from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.refusal import Refused
 from penstock.receiver.series import MAX_REASON
 from penstock.receiver.stage_times import Measures
 from penstock.stins.texts import quoted
@@ -46,12 +44,7 @@ COMMAND_SECONDS = 5.0
 QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
 """A request for a frame of the running series waits so long for its turn and its answer."""
-FRESH_SECONDS = 0.25
-"""Who asks once for the newest frame waits at most so long for it: some turns of the data process."""
-MAX_ASKERS = 8
-"""Requests for frames that wait at once; more are refused."""
 START_SECONDS = 30.0
-
 
 ALLOCATOR = {
     "MALLOC_ARENA_MAX": "1",
@@ -64,14 +57,6 @@ would be paid for with page faults: a tenth to a fifth of the processor time at 
 200 kB and less. 32 MB is the greatest threshold that glibc takes (mallopt(3)); one arena, since ZeroMQ's
 thread takes the memory and the loop gives it back; huge pages (glibc 2.35 and later), so that what is
 touched for the first time costs a fault each 2 MB: at 20 MB a frame half of the loop's processor time."""
-
-
-class Refused(Exception):
-    """The receiver says no; `kind` is stable, the sentence says what to change."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class ReceiverService:
@@ -87,12 +72,9 @@ class ReceiverService:
         self.config = config
         self.step = 1
         """Every n-th row and column that the live view gets."""
-        self._shared = last_frame.create()
-        self._frame = last_frame.LastFrame(self._shared)
-        self._asked_shared = last_frame.create()
-        self._asked = last_frame.LastFrame(self._asked_shared)
-        self._asking = asyncio.Lock()
-        self._askers = 0
+        self._shared = last_frame.create(), last_frame.create()
+        self.newest, self.asked = map(last_frame.LastFrame, self._shared)
+        """Memory that the data process shares: its newest frame, and the one that was asked for last."""
         self._ticket = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
@@ -117,7 +99,7 @@ class ReceiverService:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
-        descriptors = (theirs.fileno(), self._shared, self._asked_shared)
+        descriptors = (theirs.fileno(), *self._shared)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "penstock.receiver.data_process", *map(str, descriptors)],
             pass_fds=descriptors,
@@ -216,49 +198,7 @@ class ReceiverService:
         Raises:
             Refused: no, and why.
         """
-        status = self.status
-        if status.state == "error":
-            raise Refused("in_error", f"receiver {self.name} is in Error: {status.error}; reset it first")
-        if status.state == "running" and not (status.series and status.series.unconfirmed):
-            of = status.series.filename or "live only" if status.series else ""
-            raise Refused(
-                "busy",
-                f"receiver {self.name} is still taking a series ({of}); wait until it is idle, or stop it",
-            )
-        connections = status.connections
-        if series.endpoint is not None and not any(item.connections for item in connections):
-            wanted = ", ".join(item.endpoint for item in connections)
-            raise Refused(
-                "not_connected",
-                f"receiver {self.name} is not connected to a streamer (it looks for {wanted}, "
-                f"the streamer is at {series.endpoint}); compare the addresses",
-            )
-        path, free = None, None
-        try:
-            if series.filename:
-                path = storage.resolve(self.config, series.filename)
-                known = series.frames is not None and series.frame_bytes is not None
-                nbytes = (series.frames or 0) * (series.frame_bytes or 0) if known else None
-                min_free = int(self.config.min_free_mb * 1e6)
-                free = storage.check(
-                    path, overwrite=series.overwrite, nbytes=nbytes, min_free=min_free,
-                    writers=self.config.writers,
-                )  # fmt: skip
-                storage.check_segments(series.frames, self.config.frames_per_file)
-        except StorageError as error:
-            raise Refused(error.kind, str(error)) from error
-        need = None
-        if series.frame_bytes is not None:
-            sizes = memory.Sizes.of(series.frame_bytes)
-            if over := memory.objection(self.name, self.config, sizes):
-                raise Refused("over_memory", over)
-            need = memory.bound(memory.parts(self.config, sizes))
-        return SeriesCheckResult(
-            filename=str(path) if path else None,
-            free_bytes=free,
-            memory_bytes=need,
-            connections=sum(item.connections for item in connections),
-        )
+        return series_check.check(self.name, self.config, self.status, series)
 
     async def stop(self, reason: str) -> None:
         """End the running series; returns when its file is closed."""
@@ -281,55 +221,12 @@ class ReceiverService:
         else:
             await self._command("reset")
 
-    def last_frame(self, seen: int | None) -> Shown | None:
-        """The newest frame, unpacked; `None` if there is none newer than `seen`.
-
-        Who follows a series names the version seen, and asks again. Who asks once waits a moment, or would
-        get the frame of whenever somebody asked before, maybe of another series.
+    async def hand_over(self, index: int) -> FrameAnswer:
+        """Have the data process put a frame of the running series into `asked`; one at a time.
 
         Raises:
-            FrameRefused: its blob cannot be unpacked.
+            FrameRefused: it takes no request, or does not answer in time.
         """
-        before = self._frame.version
-        self._frame.want()
-        if seen is None and self.status.state == "running":
-            self._frame.wait_for_newer(before, FRESH_SECONDS)
-        if self._frame.version == (seen or 0):
-            return None
-        held = self._frame.read()
-        return None if held is None else unpacked(held, held.version)
-
-    async def frame(self, index: int) -> Shown:
-        """A frame of the running, or the last, series; one is looked for at a time.
-
-        Raises:
-            FrameRefused: it is not there, and why; or too many ask.
-        """
-        if self._askers >= MAX_ASKERS:
-            raise FrameRefused("busy", f"{self._askers} others wait for frames of {self.name}; ask later")
-        self._askers += 1
-        try:
-            async with self._asking:
-                return await self._look_for(index)
-        finally:
-            self._askers -= 1
-
-    async def _look_for(self, index: int) -> Shown:
-        series = self.status.series
-        if series is not None and series.active and self.alive:
-            answer = await self._ask(index)
-            if not answer.kind:
-                return await asyncio.to_thread(self._answered, index)
-            if answer.kind != "not_running":
-                raise FrameRefused(answer.kind, answer.message)
-            series = self.status.series
-        if series is None:
-            raise FrameRefused("no_frame", f"receiver {self.name} has had no series yet")
-        if series.filename is None:
-            raise live_only(series.id)
-        return await asyncio.to_thread(from_closed_file, series.filename, series.id, index)
-
-    async def _ask(self, index: int) -> FrameAnswer:
         assert self._socket is not None
         self._ticket += 1
         ticket = self._ticket
@@ -349,12 +246,6 @@ class ReceiverService:
             f"frame {index} did not come within {FRAME_SECONDS:g} s: reading frames back gets no more than "
             f"{SHARE:.0%} of the data process' time; ask less often, or once the series has ended",
         )
-
-    def _answered(self, index: int) -> Shown:
-        held = self._asked.read()
-        if held is None or held.info.index != index:
-            raise FrameRefused("busy", f"frame {index} was not handed over; ask again")
-        return unpacked(held)
 
     # -- the data process ----------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The HTTP API: parse, call, encode. The logic is in `service`."""
+"""The HTTP API: parse, call, encode. The logic is in `service` and `frames`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http.body_limit import BodyLimit
+from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.models import (
     Colormap,
@@ -30,7 +31,8 @@ from penstock.receiver.models import (
     Status,
     View,
 )
-from penstock.receiver.service import ReceiverService, Refused
+from penstock.receiver.refusal import Refused
+from penstock.receiver.service import ReceiverService
 from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
@@ -90,6 +92,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         yield
         await service.close()
 
+    frames = Frames(service)
     app = FastAPI(title="Penstock receiver", lifespan=life, responses={409: {"model": Refusal}})
     app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
 
@@ -163,7 +166,7 @@ def create_app(service: ReceiverService) -> FastAPI:
 
         304 when nothing is newer than `seen`, 404 before the first frame.
         """
-        found = service.last_frame(seen)
+        found = frames.newest(seen)
         if found is None:
             if seen is not None:
                 return Response(status_code=304)
@@ -178,7 +181,7 @@ def create_app(service: ReceiverService) -> FastAPI:
 
         404 when it is not there, 409 when it is not there yet or never kept, 503 when too many ask.
         """
-        found = await service.frame(index)
+        found = await frames.frame(index)
         return _response(await asyncio.to_thread(answers.answer, found, wish, service.step))
 
     @app.get("/config")

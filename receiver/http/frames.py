@@ -1,0 +1,85 @@
+"""Where a frame that is asked for comes from: shared memory, the data process' open file, or a closed one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from penstock.receiver.frame_refusal import FrameRefused, live_only
+from penstock.receiver.http.live_view import Shown, from_closed_file, unpacked
+from penstock.receiver.service import ReceiverService
+
+FRESH_SECONDS = 0.25
+"""Who asks once for the newest frame waits at most so long for it: some turns of the data process."""
+MAX_ASKERS = 8
+"""Requests for frames by their index that wait at once; more are refused."""
+
+
+class Frames:
+    """Frames of one receiver.
+
+    Args:
+        service: the receiver.
+    """
+
+    def __init__(self, service: ReceiverService) -> None:
+        self._service = service
+        self._asking = asyncio.Lock()
+        self._askers = 0
+
+    def newest(self, seen: int | None) -> Shown | None:
+        """The newest frame, unpacked; `None` if there is none newer than `seen`.
+
+        Who follows a series names the version seen, and asks again. Who asks once waits a moment, or would
+        get the frame of whenever somebody asked before, maybe of another series.
+
+        Raises:
+            FrameRefused: its blob cannot be unpacked.
+        """
+        shared = self._service.newest
+        before = shared.version
+        shared.want()
+        if seen is None and self._service.status.state == "running":
+            shared.wait_for_newer(before, FRESH_SECONDS)
+        if shared.version == (seen or 0):
+            return None
+        held = shared.read()
+        return None if held is None else unpacked(held, held.version)
+
+    async def frame(self, index: int) -> Shown:
+        """A frame of the running, or the last, series; one is looked for at a time.
+
+        Raises:
+            FrameRefused: it is not there, and why; or too many ask.
+        """
+        if self._askers >= MAX_ASKERS:
+            raise FrameRefused(
+                "busy", f"{self._askers} others wait for frames of {self._service.name}; ask later"
+            )
+        self._askers += 1
+        try:
+            async with self._asking:
+                return await self._look_for(index)
+        finally:
+            self._askers -= 1
+
+    async def _look_for(self, index: int) -> Shown:
+        service = self._service
+        series = service.status.series
+        if series is not None and series.active and service.alive:
+            answer = await service.hand_over(index)
+            if not answer.kind:
+                return await asyncio.to_thread(self._handed_over, index)
+            if answer.kind != "not_running":
+                raise FrameRefused(answer.kind, answer.message)
+            series = service.status.series
+        if series is None:
+            raise FrameRefused("no_frame", f"receiver {service.name} has had no series yet")
+        if series.filename is None:
+            raise live_only(series.id)
+        return await asyncio.to_thread(from_closed_file, series.filename, series.id, index)
+
+    def _handed_over(self, index: int) -> Shown:
+        held = self._service.asked.read()
+        if held is None or held.info.index != index:
+            raise FrameRefused("busy", f"frame {index} was not handed over; ask again")
+        return unpacked(held)

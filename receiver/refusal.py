@@ -1,0 +1,11 @@
+"""Why a receiver does not do what it is asked: a short stable name and a sentence."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """The receiver says no; `kind` is stable, the sentence says what to change."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
