@@ -48,7 +48,7 @@ def top(profile: cProfile.Profile) -> list[tuple[str, float]]:
     """Functions by their own time, the greatest first."""
     found: list[tuple[str, float]] = []
     for (file, line, name), numbers in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
-        where = f"{Path(file).name}:{line}" if line else ""
+        where = Path(file).name if line else ""
         if not any(word in name for word in WAITING):
             found.append((f"{name} ({where})" if where else name, numbers[2]))
     return sorted(found, key=lambda row: -row[1])
