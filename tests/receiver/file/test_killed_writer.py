@@ -14,9 +14,7 @@ import pytest
 from penstock.receiver import stores
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.crash.interrupted import mark_interrupted, open_again
-from penstock.receiver.file.writer import (
-    SeriesWriter,
-)
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.series import RunningSeries
 from penstock.stins.messages import SeriesEnd
 from tests.receiver.file.written import DETECTOR, Written, record

@@ -15,9 +15,7 @@ import pytest
 from penstock.receiver.crash.interrupted import open_again
 from penstock.receiver.file import storage
 from penstock.receiver.file.storage import StorageError
-from penstock.receiver.file.writer import (
-    SeriesWriter,
-)
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.stores import at_work
 from tests.receiver.file.written import Written, write

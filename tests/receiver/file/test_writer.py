@@ -13,9 +13,7 @@ import pytest
 from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.file.per_frame import NEIGHBOURS
-from penstock.receiver.file.writer import (
-    ROWS_PER_STEP,
-)
+from penstock.receiver.file.writer import ROWS_PER_STEP
 from penstock.stins.messages import EndReason, Frame
 from tests import hostile
 from tests.receiver.file.written import DETECTOR, Written, packed, record, write

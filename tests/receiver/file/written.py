@@ -11,9 +11,7 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 
 from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
-from penstock.receiver.file.writer import (
-    SeriesWriter,
-)
+from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.series import RunningSeries
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from tests.streams import image, pixels
