@@ -124,7 +124,7 @@ class Ingest:
     def reopen(self) -> list[RemoteError]:
         """Connect again where libzmq has closed a connection for good; says why, one error for each."""
         errors = []
-        for monitor in [monitor for monitor in self._given_up if self._is_closed_for_good(monitor)]:
+        for monitor in [monitor for monitor in tuple(self._given_up) if self._is_closed_for_good(monitor)]:
             del self._given_up[monitor]
             socket, endpoint = self._monitors[monitor]
             with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
