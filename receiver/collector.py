@@ -75,7 +75,7 @@ class Collector:
         self._early = EarlyMessages(config.gap.seconds)
         self._by_number = ByNumber(config.gap.seconds) if sockets > 1 and endpoints == 1 else None
         self._succession = Succession()
-        self._silence = Silence(config, end_lost_after or config.gap.seconds)
+        self._silence = Silence(config, config.gap.seconds if end_lost_after is None else end_lost_after)
         self._gap_clock = GapClock(config.gap)
         self._next_due = 0.0
         self._end_due: float | None = None
@@ -109,7 +109,7 @@ class Collector:
                 return
             self._elsewhere(message, image.series, image.msg_number, now)
             return
-        came_back, silence.last_message = silence.broken, now
+        came_back, silence.last_message = silence.may_be_another, now
         if isinstance(message, Start):
             self._start(message, now, came_back=came_back)
         else:
@@ -125,8 +125,7 @@ class Collector:
         self._expire_early(now)
         if self._by_number is not None:
             self._in_turn(self._by_number, now)
-        if self._silence.connected(connections, now) and self._by_number is not None:
-            self._by_number.counts_anew()
+        self._silence.note_connections(connections, now)
         series = self.series
         if series is None:
             self._begin_next(now)  # the one whose turn it was could not be taken
@@ -139,10 +138,17 @@ class Collector:
         elif cause := self._silence.cause(series, now):
             self._finish(cause, now)
 
+    def anew(self, now: float) -> None:
+        """All connections were lost, everything of them has been handled, and they are made again."""
+        self._silence.anew(now)
+        if self._by_number is not None:
+            self._by_number.counts_anew()
+
     def take_up(self, start: Start, taken_up: TakenUp, now: float) -> None:
         """Go on with a series whose receiver was killed; it ends as one does whose connection was lost."""
         self._begin(start, now, taken_up)
-        self._silence.taken_up(now)
+        # As after a lost connection: who is connected next may know nothing of this series.
+        self._silence.anew(now)
 
     def stop(self, cause: str, now: float) -> None:
         """End the running series now, if there is one."""

@@ -83,7 +83,8 @@ class Pipeline:
         self._files = SeriesFiles(name, config)
         self._writer: SeriesWriter | None = None
         self._flush_due = 0.0
-        self._held_back = 0.0  # seconds for which consumers have held the streamer back
+        self._looked_at = clock()
+        self._held_back = 0.0  # seconds for which the collector's clock has stood still
         self._bad = BadMessages(name)
         self._drained = 0
         self._times = StageTimes(clock)
@@ -116,15 +117,21 @@ class Pipeline:
 
     def step(self, seconds: float) -> None:
         """Wait at most so long, take what has arrived, let the clocks run."""
-        stalled, began = bool(self._forwarder.stalled_by), self._clock()
-        self.ingest.wait(seconds, writable=self._forwarder.waiting(), paused=stalled)
+        stalled, ingest = bool(self._forwarder.stalled_by), self.ingest
+        ingest.wait(seconds, writable=self._forwarder.waiting(), paused=stalled)
         now = self._clock()
-        if stalled:
-            self._held_back += now - began
-        else:
+        # The collector's clock stands still while a consumer holds the streamer back, and while another of
+        # several sockets is read: what waits on the wire meanwhile is neither late nor missing.
+        if stalled or ingest.is_behind:
+            self._held_back += now - self._looked_at
+        self._looked_at = now
+        if not stalled:
             self._take(now)
-        for error in self.ingest.reopen():
+        for error in ingest.reconnect():
             self.bad_message(error)
+        if ingest.is_anew:
+            ingest.is_anew = False
+            self._collector.anew(now - self._held_back)
         connections = sum(item.connections for item in self.ingest.connections())
         self._guarded(lambda: self._collector.tick(now - self._held_back, connections))
         if self._writer is not None and now >= self._flush_due:
@@ -200,8 +207,6 @@ class Pipeline:
         )  # fmt: skip
 
     def _take(self, now: float) -> None:
-        # The collector's clock stands still while a consumer holds the streamer back: what waits on the wire
-        # meanwhile is neither late nor missing.
         at = now - self._held_back
         receive, clock, times, before = self._receive, self._clock, self._times, now
         times.begin(now, self._frames)

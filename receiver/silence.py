@@ -23,35 +23,31 @@ class Silence:
         self._config = config
         self._end_lost_after = end_lost_after
         self._disconnected_since: float | None = None
-        self._back_since: float | None = None
+        self._anew_since: float | None = None
         self.last_message = 0.0
         """When the last message came."""
 
     @property
-    def broken(self) -> bool:
-        """Whether nothing has come since a lost connection came back. A streamer that was started anew, and
-        knows nothing of the running series, may have taken the place of the one that died."""
-        return self._back_since is not None and self.last_message <= self._back_since
+    def may_be_another(self) -> bool:
+        """Whether nothing has come since the connection was lost: a streamer that was started anew, and knows
+        nothing of the running series, may have taken the place of the one that died."""
+        return self._anew_since is not None and self.last_message <= self._anew_since
 
     def begin(self, now: float) -> None:
         """A series begins."""
-        self._disconnected_since = self._back_since = None
+        self._disconnected_since = self._anew_since = None
         self.last_message = now
 
-    def taken_up(self, now: float) -> None:
-        """A series goes on whose receiver was killed; who is connected next may be anybody, too."""
-        self._disconnected_since = now
+    def anew(self, now: float) -> None:
+        """Everything of a lost connection has been read, and it is made again: maybe to another streamer."""
+        self._anew_since = now
 
-    def connected(self, connections: int, now: float) -> bool:
-        """Note how many connections there are; true if there are some again."""
-        if not connections:
-            if self._disconnected_since is None:
-                self._disconnected_since = now
-            return False
-        if self._disconnected_since is None:
-            return False
-        self._back_since, self._disconnected_since = now, None
-        return True
+    def note_connections(self, connections: int, now: float) -> None:
+        """So many there are now."""
+        if connections:
+            self._disconnected_since = None
+        elif self._disconnected_since is None:
+            self._disconnected_since = now
 
     def cause(self, series: RunningSeries, now: float) -> str | None:
         """Why a silent series has to end, or `None` while its silence is legitimate."""
@@ -67,7 +63,7 @@ class Silence:
         mode, frame_time = series.header.trigger_mode, series.header.frame_time
         if mode == "INTERNAL" and frame_time is not None:
             limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
-        elif mode in (None, "INTERNAL") or self.broken:
+        elif mode in (None, "INTERNAL") or self.may_be_another:
             limit = self._config.idle_limit  # nobody can say why it is silent
         else:
             return None  # waits for triggers; that may take hours

@@ -86,6 +86,15 @@ class Bench:
             self.now += seconds / steps
             self.collector.tick(self.now, self.connections)
 
+    def lose(self) -> None:
+        """The connection is lost."""
+        self.connections = 0
+
+    def reconnect(self) -> None:
+        """It is made again, now that everything that came over it has been handled."""
+        self.collector.anew(self.now)
+        self.connections = 1
+
     @property
     def running(self) -> bool:
         """Whether a series runs."""

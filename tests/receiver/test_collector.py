@@ -508,7 +508,7 @@ def test_a_series_whose_peer_is_gone_is_ended_soon(mode: str | None) -> None:
     bench = Bench(peer_gone=3.0)
     bench.say(start(frames=10, trigger_mode=mode), frame(0))
     bench.wait(1.0)
-    bench.connections = 0
+    bench.lose()
     bench.wait(2.9)
     assert bench.running
     bench.wait(0.5)
@@ -520,9 +520,9 @@ def test_a_series_whose_peer_is_gone_is_ended_soon(mode: str | None) -> None:
 def test_a_peer_that_comes_back_in_time_goes_on_with_its_series() -> None:
     bench = Bench(peer_gone=3.0, idle_limit=600.0)
     bench.say(start(frames=3, trigger_mode="SOFTWARE"), frame(0))
-    bench.connections = 0
+    bench.lose()
     bench.wait(2.0)
-    bench.connections = 1
+    bench.reconnect()
     bench.wait(500.0)
     bench.say(frame(1))
     bench.wait(7 * DAY)
@@ -534,9 +534,9 @@ def test_a_peer_that_comes_back_in_time_goes_on_with_its_series() -> None:
 def test_a_peer_that_comes_back_and_says_nothing_may_be_a_new_one_and_has_the_idle_limit() -> None:
     bench = Bench(peer_gone=3.0, idle_limit=600.0)
     bench.say(start(frames=2, trigger_mode="SOFTWARE"), frame(0))
-    bench.connections = 0
+    bench.lose()
     bench.wait(2.0)
-    bench.connections = 1
+    bench.reconnect()
     bench.wait(590.0)
     assert bench.running
     bench.wait(60.0)
@@ -547,9 +547,9 @@ def test_a_peer_that_comes_back_and_says_nothing_may_be_a_new_one_and_has_the_id
 def test_a_connection_lost_in_one_series_does_not_limit_the_next() -> None:
     bench = Bench(peer_gone=3.0)
     bench.say(start(0, "a", frames=1, trigger_mode="SOFTWARE"), frame(0))
-    bench.connections = 0
+    bench.lose()
     bench.wait(1.0)
-    bench.connections = 1
+    bench.reconnect()
     bench.wait(0.1)
     bench.say(end(), start(2, "b", frames=1, trigger_mode="SOFTWARE"))
     bench.wait(7 * DAY)
@@ -559,7 +559,7 @@ def test_a_connection_lost_in_one_series_does_not_limit_the_next() -> None:
 def test_frames_that_a_dead_peer_left_in_the_queues_are_still_taken() -> None:
     bench = Bench(peer_gone=3.0)
     bench.say(start(frames=100, trigger_mode="SOFTWARE"))
-    bench.connections = 0
+    bench.lose()
     for number in range(50):
         bench.say(frame(number))
         bench.wait(0.2, steps=1)
@@ -569,9 +569,9 @@ def test_frames_that_a_dead_peer_left_in_the_queues_are_still_taken() -> None:
 
 def test_after_days_without_a_series_the_first_one_is_not_called_silent() -> None:
     bench = Bench()
-    bench.connections = 0
+    bench.lose()
     bench.wait(30 * DAY)
-    bench.connections = 1
+    bench.reconnect()
     bench.say(start(frames=1))
     bench.wait(1.0)
     assert bench.running

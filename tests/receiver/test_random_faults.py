@@ -121,9 +121,9 @@ class Generator:
             bench.say(message)
             log.arrived(index, status)
         if died:
-            bench.connections = 0
+            bench.lose()
             bench.wait(2 * GONE)
-            bench.connections = 1
+            bench.reconnect()
         elif chance.random() < 0.15:
             self.lose_end()
         else:

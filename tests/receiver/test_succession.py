@@ -91,9 +91,9 @@ def test_a_restarted_detector_that_counts_anew_gets_every_series_though_an_old_o
 def test_the_same_header_from_a_connection_that_was_lost_is_a_new_series() -> None:
     bench = Bench(peer_gone=3.0)
     bench.say(named("/a.h5"), frame(0))
-    bench.connections = 0
+    bench.lose()
     bench.wait(1.0)
-    bench.connections = 1
+    bench.reconnect()
     bench.wait(0.5)
     bench.say(named("/a.h5"), frame(0), frame(1), end())
     assert complete(bench) == [False, True]
@@ -257,9 +257,9 @@ def test_a_lost_message_holds_the_others_up_for_the_gap_clock_only() -> None:
 def test_a_restarted_streamer_without_names_counts_from_zero_again_on_several_sockets() -> None:
     bench = Bench(gap={"seconds": 2.0}, **TWO)
     bench.say(named("/a.h5", 0, None, 9), frame(0, 1, None), frame(5, 6, None))
-    bench.connections = 0
+    bench.lose()
     bench.wait(0.5)
-    bench.connections = 1
+    bench.reconnect()
     bench.wait(0.1)
     bench.say(frame(1, 2, None), frame(0, 1, None), named("/b.h5", 0, None), end(3, None))
     bench.wait(0.1)
@@ -296,9 +296,9 @@ def test_a_name_that_comes_again_on_several_sockets_is_told_by_number() -> None:
 def test_a_start_message_that_comes_again_in_mid_series_cuts_nothing_in_two() -> None:
     bench = Bench(peer_gone=3.0)
     bench.say(named("/a.h5", frames=3), frame(0))
-    bench.connections = 0
+    bench.lose()
     bench.wait(1.0)
-    bench.connections = 1
+    bench.reconnect()
     bench.wait(0.5)
     bench.say(frame(1), named("/a.h5", frames=3), frame(2), end())
     assert (ids(bench), complete(bench)) == (["/a.h5"], [True])

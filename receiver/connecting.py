@@ -1,0 +1,106 @@
+"""One socket that connects to a streamer, and connects again only when everything has been read.
+
+ZeroMQ by itself connects again at once, and puts what comes then behind what is still to be read of the lost
+connection. Nobody could tell them apart, and a streamer that was started anew would pass for the one that
+died. So its own attempts are put off, and made here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+log = logging.getLogger(__name__)
+
+EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
+PUT_OFF_MS = 24 * 3600 * 1000
+"""For ZMQ_RECONNECT_IVL: long after it was connected again. None at all (-1) would drop what is not read."""
+CONNECT_MS = 3000
+"""Longest attempt to connect: the kernel asks a host that does not answer less and less often, and would find
+it only half a minute after it has come back."""
+PAUSES = (0.1, 0.5)
+"""Seconds between two attempts: the first, doubled each time, and the longest. So a streamer that was just
+started can be armed at once."""
+REFUSED_AFTER = 1.0
+"""libzmq says at once that it would connect again after a lost connection, but never after one that it closed
+itself, because a message was too large or the peer does not speak ZeroMQ. So silence for this long says which
+it was."""
+
+
+class Connecting:
+    """A socket, its endpoint, and what its monitor has told.
+
+    Args:
+        socket: with its options set; it is connected here.
+        endpoint: such as "tcp://127.0.0.1:9999".
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes], endpoint: str) -> None:
+        self.socket, self.endpoint = socket, endpoint
+        self.is_connected = False
+        """Whether a peer has shaken hands, and has not left since."""
+        self.was_lost = False
+        """Whether there has been a connection since the last attempt at one."""
+        self._down_since: float | None = None
+        self._is_put_off = False  # whether libzmq would have connected again
+        self._pause = PAUSES[0]
+        socket.set(zmq.RECONNECT_IVL, PUT_OFF_MS)
+        socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
+        self.monitor = socket.get_monitor_socket(EVENTS)
+        """To be polled; `note` reads it."""
+        socket.connect(endpoint)
+
+    def note(self) -> None:
+        """Take in what has happened meanwhile."""
+        while self.monitor.poll(0):
+            match recv_monitor_message(self.monitor)["event"]:
+                case zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                    log.info("connected to %s", self.endpoint)
+                    self.is_connected, self._down_since, self._pause = True, None, PAUSES[0]
+                case zmq.EVENT_DISCONNECTED:
+                    if self.is_connected:
+                        log.info("lost %s", self.endpoint)
+                    self.is_connected, self.was_lost = False, True
+                    self._down_since, self._is_put_off = time.monotonic(), False
+                case _:
+                    self._is_put_off = True
+                    if self._down_since is None:
+                        self._down_since = time.monotonic()
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether something waits to be read."""
+        return bool(self.socket.poll(0))
+
+    @property
+    def down(self) -> float:
+        """Seconds for which there has been no connection, and no attempt at one; 0 while there is."""
+        return 0.0 if self._down_since is None else time.monotonic() - self._down_since
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next attempt is."""
+        return self.down > (self._pause if self._is_put_off else REFUSED_AFTER)
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether libzmq closed the last connection itself."""
+        return not self._is_put_off and self.down > REFUSED_AFTER
+
+    def again(self) -> None:
+        """Connect again. What has not been read is dropped."""
+        with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
+            self.socket.disconnect(self.endpoint)
+        self.socket.connect(self.endpoint)
+        self._down_since, self._is_put_off, self.was_lost = None, False, False
+        self._pause = min(2 * self._pause, PAUSES[1])
+
+    def close(self) -> None:
+        """Close the socket; what was not received is dropped."""
+        self.socket.disable_monitor()
+        self.socket.close(linger=0)
+        self.monitor.close(linger=0)
