@@ -120,7 +120,7 @@ class Ingest:
             return []
         for each in self._all:  # reading may have taken long, and more have been told meanwhile
             each.note()
-        errors = []
+        errors: list[RemoteError] = []
         for siblings in self._by_endpoint:
             errors += self._reconnect(siblings)
         return errors
