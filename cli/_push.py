@@ -99,7 +99,7 @@ class PushSocket:
 
     def _watch(self, seconds: float) -> bool:
         """Take in the next change of connections; false if there was none in time."""
-        if seconds < 0 or not self._monitor.poll(int(seconds * 1000)):
+        if not self._monitor.poll(int(max(0.0, seconds) * 1000)):
             return False
         event = recv_monitor_message(self._monitor)
         if event["event"] == zmq.EVENT_ACCEPTED:

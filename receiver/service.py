@@ -34,6 +34,8 @@ from penstock.stins.texts import quoted
 
 log = logging.getLogger(__name__)
 
+LOOK_SECONDS = 0.25
+"""Between two looks at how long the data process has been silent."""
 SILENT_AFTER = 2.0
 """A data process that has sent no snapshot for so long stalls: between two series that is an error."""
 STALL_SECONDS = 60.0
@@ -80,6 +82,8 @@ class ReceiverService:
         self._socket: socket.socket | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
         self._heard = 0.0
+        self._silent = 0.0  # seconds, when it was last looked at
+        self._watch: asyncio.Task[None] | None = None
         self._version = 0
         self._sent = 0
         self._last_death: tuple[str, int] | None = None  # series, and frames that were safe
@@ -109,8 +113,11 @@ class ReceiverService:
         theirs.close()
         ours.send(msgspec.json.encode(Setup(self.name, self.config)))
         ours.setblocking(False)
-        self._socket, self._heard, self._sent = ours, time.monotonic(), 0
+        self._socket, self._sent = ours, 0
+        self._heard, self._silent = time.monotonic(), 0.0
         asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
+        if self._watch is None:
+            self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
         # Snapshots count from 1; before the first, and after a death, there is version 0.
         await self._wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS)
         if not self.alive or self._snapshot.status.version == 0:
@@ -119,6 +126,8 @@ class ReceiverService:
     async def close(self) -> None:
         """End the running series, close its file, end the data process."""
         self._closing = True
+        if self._watch is not None:
+            self._watch.cancel()
         await self._revived()
         if self._process is None or self._process.poll() is not None:
             return
@@ -179,8 +188,7 @@ class ReceiverService:
     @property
     def _stalled(self) -> float:
         """Seconds without a snapshot where there should have been one, else 0."""
-        silent = time.monotonic() - self._heard
-        return silent if self.alive and silent > SILENT_AFTER else 0.0
+        return self._silent if self.alive and self._silent > SILENT_AFTER else 0.0
 
     @property
     def alive(self) -> bool:
@@ -251,32 +259,46 @@ class ReceiverService:
 
     def _readable(self) -> None:
         assert self._socket is not None
-        while True:
+        heard = False
+        while self._socket.fileno() >= 0:  # until it has died
             try:
                 message = self._socket.recv(2**20)
             except BlockingIOError:
                 break
             except ConnectionError:
                 message = b""
+            heard = True
             if not message:
                 self._died()
                 break
             snapshot = msgspec.json.decode(message, type=Snapshot)
-            self._heard = time.monotonic()
+            self._heard, self._silent = time.monotonic(), 0.0
             if (snapshot.status.version, snapshot.handled) != (
                 self._snapshot.status.version,
                 self._snapshot.handled,
             ):
                 self._version += 1
             self._snapshot = snapshot
-        self._notify()
+        if heard:
+            self._notify()
+
+    async def _watch_silence(self) -> None:
+        """Look again and again how long the data process has been silent; for as long as this process itself
+        could not look, because it was stopped or the machine stood still, it was not."""
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(LOOK_SECONDS)
+            now = time.monotonic()
+            self._heard = min(now, self._heard + (now - began - LOOK_SECONDS))
+            self._readable()  # what it has said meanwhile
+            self._silent = time.monotonic() - self._heard
 
     def _died(self) -> None:
         assert self._socket is not None and self._process is not None
         asyncio.get_running_loop().remove_reader(self._socket.fileno())
         self._socket.close()
         try:
-            code = self._process.wait(1.0)
+            code = self._process.wait(QUIT_SECONDS if self._closing else 1.0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()
@@ -388,5 +410,5 @@ class ReceiverService:
             try:
                 await asyncio.wait_for(self._changed.wait_for(condition), seconds)
             except TimeoutError:
-                return False
+                return condition()  # it may have come true, and nobody had the time to say so
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from threading import Event, Lock, Thread, current_thread
@@ -186,9 +187,12 @@ class StreamerClient:
 
     def _await(self, socket: zmq.Socket[bytes], request: protocol.AnyRequest) -> protocol.Answer:
         deadline = time.monotonic() + self._timeout
-        while (left := deadline - time.monotonic()) > 0:
-            if not socket.poll(int(left * 1000) + 1):
-                continue
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            if not socket.poll(math.ceil(left * 1000)):
+                if left:
+                    continue
+                raise StreamerUnavailable(self._silent(request))
             try:
                 answer = msgspec.json.decode(socket.recv(), type=protocol.Answer)
             except msgspec.DecodeError as error:
@@ -197,7 +201,6 @@ class StreamerClient:
                 ) from error
             if answer.id == request.id:
                 return answer
-        raise StreamerUnavailable(self._silent(request))
 
     def _silent(self, request: protocol.AnyRequest) -> str:
         return (

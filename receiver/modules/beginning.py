@@ -62,9 +62,9 @@ class Beginning:
         """The start message of a stream's next series; one that has not begun by now never will."""
         events: list[Event] = []
         if stream.next is not None:
-            events.append(
-                self._not_taken(f"no start message from {', '.join(self._missing())} before the next series")
-            )
+            missing = ", ".join(self._missing())
+            why = f"no start message from {missing} before the next series"
+            events.append(self._not_taken(why) if missing else self._differ())
             events += self.forget(stream)
         stream.next = start
         return events

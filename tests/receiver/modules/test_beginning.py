@@ -109,6 +109,15 @@ def test_modules_that_name_different_series_are_an_error_with_both_names() -> No
     assert not bench.running
 
 
+def test_modules_that_name_different_series_when_the_next_begins_are_the_same_error() -> None:
+    bench = ModuleBench()
+    bench.say(0, start("a"))
+    bench.say(1, start("b"))
+    bench.say(2, start("a"))
+    bench.say(0, start("c"))
+    assert bench.sink.errors == ["series_differ"]
+
+
 @pytest.mark.parametrize("key", ["shape", "type"])
 def test_modules_of_different_shape_or_type_are_refused(key: str) -> None:
     bench = ModuleBench()
