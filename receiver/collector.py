@@ -23,6 +23,7 @@ from typing import Protocol
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.by_number import ByNumber
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.doubt import Doubt
 from penstock.receiver.early import EarlyMessages
 from penstock.receiver.gap_clock import GapClock
 from penstock.receiver.series import Outcome, RunningSeries, TakenUp
@@ -79,6 +80,7 @@ class Collector:
         self._gap_clock = GapClock(config.gap)
         self._next_due = 0.0
         self._end_due: float | None = None
+        self._doubt: Doubt | None = None
         self.series: RunningSeries | None = None
         self.drained = 0
         """Messages that belonged to no series."""
@@ -109,7 +111,8 @@ class Collector:
                 return
             self._elsewhere(message, image.series, image.msg_number, now)
             return
-        came_back, silence.last_message = silence.may_be_another, now
+        came_back = silence.may_be_another or self._doubt is not None
+        silence.last_message = now
         if isinstance(message, Start):
             self._start(message, now, came_back=came_back)
         else:
@@ -123,6 +126,8 @@ class Collector:
             GapError: the gap clock ran out and the policy is to fail.
         """
         self._expire_early(now)
+        if self._doubt is not None and self._doubt.is_over(now):
+            self._believe(now)
         if self._by_number is not None:
             self._in_turn(self._by_number, now)
         self._silence.note_connections(connections, now)
@@ -143,6 +148,8 @@ class Collector:
         self._silence.anew(now)
         if self._by_number is not None:
             self._by_number.counts_anew()
+        if self.series is not None and not self._is_in_order(self.series.header.series):
+            self._doubt = Doubt(self._config.gap.seconds)
 
     def take_up(self, start: Start, taken_up: TakenUp, now: float) -> None:
         """Go on with a series whose receiver was killed; it ends as one does whose connection was lost."""
@@ -172,7 +179,7 @@ class Collector:
         if self._by_number is not None:
             self.drained += self._by_number.forget()
         self._succession.forget()
-        self._end_due = None
+        self._end_due = self._doubt = None
         if self.series is not None:
             self._succession.ended(self.series)
             self.series = None
@@ -235,7 +242,7 @@ class Collector:
         series = self._announce(start, taken_up)
         series.sent = start
         self._gap_clock.begin()
-        self._end_due = None
+        self._end_due = self._doubt = None
         self._silence.begin(now)
         self._next_due = now + self._config.gap.seconds
         self._sink.begin(series)
@@ -313,7 +320,7 @@ class Collector:
         assert series is not None
         outcome = series.close(cause)
         self.series = None
-        self._end_due = None
+        self._end_due = self._doubt = None
         self._succession.ended(series)
         self._sink.end(series, outcome)
         if following is not None:
@@ -332,6 +339,8 @@ class Collector:
         name, first = series.header.series, series.header.msg_number
         if series_id is not None and name is not None and (series_id != name or self._in_order):
             return series_id == name
+        if self._doubt is not None:
+            return False
         if number is None or first is None:
             return True  # order of arrival decides
         # A name may come again, and what is of the one before it may be late.
@@ -351,8 +360,17 @@ class Collector:
             if series is not None:
                 series.account.stale += 1
             return
+        if self._doubt is not None and not self._doubt.holds(message, now, self._room):
+            self._believe(now)
+            self._sort(message, now)
+            return
         for dropped in self._early.add(message, now, self._room + self._early.nbytes):
             self._dropped(dropped)
+
+    def _believe(self, now: float) -> None:
+        """The running series goes on."""
+        self._doubt = None
+        self._release(now)
 
     def _prove(self, start: Start, frame: Frame, now: float) -> None:
         """A series whose name and header have been has a frame: it is a new one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +16,9 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.pipeline import BURST_SECONDS, Pipeline
 from penstock.stins.messages import Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder
-from tests.streams import image, pixels
+from tests.streams import Streamer, image, pixels
+
+DEADLINE = 10.0
 
 
 class SlowClock:
@@ -62,3 +65,29 @@ def test_a_slow_disk_does_not_keep_the_loop_from_commands_and_signs_of_life(
         assert received[-1] == 20
     finally:
         pipeline.close()
+
+
+def test_on_a_slow_disk_what_waits_on_another_of_several_sockets_is_neither_late_nor_missing(
+    tmp_path: Path,
+) -> None:
+    streamer = Streamer()
+    source = {"endpoints": [streamer.endpoint], "sockets": 8}
+    gap = {"policy": "fail", "seconds": 2.0}
+    config = msgspec.convert({"source": source, "data_root": str(tmp_path), "gap": gap}, ReceiverConfig)
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, SlowClock(0.3))
+    due = time.monotonic() + DEADLINE
+    try:
+        while pipeline.ingest.connections()[0].connections < 8:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        series = streamer.series_of(str(tmp_path / "x.h5"), 60)
+        while (shown := pipeline.status(1).series) is None or shown.id != series or shown.active:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        status = pipeline.status(1)
+        assert (status.state, status.errors) == ("idle", {})
+        assert (status.counts.stored, status.counts.late, status.counts.missing) == (60, 0, 0)
+    finally:
+        pipeline.close()
+        streamer.close()

@@ -12,6 +12,7 @@ import pytest
 
 from penstock.receiver.past_series import REMEMBERED_SERIES
 from penstock.stins.errors import BlobError, RemoteError
+from penstock.receiver.by_number import SETTLE_SECONDS
 from penstock.stins.messages import Message, Start
 from tests.receiver.series import Bench, end, frame, start
 
@@ -97,6 +98,32 @@ def test_the_same_header_from_a_connection_that_was_lost_is_a_new_series() -> No
     bench.wait(0.5)
     bench.say(named("/a.h5"), frame(0), frame(1), end())
     assert complete(bench) == [False, True]
+
+
+def test_frames_that_overtake_the_start_message_of_a_restarted_streamer_are_of_its_series() -> None:
+    bench = Bench(peer_gone=3.0, **TWO)
+    bench.say(named("/a.h5", 0, frames=3), frame(0, 1))
+    bench.lose()
+    bench.wait(1.0)
+    bench.reconnect()
+    bench.wait(0.1)
+    bench.say(frame(1, 2), frame(0, 1), named("/a.h5", 0, frames=3), frame(2, 3), end(4))
+    assert complete(bench) == [False, True]
+    assert [series.account.counts().received for series, _ in bench.sink.ended] == [1, 3]
+
+
+@pytest.mark.parametrize("hold_mb", [1.0, 1e-4], ids=["for a moment", "while there is room"])
+def test_a_streamer_that_was_only_connected_again_goes_on_with_its_series(hold_mb: float) -> None:
+    bench = Bench(peer_gone=3.0, hold_mb=hold_mb, **TWO)
+    bench.say(named("/a.h5", 0, frames=5), frame(0, 1))
+    bench.lose()
+    bench.wait(1.0)
+    bench.reconnect()
+    bench.wait(0.1)
+    bench.say(frame(2, 3), frame(1, 2))
+    bench.wait(SETTLE_SECONDS + 0.1)
+    bench.say(frame(4, 5), frame(3, 4), end(6))
+    assert (complete(bench), bench.sink.errors) == ([True], [])
 
 
 def test_a_series_that_has_to_prove_itself_ends_the_one_that_runs_with_its_first_frame() -> None:
