@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from penstock.receiver.by_number import SETTLE_SECONDS
 from penstock.receiver.past_series import REMEMBERED_SERIES
 from penstock.stins.errors import BlobError, RemoteError
-from penstock.receiver.by_number import SETTLE_SECONDS
 from penstock.stins.messages import Message, Start
 from tests.receiver.series import Bench, end, frame, start
 
