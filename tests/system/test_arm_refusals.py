@@ -10,6 +10,7 @@ import zmq
 from tests.system.accounts import check_account
 from tests.system.beamline import ON, Station, refusal, until, wait_state
 
+DEADLINE_MS = 10_000
 RECEIVER_CONFIG = {"gap": {"policy": "fail", "seconds": 0.2}}
 """A missing frame is an Error: how a receiver gets there without a broken disk."""
 
@@ -152,12 +153,16 @@ def test_hardware_that_refuses(station: Station) -> None:
 def test_another_consumer_that_would_steal_frames(station: Station) -> None:
     context = zmq.Context()
     thief = context.socket(zmq.PULL)
+    shaken_hands = thief.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
     thief.connect(f"tcp://127.0.0.1:{station.port}")
     try:
+        assert shaken_hands.poll(DEADLINE_MS), "the thief is not connected"
         station.set(DestinationFilename=str(station.new_file()))
         sentence = check_refused_and_intact(station, "2 consumers", "somebody else")
         assert "accounts for 1" in sentence
     finally:
+        thief.disable_monitor()
+        shaken_hands.close(0)
         thief.close(0)
         context.term()
     check_next_series(station)
