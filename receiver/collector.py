@@ -26,7 +26,7 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.doubt import Doubt
 from penstock.receiver.early import EarlyMessages
 from penstock.receiver.gap_clock import GapClock
-from penstock.receiver.series import Outcome, RunningSeries, TakenUp
+from penstock.receiver.series import Outcome, RunningSeries, TakenUp, held_bytes
 from penstock.receiver.silence import Silence
 from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
@@ -362,6 +362,11 @@ class Collector:
             return
         if self._doubt is not None and not self._doubt.holds(message, now, self._room):
             self._believe(now)
+            self._sort(message, now)
+            return
+        if self._succession.waits and held_bytes(message) > self._room:
+            # There is no room to wait for the end of the running series any longer.
+            self._finish(END_LOST if series is None or series.end is None else None, now)
             self._sort(message, now)
             return
         for dropped in self._early.add(message, now, self._room + self._early.nbytes):

@@ -47,6 +47,10 @@ BURST_SECONDS = 0.1
 time. A process that says nothing for seconds is taken for hanging, and the live view gets a frame between two
 turns."""
 
+LONGEST_BEHIND = 300.0
+"""The collector's clock stands still for no longer, however much waits to be read: a series that nobody goes
+on with has to end, even if another streamer floods the sockets."""
+
 FAULTS = (WriterError, StorageError, GapError, TransformError)
 """What ends a series in Error."""
 
@@ -83,7 +87,7 @@ class Pipeline:
         self._files = SeriesFiles(name, config)
         self._writer: SeriesWriter | None = None
         self._flush_due = 0.0
-        self._looked_at = clock()
+        self._looked_at = self._all_read_at = clock()
         self._held_back = 0.0  # seconds for which the collector's clock has stood still
         self._bad = BadMessages(name)
         self._drained = 0
@@ -122,7 +126,9 @@ class Pipeline:
         now = self._clock()
         # The collector's clock stands still while a consumer holds the streamer back, and while another of
         # several sockets is read: what waits on the wire meanwhile is neither late nor missing.
-        if stalled or ingest.is_behind:
+        if not ingest.is_behind:
+            self._all_read_at = now
+        if stalled or 0.0 < now - self._all_read_at < LONGEST_BEHIND:
             self._held_back += now - self._looked_at
         self._looked_at = now
         if not stalled:

@@ -344,6 +344,14 @@ def test_a_lost_end_is_given_up_when_the_next_header_has_waited() -> None:
     assert bench.sink.outcome.complete
 
 
+def test_a_lost_end_is_waited_for_only_while_there_is_room_for_what_follows() -> None:
+    bench = Bench(hold_mb=2e-3, **TWO)
+    bench.say(start(0, "a"), frame(0, 1, "a"), start(10, "b", frames=40))
+    bench.say(*(frame(number, 11 + number, "b") for number in range(40)), end(51, "b"))
+    assert [outcome.complete for _, outcome in bench.sink.ended] == [False, True]
+    assert bench.sink.errors == []
+
+
 def test_a_hostile_next_header_is_refused_when_its_turn_comes_and_the_one_after_is_taken() -> None:
     bench = Bench(gap={"seconds": 2.0}, **TWO)
     bench.say(start(0, "a", frames=1), start(4, "b", shape=(0, 0), type="uint16"))
