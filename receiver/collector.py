@@ -141,24 +141,28 @@ class Collector:
         elif self._succession.waits and now >= self._next_due:
             self._finish(END_LOST, now)
         elif cause := self._silence.cause(series, now):
-            self._finish(cause, now)
+            self.stop(cause, now)
 
     def anew(self, now: float) -> None:
         """All connections were lost, everything of them has been handled, and they are made again."""
+        self._believe(now)  # a start message that was overtaken would be here
         self._silence.anew(now)
+        self._succession.anew()
         if self._by_number is not None:
             self._by_number.counts_anew()
-        if self.series is not None and not self._is_in_order(self.series.header.series):
-            self._doubt = Doubt(self._config.gap.seconds)
+        series = self.series
+        if series is not None and not self._is_in_order(series.header.series):
+            self._doubt = Doubt(self._config.gap.seconds, series.highest_number)
 
     def take_up(self, start: Start, taken_up: TakenUp, now: float) -> None:
         """Go on with a series whose receiver was killed; it ends as one does whose connection was lost."""
         self._begin(start, now, taken_up)
         # As after a lost connection: who is connected next may know nothing of this series.
-        self._silence.anew(now)
+        self.anew(now)
 
     def stop(self, cause: str, now: float) -> None:
         """End the running series now, if there is one."""
+        self._believe(now)
         if self.series is not None:
             self._finish(cause, now)
 
@@ -205,6 +209,8 @@ class Collector:
                 )
                 self.drained += 1
                 self._succession.doubt(start)
+                if self._early.has_frame_of(start.header.series):
+                    self._prove(start, now)
             case Does.CAME_TWICE:
                 log.warning("second start message of series %s ignored", start.header.series)
                 self.drained += 1
@@ -349,21 +355,25 @@ class Collector:
     def _elsewhere(self, message: Message, series_id: str | None, number: int | None, now: float) -> None:
         """A message that is not of the running series: an older one's, or ahead of its header."""
         if type(message) is Frame and (start := self._succession.proven(series_id)) is not None:
-            self._prove(start, message, now)
+            self._prove(start, now)
+            self._sort(message, now)
             return
         series = self.series
         first = series.header.msg_number if series is not None else None
         name = series.header.series if series is not None else None
+        doubt = self._doubt
         older = number is not None and first is not None and number < first and series_id == name
-        if older or self._is_in_order(series_id) or self._succession.is_over(series_id):
+        if (older and doubt is None) or self._is_in_order(series_id) or self._succession.is_over(series_id):
             self.drained += 1
             if series is not None:
                 series.account.stale += 1
             return
-        if self._doubt is not None and not self._doubt.holds(message, now, self._room):
-            self._believe(now)
-            self._sort(message, now)
-            return
+        if doubt is not None and series_id == name:
+            doubt.hear(number, now)
+            if not doubt.is_another and held_bytes(message) > self._room:
+                self._believe(now)
+                self._sort(message, now)
+                return
         if self._succession.waits and held_bytes(message) > self._room:
             # There is no room to wait for the end of the running series any longer.
             self._finish(END_LOST if series is None or series.end is None else None, now)
@@ -373,11 +383,12 @@ class Collector:
             self._dropped(dropped)
 
     def _believe(self, now: float) -> None:
-        """The running series goes on."""
-        self._doubt = None
-        self._release(now)
+        """The running series goes on with what has waited, unless that is certainly of another."""
+        doubt, self._doubt = self._doubt, None
+        if doubt is not None and not doubt.is_another:
+            self._release(now)
 
-    def _prove(self, start: Start, frame: Frame, now: float) -> None:
+    def _prove(self, start: Start, now: float) -> None:
         """A series whose name and header have been has a frame: it is a new one."""
         if self.series is None:
             self._begin(start, now)
@@ -386,7 +397,6 @@ class Collector:
         else:
             self._wait(start, now)
         self.drained -= 1
-        self._sort(frame, now)
 
     def _release(self, now: float) -> None:
         """The header is here: sort again what was held."""

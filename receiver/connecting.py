@@ -64,9 +64,9 @@ class Connecting:
                 case zmq.EVENT_DISCONNECTED:
                     if self.is_connected:
                         log.info("lost %s", self.endpoint)
-                    self.is_connected, self.was_lost = False, True
+                        self.is_connected, self.was_lost = False, True
                     self._down_since, self._is_put_off = time.monotonic(), False
-                case _:
+                case zmq.EVENT_CONNECT_RETRIED:
                     self._is_put_off = True
                     if self._down_since is None:
                         self._down_since = time.monotonic()

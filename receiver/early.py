@@ -58,6 +58,12 @@ class EarlyMessages:
             self._held.append(_Held(now, nbytes, message))
             self.nbytes += nbytes
 
+    def has_frame_of(self, name: str | None) -> bool:
+        """Whether a frame of this series waits."""
+        return any(
+            isinstance(each.message, Frame) and each.message.image.series == name for each in self._held
+        )
+
     def take(self) -> list[Message]:
         """All of them, in the order in which they came: they wait no longer."""
         held, self._held, self.nbytes = self._held, deque(), 0

@@ -49,9 +49,7 @@ class Ingest:
         self._paused = False
         self.is_behind = False
         """Whether the last round of `messages` ended before each of several sockets was found empty."""
-        self.is_anew = False
-        """Whether all connections were lost, everything that came over them has been read, and they are made
-        again: what comes next may be of another streamer. Whoever has taken that in sets it back."""
+        self._is_anew = False
 
     def watch(self, descriptor: int) -> None:
         """Wake `wait` up when this file descriptor can be read."""
@@ -110,6 +108,12 @@ class Ingest:
             counts[each.endpoint] += each.is_connected
         return [Connection(endpoint=endpoint, connections=n) for endpoint, n in counts.items()]
 
+    def begins_anew(self) -> bool:
+        """Whether, since this was asked last, all connections were lost, everything that came over them was
+        read, and they are made again: what comes next may be of another streamer."""
+        is_anew, self._is_anew = self._is_anew, False
+        return is_anew
+
     def reconnect(self) -> list[RemoteError]:
         """Connect again where a connection was lost, and all that came over it has been read.
 
@@ -137,7 +141,7 @@ class Ingest:
             due = [each for each in sockets if each.down]
         lost = any(each.was_lost for each in due)
         if lost and not any(each.is_connected or each.has_messages for each in self._all):
-            self.is_anew = True
+            self._is_anew = True
         for each in due:
             if each.was_refused:
                 yield self._refusal(each.endpoint)

@@ -18,6 +18,11 @@ class MessageNumbers:
         self._stops: list[int] = []
         self._next = -1  # what follows the last range
 
+    @property
+    def highest(self) -> int:
+        """Of those that have come; -1 before the first."""
+        return self._stops[-1] - 1 if self._stops else -1
+
     def take(self, number: int) -> None:
         """A message of this number has come."""
         if number == self._next:  # nearly always

@@ -14,6 +14,8 @@ import msgspec
 
 from penstock.stins.messages import Header
 
+_Known = OrderedDict[str, frozenset[bytes] | None]
+
 REMEMBERED_SERIES = 64
 """So many are known; messages of older ones are taken for those of a series that is to come."""
 
@@ -22,7 +24,8 @@ class PastSeries:
     """The last series that are over."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, frozenset[bytes] | None] = OrderedDict()
+        self._known: _Known = OrderedDict()
+        self._before: _Known = OrderedDict()  # connections were lost
 
     def add(self, name: str, headers: Iterable[Header] | None) -> None:
         """This one is over.
@@ -36,10 +39,18 @@ class PastSeries:
         if len(self._known) > REMEMBERED_SERIES:
             self._known.popitem(last=False)
 
+    def anew(self) -> None:
+        """All connections were lost: what comes now may be of another streamer, that has other series."""
+        self._before |= self._known
+        self._known = OrderedDict()
+        while len(self._before) > REMEMBERED_SERIES:
+            self._before.popitem(last=False)
+
     def forget(self, name: str | None) -> None:
         """What bears this name from now on is another series."""
         if name is not None:
             self._known.pop(name, None)
+            self._before.pop(name, None)
 
     def __contains__(self, name: str | None) -> bool:
         """Whether a series of this name has been."""
@@ -47,11 +58,19 @@ class PastSeries:
 
     def has_begun(self, header: Header) -> bool:
         """Whether a start message began one of them."""
-        name = header.series or ""
-        if name not in self._known:
-            return False
-        known = self._known[name]
-        return known is None or _print(header) in known
+        return _is_among(self._known, header)
+
+    def had_begun(self, header: Header) -> bool:
+        """Whether a start message of these words began one before connections were lost."""
+        return _is_among(self._before, header)
+
+
+def _is_among(known: _Known, header: Header) -> bool:
+    name = header.series or ""
+    if name not in known:
+        return False
+    prints = known[name]
+    return prints is None or _print(header) in prints
 
 
 def _print(header: Header) -> bytes:

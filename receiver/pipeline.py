@@ -135,9 +135,8 @@ class Pipeline:
             self._take(now)
         for error in ingest.reconnect():
             self.bad_message(error)
-        if ingest.is_anew:
-            ingest.is_anew = False
-            self._collector.anew(now - self._held_back)
+        if ingest.begins_anew():
+            self._guarded(lambda: self._collector.anew(now - self._held_back))
         connections = sum(item.connections for item in self.ingest.connections())
         self._guarded(lambda: self._collector.tick(now - self._held_back, connections))
         if self._writer is not None and now >= self._flush_due:

@@ -166,6 +166,12 @@ class RunningSeries:
         if number is not None:
             self._numbers.take(number)
 
+    @property
+    def highest_number(self) -> int:
+        """Greatest msg_number of its messages; -1 where they have none."""
+        start = self.header.msg_number
+        return max(-1 if start is None else start, self._numbers.highest)
+
     def all_messages_in(self) -> bool:
         """Whether every frame message that was sent before the end message has arrived."""
         if self.end is None or self.interruptions:

@@ -29,8 +29,8 @@ class Silence:
 
     @property
     def may_be_another(self) -> bool:
-        """Whether nothing has come since the connection was lost: a streamer that was started anew, and knows
-        nothing of the running series, may have taken the place of the one that died."""
+        """Whether nothing has come since lost connections were made again: a streamer that was started anew,
+        and knows nothing of the running series, may have taken the place of the one that died."""
         return self._anew_since is not None and self.last_message <= self._anew_since
 
     def begin(self, now: float) -> None:

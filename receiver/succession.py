@@ -12,6 +12,7 @@
 | either   | header of one that waits                       | nothing: it came twice                |
 | either   | header of one that is over, name and number    | nothing: it came twice                |
 | either   | header of one that is over, lacking one        | begins with its first frame           |
+| either   | the same, behind a lost connection             | begins with its first frame           |
 
 Detectors that number their series begin at 1 again when they are restarted, so a name that has been is no
 proof. A start message that merely comes again must not put an empty file in the place of a complete one, so
@@ -80,6 +81,8 @@ class Succession:
             return Does.CAME_TWICE
         if self._past.has_begun(header):
             return Does.CAME_TWICE if named and header.msg_number is not None else Does.HAS_TO_PROVE
+        if self._past.had_begun(header):
+            return Does.HAS_TO_PROVE
         if running is None or in_order or (came_back and header.series == running.header.series):
             return Does.BEGINS
         if header.series == running.header.series and _counts_anew(header, running.header):
@@ -114,6 +117,10 @@ class Succession:
         start = self._waiting.popleft()
         self.nbytes -= held_bytes(start)
         return start
+
+    def anew(self) -> None:
+        """All connections were lost, and are made again: names that have been may come again."""
+        self._past.anew()
 
     def doubt(self, start: Start) -> None:
         """This one begins with its first frame."""
