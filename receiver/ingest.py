@@ -49,6 +49,7 @@ class Ingest:
         self._paused = False
         self.is_behind = False
         """Whether the last round of `messages` ended before each of several sockets was found empty."""
+        self._is_gone = False  # whether there has been a connection, and is none
         self._is_anew = False
 
     def watch(self, descriptor: int) -> None:
@@ -139,9 +140,11 @@ class Ingest:
             due = [each for each in due if not each.was_lost or each.down > REFUSED_AFTER]
         elif due:
             due = [each for each in sockets if each.down]
-        lost = any(each.was_lost for each in due)
-        if lost and not any(each.is_connected or each.has_messages for each in self._all):
-            self._is_anew = True
+        if any(each.is_connected or each.has_messages for each in self._all):
+            self._is_gone = False
+        else:
+            self._is_gone |= any(each.was_lost for each in due)
+            self._is_anew |= self._is_gone
         for each in due:
             if each.was_refused:
                 yield self._refusal(each.endpoint)

@@ -88,6 +88,19 @@ def test_a_streamer_that_comes_back_is_found(sockets: Sockets) -> None:
     assert sockets.errors == []
 
 
+def test_every_attempt_at_a_connection_may_find_another_streamer(sockets: Sockets) -> None:
+    sockets.until(lambda: sockets.connected == sockets.number)
+    sockets.streamer.close()
+    for _ in range(3):
+        sockets.anew = False
+        sockets.until(lambda: sockets.anew)
+    sockets.restart()
+    sockets.begin()
+    sockets.anew = False
+    sockets.ingest.reconnect()
+    assert not sockets.ingest.begins_anew()
+
+
 def test_nothing_is_connected_before_all_of_the_lost_connections_is_read(sockets: Sockets) -> None:
     sockets.begin()
     sockets.send_and_leave()
