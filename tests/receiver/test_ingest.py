@@ -80,9 +80,9 @@ def sockets(request: pytest.FixtureRequest) -> Iterator[Sockets]:
 def test_a_streamer_that_comes_back_is_found(sockets: Sockets) -> None:
     for _ in range(3):
         sockets.begin()
+        sockets.anew = False
         sockets.send_and_leave()
         assert sorted(sockets.until(lambda: sockets.anew, reading=True)) == MESSAGES
-        sockets.anew = False
         sockets.restart()
     sockets.begin()
     assert sockets.errors == []

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
+from penstock.receiver.account import Account
 from penstock.receiver.by_number import SETTLE_SECONDS
 from penstock.receiver.past_series import REMEMBERED_SERIES
+from penstock.receiver.series import Interruption, TakenUp
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Message, Start
 from tests.receiver.series import Bench, end, frame, start
@@ -124,6 +127,67 @@ def test_a_streamer_that_was_only_connected_again_goes_on_with_its_series(hold_m
     bench.wait(SETTLE_SECONDS + 0.1)
     bench.say(frame(4, 5), frame(3, 4), end(6))
     assert (complete(bench), bench.sink.errors) == ([True], [])
+
+
+def in_doubt(**keys: Any) -> Bench:
+    """A series whose connections were lost, and are made again."""
+    bench = Bench(peer_gone=3.0, **keys, **TWO)
+    bench.say(named("/a.h5", 0, frames=5), frame(0, 1))
+    bench.lose()
+    bench.wait(0.3)
+    bench.reconnect()
+    return bench
+
+
+def test_what_waits_for_a_start_message_is_not_lost_when_the_connection_is_lost_again() -> None:
+    bench = in_doubt()
+    bench.say(frame(1, 2), frame(2, 3), frame(3, 4), frame(4, 5), end(6))
+    bench.wait(0.1)
+    bench.lose()
+    bench.reconnect()
+    assert (complete(bench), bench.sink.errors) == ([True], [])
+
+
+def test_what_waits_for_a_start_message_is_of_the_series_that_is_stopped() -> None:
+    bench = in_doubt()
+    bench.say(frame(1, 2), frame(2, 3))
+    bench.collector.stop("stopped", bench.now)
+    bench.say(named("/b.h5", 6, frames=2), frame(0, 7), frame(1, 8), end(9))
+    assert [series.account.counts().received for series, _ in bench.sink.ended] == [3, 2]
+
+
+def test_a_number_that_has_been_is_of_another_streamer_whose_start_message_takes_its_time() -> None:
+    bench = in_doubt()
+    bench.say(frame(0, 1), frame(1, 2))
+    bench.wait(1.5)
+    bench.say(named("/a.h5", 0, frames=2), end(3))
+    assert [series.account.counts().received for series, _ in bench.sink.ended] == [1, 2]
+
+
+@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_a_series_that_is_over_comes_again_from_a_streamer_that_was_restarted(
+    sockets: dict, overtaken: bool
+) -> None:
+    bench = Bench(**sockets)
+    whole = [named("/a.h5", 0), frame(0, 1), frame(1, 2), end(3)]
+    bench.say(*whole)
+    bench.lose()
+    bench.wait(0.3)
+    bench.reconnect()
+    if overtaken and sockets is TWO:
+        whole = [*whole[1:], whole[0]]
+    bench.say(*whole)
+    assert complete(bench) == [True, True]
+    assert bench.sink.errors == []
+
+
+def test_behind_the_death_of_the_receiver_the_name_of_its_series_is_no_proof_either() -> None:
+    bench = Bench(peer_gone=3.0, **TWO)
+    opening = named("/a.h5", 0, frames=2)
+    bench.collector.take_up(opening, TakenUp(Account(2), (Interruption(0, -1),), "/a.h5", 0.0), bench.now)
+    bench.say(frame(0, 1), frame(1, 2), end(3), opening)
+    assert [series.account.counts().received for series, _ in bench.sink.ended] == [0, 2]
 
 
 def test_a_series_that_has_to_prove_itself_ends_the_one_that_runs_with_its_first_frame() -> None:
