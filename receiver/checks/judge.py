@@ -93,7 +93,7 @@ def _judge(series: SeriesFile, read_frames: bool, progress: Callable[[int], None
         counts=counts,
     )  # fmt: skip
     if status is not None:
-        verdict.missing = ranges(np.flatnonzero(status == FrameStatus.MISSING))
+        verdict.missing = ranges(_missing(status, counts.get("missing", 0), series.planned))
     verdict.findings += _structure(series)
     verdict.findings += _state(series, verdict.missing)
     verdict.findings += _account(series, counts, status)
@@ -152,6 +152,14 @@ def _structure(series: SeriesFile) -> Iterator[Finding]:
             yield _problem("no_units", f"{found.name} has no units; {place.units} is what it should be in")
 
 
+def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> np.ndarray[Any, Any]:
+    """Indices of the missing frames. A file may end at its last frame: those behind it are only counted, and
+    come before those that were never triggered."""
+    found = np.flatnonzero(status == FrameStatus.MISSING)
+    end = len(status) + max(0, number - len(found))
+    return found if planned is None or end > planned else np.append(found, np.arange(len(status), end))
+
+
 def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
     if series.state == "in progress":
         yield _problem(
@@ -161,7 +169,7 @@ def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
             "is in it and nothing more will come",
         )
     elif series.state == "incomplete":
-        where = f" (missing {missing})" if missing else ""
+        where = f" (missing at index {missing})" if missing else ""
         yield _problem("incomplete", f"the series is incomplete{where}: {series.reason or 'no reason given'}")
     elif series.state not in ("complete", None):
         yield _problem("unknown_state", f'the state "{series.state}" is none that Penstock writes')

@@ -167,8 +167,9 @@ def exists(path: Path) -> StorageError:
     """That a file is there, and nobody has said that it may go."""
     return StorageError(
         "file_exists",
-        f"{path} exists and is not overwritten; give another name "
-        "(DestinationFilename), or allow it (DestinationFileOverwritable, in the header: overwrite)",
+        f"{path} exists and is not overwritten; give another name (DestinationFilename, or the receiver's "
+        "filename_template), move it away, or allow it (DestinationFileOverwritable, in the header: "
+        "overwrite)",
     )
 
 

@@ -20,7 +20,7 @@ def test_clean_file_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_gaps_end_with_1_and_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_series(tmp_path / "a.h5", 40, lost={17, 18, 19, 20, 33})
     assert main(["check", str(tmp_path / "a.h5")]) == 1
-    assert "missing 17-20, 33" in capsys.readouterr().out
+    assert "missing at index 17-20, 33" in capsys.readouterr().out
 
 
 def test_last_line_is_a_json_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,9 +51,16 @@ def test_incomplete_series_is_not_clean_and_says_what_is_missing(tmp_path: Path)
     assert verdict.missing == "17-19, 23"
     [finding] = verdict.findings
     assert finding.kind == "incomplete"
-    assert "missing 17-19, 23" in finding.sentence
+    assert "missing at index 17-19, 23" in finding.sentence
     assert "the streamer is gone" in finding.sentence
     assert verdict.frames_read == 26
+
+
+def test_frames_behind_the_last_one_of_the_file_are_missing_too(tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 30, lost={17, 27, 28, 29}, end=False)
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert len(file[f"{DETECTOR}/frame_status"]) == 27, "as long as what came"
+    assert verdict_of(tmp_path / "a.h5").missing == "17, 27-29"
 
 
 def test_corrupt_frames_are_not_read(tmp_path: Path) -> None:
