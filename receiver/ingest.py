@@ -131,8 +131,8 @@ class Ingest:
         return errors
 
     def _reconnect(self, sockets: Sequence[Connecting]) -> Iterator[RemoteError]:
-        """Those of one endpoint. A streamer that is gone has lost all its connections: so if some stay for a
-        while, it is not gone; and if none does, all are read before the first is made again."""
+        """Those of one endpoint. A streamer that is gone has lost all its connections: so if some stay for
+        `REFUSED_AFTER`, it is not gone; and if none does, all are read before the first is made again."""
         if any(each.has_messages for each in sockets if not each.is_connected):
             return
         due = [each for each in sockets if each.is_due]
@@ -140,6 +140,8 @@ class Ingest:
             due = [each for each in due if not each.was_lost or each.down > REFUSED_AFTER]
         elif due:
             due = [each for each in sockets if each.down]
+        if not due:
+            return
         if any(each.is_connected or each.has_messages for each in self._all):
             self._is_gone = False
         else:
