@@ -374,9 +374,9 @@ class Collector:
                 self._believe(now)
                 self._sort(message, now)
                 return
-        if self._succession.waits and held_bytes(message) > self._room:
+        if series is not None and self._succession.waits and held_bytes(message) > self._room:
             # There is no room to wait for the end of the running series any longer.
-            self._finish(END_LOST if series is None or series.end is None else None, now)
+            self._finish(END_LOST if series.end is None else None, now)
             self._sort(message, now)
             return
         for dropped in self._early.add(message, now, self._room + self._early.nbytes):

@@ -352,6 +352,14 @@ def test_a_lost_end_is_waited_for_only_while_there_is_room_for_what_follows() ->
     assert bench.sink.errors == []
 
 
+def test_no_room_where_the_next_series_could_not_be_taken_is_no_end_of_anything() -> None:
+    bench = Bench(hold_mb=2e-3, **TWO)
+    bench.say(start(0, "a"), frame(0, 1, "a"), start(10, "b", frames=40), start(60, "c", frames=40))
+    bench.collector.series = None  # as behind a file that could not be begun
+    bench.say(*(frame(number, 61 + number, "c") for number in range(40)))
+    assert set(bench.sink.errors) <= {"hold_overflow"}
+
+
 def test_a_hostile_next_header_is_refused_when_its_turn_comes_and_the_one_after_is_taken() -> None:
     bench = Bench(gap={"seconds": 2.0}, **TWO)
     bench.say(start(0, "a", frames=1), start(4, "b", shape=(0, 0), type="uint16"))

@@ -110,7 +110,7 @@ def test_the_record_has_every_count_and_the_reason(path: Path) -> None:
     assert numbers == {
         "planned": 5, "received": 3, "stored": 2, "corrupt": 1, "missing": 1, "not_triggered": 1, "stale": 4,
     }  # fmt: skip
-    assert found["source"] == "stins from tcp://127.0.0.1:1"
+    assert found["source"] == "a test"
 
 
 def test_a_complete_series_is_marked_complete(path: Path) -> None:

@@ -10,33 +10,9 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters)
 
 from penstock.codecs import bslz4
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.file.writer import SeriesWriter
-from penstock.receiver.series import RunningSeries
-from penstock.stins.messages import Frame, SeriesEnd, Start
+from penstock.stins.messages import Frame, Start
+from tests.receiver.stores.written import DETECTOR, Written
 from tests.streams import image, pixels
-
-DETECTOR = "entry/instrument/sim_1"
-
-
-class Written:
-    """A series that is being written: what the collector and the pipeline do, without them."""
-
-    def __init__(self, path: Path, opening: Start) -> None:
-        self.series = RunningSeries(opening)
-        self.writer = SeriesWriter(path, "sim-1", self.series, "stins from tcp://127.0.0.1:1")
-
-    def add(self, *frames: Frame) -> None:
-        for item in frames:
-            index = self.series.index(item.image)
-            self.series.messages += 1
-            self.writer.add(index, item)
-            self.series.account.take(index, FrameStatus.STORED)
-
-    def close(self, cause: str | None = None, pad: bool = False, synced: bool = False, **end: Any) -> None:
-        if cause is None:
-            self.series.end = SeriesEnd(**end)
-        self.writer.close(self.series.close(cause), pad=pad, synced=synced)
 
 
 def write(path: Path, opening: Start, frames: Iterable[Frame], **keys: Any) -> None:
