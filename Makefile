@@ -37,8 +37,12 @@ demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver,
 	@echo "The commands are in $(VENV)/bin; in this shell:  . $(VENV)/bin/activate" >&2
 
 .PHONY: test
-test: lint ## lint, types, import contracts, and every test
-	QT_QPA_PLATFORM=offscreen pytest $(PARALLEL) --durations=25 $(ARGS)
+test: lint ## lint, types, import contracts, and all tests but the slow ones
+	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(STAMPS)/develop ## the slow tests: many seeds, kills at every moment, benchmarks from end to end
+	QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: faults
 faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: half an hour

@@ -161,7 +161,8 @@ def soak(folder: Path, seconds: float, progress: Callable[[str], None]) -> Repor
             progress("measuring the file system")
             rate = CALIBRATION / _series(client, endpoint, folder, CALIBRATION)
             frames, writing, series = 0, 0.0, 0
-            while (left := seconds - (time.monotonic() - began)) > 0:
+            # One series at least: on a busy machine the measurement alone may take all the time.
+            while (left := seconds - (time.monotonic() - began)) > 0 or not series:
                 number = max(CALIBRATION, int(rate * min(SERIES_SECONDS, seconds / 4, left)))
                 took = _series(client, endpoint, folder, number)
                 frames, writing, series, rate = frames + number, writing + took, series + 1, number / took

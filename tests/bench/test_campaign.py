@@ -50,6 +50,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="the limits need a C compiler")
 def test_every_contender_takes_a_series_and_leaves_no_file_behind(
     disk: Path, monkeypatch: pytest.MonkeyPatch

@@ -48,6 +48,7 @@ def test_the_bar(found: Result, reached: bool) -> None:
     assert found.reached is reached
 
 
+@pytest.mark.slow
 def test_a_receiver_is_measured_with_and_without_a_viewer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

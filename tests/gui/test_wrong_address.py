@@ -159,6 +159,7 @@ def test_somebody_who_says_nothing_is_told_of_too(mute: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_it_is_told_once_however_often_it_asks_again(foreign: Foreign) -> None:
     with view(foreign.url) as running:
         running.until(lambda: foreign.asked >= 4)
@@ -182,6 +183,7 @@ def test_a_receiver_that_goes_away_later_is_the_windows_affair(receiver: StandIn
     assert running.said == []
 
 
+@pytest.mark.slow
 def test_a_picture_is_given_up_at_the_deadline(nobody: str, tmp_path: Path) -> None:
     picture = tmp_path / "window.png"
     with view(nobody, "--screenshot", str(picture), "--deadline", "1") as running:
@@ -195,6 +197,7 @@ def test_a_picture_is_given_up_at_the_deadline(nobody: str, tmp_path: Path) -> N
     assert not picture.exists()
 
 
+@pytest.mark.slow
 def test_the_window_itself_may_be_the_picture(nobody: str, tmp_path: Path) -> None:
     picture = tmp_path / "window.png"
     with view(nobody, "--screenshot", str(picture), "--after-frames", "0") as running:

@@ -94,7 +94,7 @@ def test_a_successor_that_is_set_up_alike_in_every_word_begins_a_new_series(
     assert f"{FRAMES // 2} of {FRAMES} frames: {FRAMES // 2} missing" in receiver.log.read_text()
 
 
-@pytest.mark.parametrize("both", [False, True], ids=["HTTP", "both"])
+@pytest.mark.parametrize("both", [pytest.param(False, marks=pytest.mark.slow), True], ids=["HTTP", "both"])
 def test_who_stood_still_himself_does_not_say_that_the_data_process_hangs(both: bool, tmp_path: Path) -> None:
     receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
     states: list[str] = []

@@ -12,6 +12,7 @@ from penstock.bench import soak
 SECONDS = 6.0
 
 
+@pytest.mark.slow
 def test_memory_stays_under_the_budget_and_every_frame_is_stored_on_a_slow_file_system(
     tmp_path: Path,
 ) -> None:

@@ -189,6 +189,7 @@ def test_a_kill_before_the_frames_are_shown_is_made_up_for_when_the_series_goes_
         assert "checksum" in file["entry/instrument/sim_1"]
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_of_the_beginning_leaves_a_free_name_or_a_file_that_opens(
     config: ReceiverConfig, tmp_path: Path
 ) -> None:

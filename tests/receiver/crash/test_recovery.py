@@ -416,6 +416,7 @@ def restarted(times: int) -> Callable[[Status], bool]:
     return lambda status: status.series is not None and status.series.restarts == times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "keys"), [(0, {}), (1, {}), (2, {"frames_per_file": 100}), (3, {"swmr": True})], ids=str
 )

@@ -258,6 +258,7 @@ def test_where_the_fill_value_cannot_be_written_it_is_shown(
         assert np.flatnonzero(status_of(file)).tolist() == [0, 2]
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(tmp_path: Path) -> None:
     dice = random.Random(3)
     for trial in range(24):

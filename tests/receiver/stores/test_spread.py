@@ -381,6 +381,7 @@ def test_a_data_file_that_is_no_longer_there_is_an_error(path: Path, processes: 
         written.close("it is gone")
 
 
+@pytest.mark.slow
 def test_kill_9_of_all_processes_leaves_files_that_open_with_every_flushed_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

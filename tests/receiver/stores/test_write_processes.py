@@ -280,6 +280,7 @@ def test_a_file_is_not_taken_for_left_behind_while_a_process_is_at_it(tmp_path: 
         os.close(mine)
 
 
+@pytest.mark.slow
 def test_kill_9_of_all_processes_leaves_a_file_that_opens_with_every_flushed_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

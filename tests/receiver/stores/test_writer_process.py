@@ -133,6 +133,7 @@ def test_a_process_that_is_lost_just_as_the_series_begins_is_replaced(
     takes_all(written, compression)
 
 
+@pytest.mark.slow
 @STORES
 @SIGNALS
 def test_two_that_are_lost_one_after_the_other_fail_the_series_with_what_happened_and_what_to_do(
