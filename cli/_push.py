@@ -11,6 +11,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from penstock.stins.connections import HANDSHAKE_MS, Connections
+from penstock.stins.texts import plural
 
 HIGH_WATER_MARK = 16
 """Messages in flight. Recorded start messages have megabytes; a recording must not pile up here."""
@@ -72,7 +73,7 @@ class PushSocket:
         while self.peers < count:
             if not self._watch(due - time.monotonic()):
                 raise PushError(
-                    f"{self.peers} of {count} connections at {self.endpoint} after {timeout:g} s; "
+                    f"{self.peers} of {plural(count, 'connection')} at {self.endpoint} after {timeout:g} s; "
                     "does the receiver run, and is this endpoint in its source.endpoints?"
                 )
 

@@ -17,6 +17,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.stins.texts import plural
+
 if TYPE_CHECKING:
     from penstock.receiver.checks.judge import Verdict
     from penstock.receiver.reader import SeriesFile
@@ -81,7 +83,7 @@ def _print(verdict: Verdict, *, strict: bool) -> None:
     size = " x ".join(map(str, shape)) or "no frames"
     print(f"{verdict.file}: {'clean' if verdict.is_clean(strict=strict) else 'NOT clean'}")
     print(
-        f"  {verdict.detector}: {frames} frames of {size} {verdict.dtype or ''}".rstrip()
+        f"  {verdict.detector}: {plural(frames, 'frame')} of {size} {verdict.dtype or ''}".rstrip()
         + f", {planned} planned"
     )
     shown = {name: count for name, count in verdict.counts.items() if count}

@@ -22,6 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.stins.texts import plural
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -95,7 +97,7 @@ def _report(outcome: Outcome, console: Console) -> None:
 
     file = outcome.file
     console.print(
-        f"\n[bold]{outcome.counts['stored']} of {outcome.frames} frames[/bold] in {file} "
+        f"\n[bold]{outcome.counts['stored']} of {plural(outcome.frames, 'frame')}[/bold] in {file} "
         f"({file.stat().st_size / 1e6:.1f} MB, {outcome.seconds:.1f} s)\n{outcome.status}\n\nLook at it:"
     )
     missing = "" if find_spec("silx") else f"   # needs: {install_command('gui')}"

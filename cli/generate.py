@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock.cli._address import LAST_PORT, bound_endpoint
+from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
     from penstock.streamer.generator_faults import Faults
@@ -178,7 +179,8 @@ def run(args: argparse.Namespace) -> int:
         with _progress(plan.frames) as progress:
             report = generate(plan, pushes, stopping=lambda: bool(told), progress=progress)
         print(
-            f"{report.sent} of {report.planned} frames sent; waiting for the last to leave", file=sys.stderr
+            f"{report.sent} of {plural(report.planned, 'frame')} sent; waiting for the last to leave",
+            file=sys.stderr,
         )
     finally:
         for push in pushes:
@@ -249,7 +251,9 @@ def _check_numbers(args: argparse.Namespace) -> None:
                 f"numbered from 0 to {count - 1}{chance}"
             )
     if args.die_at is not None and args.die_at > args.frames:
-        raise UserError(f"--die-at {args.die_at}: it sends {args.frames} frames, so that is the most")
+        raise UserError(
+            f"--die-at {args.die_at}: it sends {plural(args.frames, 'frame')}, so that is the most"
+        )
 
 
 def _plan(args: argparse.Namespace) -> Plan:
@@ -291,7 +295,7 @@ def _await_peers(
 
     from penstock.cli.main import UserError
 
-    print(f"streaming from {endpoint}; waiting for {args.wait_peers} receiver(s)", file=sys.stderr)
+    print(f"streaming from {endpoint}; waiting for {plural(args.wait_peers, 'receiver')}", file=sys.stderr)
     began, hinted = time.monotonic(), False
     deadline = began + args.wait
     while not wait_peers(args.wait_peers, 0.1):
@@ -307,7 +311,8 @@ def _await_peers(
             )
         if time.monotonic() > deadline:
             raise UserError(
-                f"fewer than {args.wait_peers} receiver(s) connected to {endpoint} in {args.wait:g} s; "
+                f"fewer than {plural(args.wait_peers, 'receiver')} connected to {endpoint} in "
+                f"{args.wait:g} s; "
                 "start one whose source has this endpoint, or give a longer --wait"
             )
 
@@ -338,7 +343,7 @@ def _sentence(report: Report) -> str:
     counts = {kind: sum(len(getattr(log, kind)) for log in report.faults) for kind in FAULTS}
     faults = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items() if count)
     return (
-        f"{report.sent} of {report.planned} frames handed over in {report.seconds:.3f} s: "
+        f"{report.sent} of {plural(report.planned, 'frame')} handed over in {report.seconds:.3f} s: "
         f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU a frame"
         + (f"; faults as asked for: {faults}" if faults else "")

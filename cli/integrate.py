@@ -16,6 +16,8 @@ import argparse
 import json
 from pathlib import Path
 
+from penstock.stins.texts import plural
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
@@ -57,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"penstock integrate: {error}")
             failed[str(path)] = str(error)
             continue
-        print(f"{out}: {args.points} points in {args.unit}")
+        print(f"{out}: {plural(args.points, 'point')} in {args.unit}")
         written[str(path)] = str(out)
     if args.json:
         print(json.dumps({"written": written, "failed": failed}))

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.cli._address import bound_endpoint
+from penstock.stins.texts import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"protocol": kind, **summary}))
     else:
         print(
-            f"{summary['messages']} messages, {summary['bytes'] / 1e6:.1f} MB in {summary['seconds']:.2f} s"
+            f"{plural(int(summary['messages']), 'message')}, {summary['bytes'] / 1e6:.1f} MB in "
+            f"{summary['seconds']:.2f} s"
         )
     return 0
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli._address import add_receiver, receiver_url
 from penstock.cli.main import UserError
+from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
     from penstock.receiver.models import Connection, Status
@@ -127,13 +128,13 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     if status.last_error:
         yield f"    the last bad message, {status.last_error}"
     if status.drained:
-        yield f"  {status.drained} messages belonged to no series and were dropped"
+        yield f"  {plural(status.drained, 'message')} belonged to no series, dropped"
 
 
 def _connection(connection: Connection) -> str:
     if not connection.connections:
         return f"NOT connected to {connection.endpoint}: is that the streamer's address, and does it run?"
-    sockets = f" by {connection.connections} sockets" if connection.connections > 1 else ""
+    sockets = f" by {plural(connection.connections, 'socket')}" if connection.connections > 1 else ""
     return f"connected to {connection.endpoint}{sockets}"
 
 

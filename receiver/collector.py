@@ -32,6 +32,7 @@ from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -315,7 +316,7 @@ class Collector:
             StinsError(
                 "frame_out_of_range",
                 f"frame {frame.image.frame} is index {index} of series {series.id}, "
-                f"which has {'an unknown number of' if planned is None else planned} frames; it is not "
+                f"which has {plural(planned, 'frame')}; it is not "
                 "stored. Set source.frame_origin if this detector counts from elsewhere",
             )
         )

@@ -24,6 +24,7 @@ from penstock.receiver.models import ConsumerStatus
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -245,7 +246,9 @@ class Consumer:
         """Nobody will take what waits: it is lost, and so is the rest of the series."""
         frames = sum(isinstance(item, _Frame) for item in self._queue)
         if self._open or self._queue:
-            log.warning("consumer %s: %s, %d frames that waited for it are dropped", self.name, why, frames)
+            log.warning(
+                "consumer %s: %s, %s that waited for it dropped", self.name, why, plural(frames, "frame")
+            )
         self.dropped += frames
         self._queue.clear()
         self.waiting_bytes = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.receiver.account import FrameStatus
+from penstock.stins.texts import plural
 
 HTTP_STATUS = {"not_yet": 409, "live_only": 409, "too_large": 409, "busy": 503, "not_unpacked": 500}
 """By kind; every other frame is simply not there (404)."""
@@ -54,4 +55,6 @@ def live_only(series: str) -> FrameRefused:
 
 def out_of_range(index: int, frames: int, series: str) -> FrameRefused:
     """The series has no such index."""
-    return FrameRefused("out_of_range", f"series {series} has {frames} frames, none of index {index}")
+    return FrameRefused(
+        "out_of_range", f"series {series} has {plural(frames, 'frame')}, none of index {index}"
+    )

@@ -6,6 +6,7 @@ import logging
 
 from penstock.receiver.config import GapConfig
 from penstock.receiver.series import RunningSeries
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class GapClock:
             given_up = account.give_up_gaps(self._below)
             first, self._at = self._at, -1
             sentence = (
-                f"{given_up} frames from index {first} on did not come within "
+                f"{plural(given_up, 'frame')} from index {first} on did not come within "
                 f"{config.seconds:g} s of a later one"
             )
             log.warning("series %s: %s", series.id, sentence)

@@ -39,6 +39,7 @@ from penstock.receiver.transforms.format import TransformError
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -303,8 +304,8 @@ class Pipeline:
         self._latest = None
         self._bad.refused = ""
         self._shown.begin(series, path, started)
-        planned = "an unknown number of" if header.frames is None else header.frames
-        self.machine.handle(Event.BEGIN, f"series {series.id}, {planned} frames, {path or 'live only'}")
+        what = f"series {series.id}, {plural(header.frames, 'frame')}, {path or 'live only'}"
+        self.machine.handle(Event.BEGIN, what)
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """A sound frame: into the file, to the consumers, to the live view."""

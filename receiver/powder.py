@@ -16,6 +16,7 @@ import pyFAI
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
+from penstock.stins.texts import plural
 
 PONI = "pyFAI/poni/data"
 """Below the NXentry: JSON text."""
@@ -59,7 +60,7 @@ def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
             if series.channels:
                 frame = frame[0]
             if frame.ndim != 2:
-                raise ReaderError(f"{series.path} has frames of {frame.shape[0]} blobs, no images")
+                raise ReaderError(f"{series.path} has frames of {plural(frame.shape[0], 'blob')}, no images")
             counts = _has_value(frame)
             total += np.where(counts, frame, 0)
             number += counts

@@ -23,6 +23,7 @@ from penstock.receiver.account import COUNTERS
 from penstock.receiver.file.checksums import NAME
 from penstock.receiver.stores.reading import DataFiles, is_spread
 from penstock.receiver.stores.shown import STORED_FRAMES
+from penstock.stins.texts import plural
 
 
 class ReaderError(Exception):
@@ -120,7 +121,7 @@ class SeriesFile:
         """
         data = self.data
         if data is None or not 0 <= index < len(self):
-            raise IndexError(f"{self.path} has {len(self)} frames, none of index {index}")
+            raise IndexError(f"{self.path} has {plural(len(self), 'frame')}, none of index {index}")
         try:
             if self.channels:
                 return np.stack([self.group[name][index] for name in self.channels])

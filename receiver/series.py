@@ -16,7 +16,7 @@ from penstock.receiver.message_numbers import MessageNumbers
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import EndReason, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
-from penstock.stins.texts import quoted
+from penstock.stins.texts import plural, quoted
 
 if TYPE_CHECKING:
     from penstock.receiver.modules.series import Joined
@@ -203,9 +203,12 @@ class RunningSeries:
 
     def _reason(self, complete: bool, cause: str | None) -> str:
         counts = self.account.counts()
+        planned = counts.planned
         sentences = []
         if complete:
-            sentences.append(f"all {counts.planned} frames are there")
+            sentences.append(
+                "its 1 frame is there" if planned == 1 else f"all {plural(planned, 'frame')} are there"
+            )
         else:
             parts = {
                 "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
@@ -213,7 +216,7 @@ class RunningSeries:
             }  # fmt: skip
             what = ", ".join(f"{n} {name}" for name, n in parts.items() if n) or "none missing"
             good = counts.stored + counts.delivered + counts.discarded
-            sentences.append(f"{good} of {counts.planned} frames: {what}")
+            sentences.append(f"{good} of {plural(planned, 'frame')}: {what}")
         if cause is not None:
             sentences.append(cause)
         elif self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):
@@ -238,7 +241,10 @@ class RunningSeries:
             if after == len(statuses):
                 which = "no frame came after that"
             elif lost:
-                which = f"at least {lost} frames from index {death.first} on were lost"
+                from_there = f"from index {death.first} on"
+                which = (
+                    f"at least {plural(lost, f'frame {from_there} was', f'frames {from_there} were')} lost"
+                )
             elif self.account.planned is not None and not self.account.counts().missing:
                 which = "no frame was lost"
             else:

@@ -17,6 +17,7 @@ from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Header, Start
+from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
     from penstock.receiver.memory import Budget
@@ -56,7 +57,9 @@ class Worker:
         self._channels = header.channels or ()
         self._format = None
         if header.frames is not None and header.frames > MAX_FRAMES:
-            raise BlobError("too_large", f"{header.frames} frames announced; the limit is {MAX_FRAMES}")
+            raise BlobError(
+                "too_large", f"{plural(header.frames, 'frame')} announced; the limit is {MAX_FRAMES}"
+            )
         if header.shape is not None and header.type is not None:
             if self._chain is None:
                 blobs.blob_layout(header.shape, header.type)

@@ -12,6 +12,7 @@ from math import prod
 
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Image
+from penstock.stins.texts import plural
 
 MAX_FRAME_BYTES = 2**31
 """Larger frames are refused: an absurd shape must not become an absurd allocation."""
@@ -46,7 +47,8 @@ def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
     total = prod(shape) * ITEM_BYTES[dtype]
     if total > MAX_FRAME_BYTES:
         raise BlobError(
-            "too_large", f"frame {list(shape)} {dtype} has {total} bytes; the limit is {MAX_FRAME_BYTES}"
+            "too_large",
+            f"frame {list(shape)} {dtype} has {plural(total, 'byte')}; the limit is {MAX_FRAME_BYTES}",
         )
     count = shape[0] if len(shape) == 3 else 1
     return count, total // count
@@ -62,12 +64,15 @@ def check(frame: Frame) -> None:
     image = frame.image
     count, nbytes = blob_layout(image.shape, image.type)
     if len(frame.blobs) != count:
-        raise BlobError("blob_count", f"frame {image.frame}: {len(frame.blobs)} blobs, {count} expected")
+        raise BlobError(
+            "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"
+        )
     if image.compression == "none":
         for blob in frame.blobs:
             if len(blob) != nbytes:
                 raise BlobError(
-                    "blob_length", f"frame {image.frame}: blob of {len(blob)} bytes, {nbytes} expected"
+                    "blob_length",
+                    f"frame {image.frame}: blob of {plural(len(blob), 'byte')}, {nbytes} expected",
                 )
     elif image.compression == "bslz4":
         for blob in frame.blobs:
@@ -81,17 +86,18 @@ def check(frame: Frame) -> None:
 
 def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
     if len(blob) < BSLZ4_HEADER_BYTES:
-        raise BlobError("blob_length", f"frame {image.frame}: bslz4 blob of only {len(blob)} bytes")
+        raise BlobError("blob_length", f"frame {image.frame}: bslz4 blob of only {plural(len(blob), 'byte')}")
     unpacked = int.from_bytes(blob[:8], "big")
     block = int.from_bytes(blob[8:12], "big")
     if unpacked != nbytes:
         raise BlobError(
-            "blob_header", f"frame {image.frame}: bslz4 blob of {unpacked} bytes unpacked, {nbytes} expected"
+            "blob_header",
+            f"frame {image.frame}: bslz4 blob of {plural(unpacked, 'byte')} unpacked, {nbytes} expected",
         )
     # Blocks hold a multiple of 8 pixels (bitshuffle's format); 0 is the library's own choice.
     item = ITEM_BYTES[image.type]
     if block % (8 * item):
-        raise BlobError("blob_header", f"frame {image.frame}: bslz4 block size of {block} bytes")
+        raise BlobError("blob_header", f"frame {image.frame}: bslz4 block size of {plural(block, 'byte')}")
     _walk_bslz4(image, blob, nbytes, block or max(8192 // (8 * item) * 8, 128) * item, 8 * item)
 
 
@@ -111,5 +117,6 @@ def _walk_bslz4(
         place = size + 1
     if place + rest % unit > size:
         raise BlobError(
-            "blob_length", f"frame {image.frame}: bslz4 blob of {size} bytes ends within its data; it was cut"
+            "blob_length",
+            f"frame {image.frame}: bslz4 blob of {plural(size, 'byte')} ends within its data; it was cut",
         )

@@ -13,6 +13,7 @@ import msgspec
 
 from penstock.stins.errors import LocalError, RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, Image, Message, SeriesEnd, Start
+from penstock.stins.texts import plural
 
 MAX_JSON_BYTES = 64 * 2**20
 """JSON parts above this are refused unread: nothing honest is that large."""
@@ -71,7 +72,9 @@ def encode_end(end: SeriesEnd) -> list[bytes]:
 
 def _header(part: Buffer) -> Header | Image | SeriesEnd:
     if len(part) > MAX_JSON_BYTES:
-        raise RemoteError("too_large", f"first part of {len(part)} bytes; the limit is {MAX_JSON_BYTES}")
+        raise RemoteError(
+            "too_large", f"first part of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
+        )
     try:
         message: Header | Image | SeriesEnd = _decoder.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -85,9 +88,13 @@ def _metadata(parts: Sequence[Buffer]) -> Mapping[str, Any]:
     if not parts or not len(parts[0]):
         return {}
     if len(parts) > 1:
-        raise RemoteError("extra_parts", f"start message has {len(parts) + 1} parts; STINS allows 1 or 2")
+        raise RemoteError(
+            "extra_parts", f"start message has {plural(len(parts) + 1, 'part')}; STINS allows 1 or 2"
+        )
     if len(parts[0]) > MAX_JSON_BYTES:
-        raise RemoteError("too_large", f"metadata of {len(parts[0])} bytes; the limit is {MAX_JSON_BYTES}")
+        raise RemoteError(
+            "too_large", f"metadata of {plural(len(parts[0]), 'byte')}; the limit is {MAX_JSON_BYTES}"
+        )
     try:
         metadata = msgspec.json.decode(parts[0])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

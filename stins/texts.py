@@ -1,6 +1,19 @@
-"""Words that came from elsewhere, as they may stand in a sentence, a log, a status or a file."""
+"""Counts, and words that came from elsewhere, as they may stand in a sentence, a log, a status or a file."""
 
 from __future__ import annotations
+
+
+def plural(count: int | None, one: str, many: str | None = None) -> str:
+    """A number and what is counted: "1 frame", "2 frames", "an unknown number of frames".
+
+    Args:
+        count: `None` where nobody knows it.
+        one: what is counted, and a verb where one follows: "frame", "frame is".
+        many: the same of any other number; `one` with an s when not given.
+    """
+    if count == 1:
+        return f"1 {one}"
+    return f"{'an unknown number of' if count is None else count} {many or one + 's'}"
 
 
 def quoted(text: str, most: int) -> str:

@@ -17,6 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from penstock.stins.messages import EndReason, Header
+from penstock.stins.texts import plural
 from penstock.streamer.acquisition import Series
 from penstock.streamer.camera import Camera, CameraError
 from penstock.streamer.checks import check_settings
@@ -192,7 +193,7 @@ class Engine:
             )
         used, slots = series.ring.used, series.ring.slots
         if state is State.ACQUIRING and series.armed:
-            message = f"{series.acquired} of {series.planned} frames"
+            message = f"{series.acquired} of {plural(series.planned, 'frame')}"
             if series.ready_for_trigger:
                 message += ", waiting for a software trigger"
         if self._outlet.blocked and state in (State.ACQUIRING, State.ENDING):
@@ -287,7 +288,7 @@ class Engine:
             )
         self._announcement = header_of(series, self._camera), metadata_of(series, self._camera)
         self._series = series
-        self._machine.fire(Event.PREPARE, f"{series.planned} frames prepared")
+        self._machine.fire(Event.PREPARE, f"{plural(series.planned, 'frame')} prepared")
         return Prepared(
             series=series.id,
             shape=series.orientation.shape,
@@ -315,7 +316,7 @@ class Engine:
         for exposure in self._camera.acquire(series):
             series.take(exposure)
         if series.triggers < series.planned and not series.stopping:
-            raise CameraError(f"it ended after {series.triggers} of {series.planned} frames")
+            raise CameraError(f"it ended after {series.triggers} of {plural(series.planned, 'frame')}")
 
     # The sender's thread ----------------------------------------------------------------------
 
@@ -330,7 +331,8 @@ class Engine:
         if undelivered:
             series.end(
                 EndReason.FAULT,
-                f"no receiver took frames any more: {undelivered} of {series.acquired} frames were dropped; "
+                f"no receiver took frames any more: {undelivered} of "
+                f"{plural(series.acquired, 'frame')} dropped; "
                 "is the receiver running, and its disk not full?",
             )
         hung = series.aborting and not series.camera_done and self._busy == "acquire"
@@ -344,7 +346,7 @@ class Engine:
         elif series.reason is EndReason.FAULT:
             self._machine.fire(Event.FAULT, series.message)
         else:
-            counts = f"{series.sent} of {series.planned} frames sent"
+            counts = f"{series.sent} of {plural(series.planned, 'frame')} sent"
             self._machine.fire(Event.END, f"{series.message}, {counts}" if series.message else counts)
 
     def _finishing(self, cause: str) -> None:

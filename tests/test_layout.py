@@ -8,6 +8,8 @@ import inspect
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,28 @@ def test_a_file_has_one_responsibility_and_says_which(path: Path) -> None:
     tree = ast.parse(path.read_text())
     assert _lines_of_code(tree) <= LONGEST_FILE
     assert not tree.body or ast.get_docstring(tree), "the module docstring is missing"
+
+
+COUNTED = re.compile(
+    r" (frames|messages|blobs|parts|modules|sockets|connections|consumers|receivers)\b(?!/s)"
+)
+
+
+def _counts_without_grammar(tree: ast.Module) -> Iterator[str]:
+    """Places of f-strings that put a number before a plural noun: "1 frames"."""
+    for text in (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)):
+        for value, after in pairwise(text.values):
+            if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
+                number = ast.unparse(value.value)
+                told = value.format_spec or re.match(r"plural\(|list\(|[A-Z_]+$", number)
+                if COUNTED.match(str(after.value)) and not told:
+                    yield f"line {text.lineno}: {{{number}}}{after.value}"
+
+
+@pytest.mark.parametrize("folder", ["cli", "devices", "receiver", "stins", "streamer"])
+def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
+    for path in (ROOT / folder).rglob("*.py"):
+        assert not list(_counts_without_grammar(ast.parse(path.read_text()))), path
 
 
 def test_tests_mirror_the_folders() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import SeriesCheck, Status
+from penstock.stins.texts import plural
 from penstock.streamer.client import Prepared, StreamerClient
 from penstock.streamer.settings import Settings
 
@@ -87,13 +88,15 @@ def check_receiver(
     if peers > result.connections:
         raise ArmRefused(
             "other_consumer",
-            f"{peers} consumers are connected to the streamer at {endpoint}, but the receiver at "
+            f"{plural(peers, 'consumer is', 'consumers are')} connected to the streamer at "
+            f"{endpoint}, but the receiver at "
             f"{receiver.url} accounts for {result.connections}: somebody else would be dealt frames of "
             "the series; end the other consumer and call Arm again",
         )
     raise ArmRefused(
         "not_connected",
-        f"the receiver at {receiver.url} has {result.connections} connections and the streamer at {endpoint} "
+        f"the receiver at {receiver.url} has {plural(result.connections, 'connection')} and the "
+        f"streamer at {endpoint} "
         f"sees {peers}: they are not connected; is {endpoint} among the receiver's endpoints, and do only "
         "its sockets connect to it?",
     )

@@ -21,6 +21,7 @@ from penstock.devices._base.embedded_database import start_database
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, free_port, ready_line
 from penstock.devices._base.registration import register
 from penstock.receiver.models import ReadyLine
+from penstock.stins.texts import plural
 
 SERVER = "Simulator/demo"
 DETECTOR = "demo/detector/simulator"
@@ -165,7 +166,7 @@ class Demonstration:
         for name in ("State", "nFramesWritten"):
             detector.subscribe_event(name, tango.EventType.CHANGE_EVENT, events.put)
         _wait(detector, events, lambda state: state is not tango.DevState.INIT, lambda written: None)
-        self._note(f"series of {frames} frames into {file}")
+        self._note(f"series of {plural(frames, 'frame')} into {file}")
         detector.Pattern = "powder"
         detector.TriggerMode = "INTERNAL"
         detector.ExposureTime = EXPOSURE

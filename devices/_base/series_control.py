@@ -18,6 +18,7 @@ from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.stins.texts import plural
 from penstock.streamer.client import Description, StreamerClient, StreamerRefused, StreamerUnavailable
 from penstock.streamer.settings import Settings, TriggerMode
 
@@ -211,7 +212,7 @@ class SeriesControl:
             if view.state is not SeriesState.ARMING or settings is None:
                 return  # it has failed, or was stopped, in the meantime
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
-            frames = "frames until Stop" if view.endless else f"{view.planned} frames"
+            frames = "frames until Stop" if view.endless else plural(view.planned, "frame")
             self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}.")
         self.record.catch_up()
 

@@ -14,6 +14,7 @@ from typing import Protocol
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import account_sentence, lossless
 from penstock.devices._base.states import Event, SeriesState
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -273,8 +274,9 @@ class SeriesJudge:
         if record.lasts("stranger", streamer.peers > accounted) > self._limits.disagreement:
             addresses = ", ".join(streamer.peer_addresses)
             record.stranger = (
-                f"{streamer.peers} consumers were connected to the streamer ({addresses}), the receiver "
-                f"accounts for {accounted}: frames that are missing went to somebody else; "
+                f"{plural(streamer.peers, 'consumer was', 'consumers were')} connected to the streamer "
+                f"({addresses}), the receiver accounts for {accounted}: frames that are missing "
+                "went to somebody else; "
                 "end the other consumer."
             )
 

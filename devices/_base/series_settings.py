@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock.devices._base.attributes import ValueRefused
+from penstock.stins.texts import plural
 from penstock.streamer.settings import Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**31 - 1
@@ -31,7 +32,7 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
     if frames > MOST_FRAMES:
         raise ValueRefused(
             f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} "
-            f"= {frames} frames; a series has {MOST_FRAMES} at most"
+            f"= {plural(frames, 'frame')}; a series has {MOST_FRAMES} at most"
         )
     return Settings(
         exposure_time=value["ExposureTime"],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from penstock.devices._base.series_settings import ENDLESS
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts, Status
+from penstock.stins.texts import plural
 from penstock.streamer.client import StreamerStatus
 from penstock.streamer.settings import Value
 
@@ -64,13 +65,13 @@ def account_sentence(view: SeriesView) -> str:
     """The counts in words, naming only what is there: "5 of 10 frames stored, 5 not triggered"."""
     counts = view.counts
     if view.endless:
-        first = f"{counts.delivered} frames for live view"
+        first = f"{plural(counts.delivered, 'frame')} for live view"
         counts = replace(counts, delivered=0, not_triggered=0, pending=0)  # none of them is due
     elif counts.delivered and not counts.stored:
-        first = f"{counts.delivered} of {view.planned} frames delivered without storing"
+        first = f"{counts.delivered} of {plural(view.planned, 'frame')} delivered without storing"
         counts = replace(counts, delivered=0)
     else:
-        first = f"{counts.stored} of {view.planned} frames stored"
+        first = f"{counts.stored} of {plural(view.planned, 'frame')} stored"
     parts = [first]
     for number, words in (
         (counts.delivered, "delivered without storing"),

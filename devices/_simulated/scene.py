@@ -7,6 +7,7 @@ import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.devices._simulated import recording
+from penstock.stins.texts import plural
 from penstock.streamer import patterns
 from penstock.streamer.camera import CameraError
 
@@ -94,7 +95,9 @@ def _size(whole: tuple[int, ...], area: tuple[int, int, int, int]) -> tuple[int,
     cols, rows = width or whole[-1] - left, height or whole[-2] - top
     if left + cols > whole[-1] or top + rows > whole[-2] or min(rows, cols) < 1:
         raise CameraError(
-            f"the AOI of {cols} columns from {left} and {rows} rows from {top} is not inside the frame of "
-            f"{whole[-1]} columns and {whole[-2]} rows; change AOILeft, AOITop, AOIWidth or AOIHeight"
+            f"the AOI of {plural(cols, 'column')} from {left} and {plural(rows, 'row')} from {top} "
+            "is not inside the frame of "
+            f"{plural(whole[-1], 'column')} and {plural(whole[-2], 'row')}; change AOILeft, AOITop, "
+            "AOIWidth or AOIHeight"
         )
     return rows, cols

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.file.nexus import KNOWN, Parent
 from penstock.receiver.reader import ReaderError, SeriesFile, text
+from penstock.stins.texts import plural
 
 STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
 """Counts that add up to the frames planned."""
@@ -199,13 +200,17 @@ def _account(
     if series.data is not None and len(status) != len(series):
         yield _problem(
             "status_length",
-            f"frame_status has {len(status)} values for {len(series)} frames; one each is right",
+            f"frame_status has {plural(len(status), 'value')} for {plural(len(series), 'frame')}; "
+            "one each is right",
         )
     planned = series.planned
     total = sum(counts[name] for name in STATUSES)
     if planned is not None and total != planned:
         parts = " + ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in STATUSES)
-        yield _problem("sum", f"{parts} = {total} frames are accounted for, {planned} were planned")
+        yield _problem(
+            "sum",
+            f"{parts} = {plural(total, 'frame is', 'frames are')} accounted for, {planned} were planned",
+        )
     beyond = max(0, (planned or 0) - len(status))
     for name in STATUSES:
         found = int(np.count_nonzero(status == FrameStatus[name.upper()]))
@@ -231,7 +236,7 @@ def _account(
         )
     for name in ("duplicate", "late", "out_of_range", "stale"):
         if counts.get(name):
-            messages = "1 message was" if counts[name] == 1 else f"{counts[name]} messages were"
+            messages = plural(counts[name], "message was", "messages were")
             yield _note(name, f"{messages} {name.replace('_', ' ')}")
 
 
@@ -249,7 +254,8 @@ def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[
         return
     if len(numbers) != len(status):
         yield _problem(
-            "sequence_length", f"sequence_number has {len(numbers)} values for {len(status)} frames"
+            "sequence_length",
+            f"sequence_number has {plural(len(numbers), 'value')} for {plural(len(status), 'frame')}",
         )
         return
     here = np.flatnonzero(np.isin(status, IN_FILE) & (numbers >= 0))

@@ -25,6 +25,7 @@ from penstock.receiver.file import per_frame
 from penstock.receiver.models import Counts
 from penstock.receiver.stores.found import whole
 from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
+from penstock.stins.texts import plural
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What h5py raises for a file that is not what it should be depends on where it stumbles."""
@@ -164,7 +165,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = counts.planned
         record["state"][()] = "incomplete"
-        holds = f"{counts.stored} of {counts.planned} frames are in the file"
+        holds = f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
         if damaged:
             holds += ", whose index was damaged: copy them to another file"
         record["reason"][()] = f"{reason}; {holds}".replace("\0", "\ufffd")

@@ -29,6 +29,7 @@ from penstock.receiver.models import Counts, Series
 from penstock.receiver.series import Interruption, TakenUp
 from penstock.receiver.stores.found import format_of
 from penstock.stins.messages import Header, Start
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -106,8 +107,9 @@ def _open(left: Left) -> GoesOn | None:
         raise
     death = Interruption(account.gap_start, account.highest)
     log.warning(
-        "series %s goes on in %s: %s when %d frames were in it",
-        entry.series, entry.filename, KILLED, account.counts().stored,
+        "series %s goes on in %s: %s when %s in it",
+        entry.series, entry.filename, KILLED,
+        plural(account.counts().stored, "frame was", "frames were"),
     )  # fmt: skip
     taken_up = TakenUp(account, (*entry.interruptions, death), entry.filename, entry.started)
     return GoesOn(left, found, Start(header, entry.metadata), taken_up)
@@ -130,7 +132,7 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
                 left.settle()  # it was closed in the last moment
                 continue
             counts = mark_interrupted(entry.filename, sentence)
-            sentence += f"; {counts.stored} of {counts.planned} frames are in the file"
+            sentence += f"; {counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
             log.warning("%s is marked as incomplete: %s", entry.filename, sentence)
         except Untouched as error:
             sentence = f"{sentence}; {error}"

@@ -19,6 +19,7 @@ from pathlib import Path
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.file import marks
 from penstock.receiver.file.beginning import can_be_torn
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +103,8 @@ def check_segments(frames: int | None, frames_per_file: int) -> None:
     if segments > MOST_SEGMENTS:
         raise StorageError(
             "too_many_segments",
-            f"{frames} frames would be {segments} segments, and a series has at most {MOST_SEGMENTS}: "
+            f"{plural(frames, 'frame')} would be {plural(segments, 'segment')}, and a series has at "
+            f"most {MOST_SEGMENTS}: "
             f"frames_per_file is {frames_per_file}, set it to {-(-frames // MOST_SEGMENTS)} or more",
         )
 

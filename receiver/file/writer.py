@@ -33,6 +33,7 @@ from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
+from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
 
@@ -380,10 +381,9 @@ class SeriesWriter:
     def _failed(self, what: str, error: Exception) -> WriterError:
         self._take_back()
         counts = self._account.counts()
-        planned = "an unknown number of" if counts.planned is None else str(counts.planned)
         return WriterError(
             f"writer of {self._series.id} could not write {what} to {self.path}: {_cause(error)}; "
-            f"{counts.stored} of {planned} frames are in the file. "
+            f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
             f"{remedy(error, self.path.parent)}, then reset the receiver"
         )
 

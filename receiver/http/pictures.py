@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.receiver.models import Contrast, View
+from penstock.stins.texts import plural
 
 JPEG_QUALITY = 90
 LEAST_SPAN = 1e-30
@@ -30,7 +31,10 @@ def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
     """
     rows, cols = frame.shape[-2:]
     if view.x >= cols or view.y >= rows:
-        raise ViewError(f"region from x={view.x}, y={view.y}: the frame has {cols} columns and {rows} rows")
+        raise ViewError(
+            f"region from x={view.x}, y={view.y}: the frame has {plural(cols, 'column')} and "
+            f"{plural(rows, 'row')}"
+        )
     bottom = rows if view.height is None else view.y + view.height
     right = cols if view.width is None else view.x + view.width
     region, step = frame[..., view.y : bottom, view.x : right], view.downsample or 1
@@ -70,7 +74,9 @@ def picture(
         else:
             image.convert("RGB" if image.mode == "P" else "L").save(out, "JPEG", quality=JPEG_QUALITY)
     except (OSError, ValueError) as error:
-        raise ViewError(f"{flat.shape[1]} x {flat.shape[0]} pixels make no {format}: {error}") from error
+        raise ViewError(
+            f"an image of {flat.shape[1]} x {flat.shape[0]} makes no {format}: {error}"
+        ) from error
     return out.getvalue(), low, high
 
 

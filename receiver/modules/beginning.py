@@ -18,6 +18,7 @@ from penstock.receiver.past_series import PastSeries
 from penstock.receiver.series import held_bytes
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Message, Start
+from penstock.stins.texts import plural
 
 
 class Begun(NamedTuple):
@@ -56,7 +57,10 @@ class Beginning:
         if not missing:
             return f"the modules' series differ: {self._names()}"
         here = len(self._streams) - len(missing)
-        return f"{here} of {len(self._streams)} modules have begun a series; waits for {', '.join(missing)}"
+        return (
+            f"{here} of {plural(len(self._streams), 'module')} have begun a series; waits for "
+            f"{', '.join(missing)}"
+        )
 
     def start(self, stream: Stream, start: Start) -> list[Event]:
         """The start message of a stream's next series; one that has not begun by now never will."""
@@ -157,14 +161,15 @@ class Beginning:
     def _differ(self) -> StinsError:
         return RemoteError(
             "series_differ",
-            f"the modules have begun different series ({self._names()}); {self._waiting()} messages are "
-            "dropped. Give every module's streamer the same series id, or none",
+            f"the modules have begun different series ({self._names()}); "
+            f"{plural(self._waiting(), 'message is', 'messages are')} dropped. Give every module's "
+            "streamer the same series id, or none",
         )
 
     def _not_taken(self, why: str) -> StinsError:
         return RemoteError(
             "no_module_header",
-            f"a series is not taken, {self._waiting()} messages of its modules are dropped: {why}. "
+            f"a series is not taken, {plural(self._waiting(), 'message')} of its modules dropped: {why}. "
             "Does every module's streamer run and take part in each series?",
         )
 

@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import MAX_FILENAME
+from penstock.stins.texts import plural
 
 MAX_NUMBER = 2**63 - 1
 """JSON and CBOR know integers of any size, everything behind the door knows 64 bits."""
@@ -55,7 +56,8 @@ def user_data(value: object, where: str) -> tuple[str | None, Any]:
     if filename is not None and len(filename) > MAX_FILENAME:
         raise RemoteError(
             "wrong_type",
-            f'{where}: "filename" has {len(filename)} characters; a path has {MAX_FILENAME} at most',
+            f'{where}: "filename" has {plural(len(filename), "character")}; a path has '
+            f"{MAX_FILENAME} at most",
         )
     return filename, {key: item for key, item in value.items() if key != "filename"} or None
 

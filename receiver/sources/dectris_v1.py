@@ -20,6 +20,7 @@ from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
+from penstock.stins.texts import plural
 
 NAMES: Mapping[str, str] = {
     "beam_center_x": "beam_center_x",
@@ -133,7 +134,7 @@ class DectrisV1Source:
                 return self._start(first, parts)
             case _End():
                 if len(parts) > 1:
-                    raise RemoteError("extra_parts", f"series end has {len(parts)} parts; V1 has 1")
+                    raise RemoteError("extra_parts", f"series end has {plural(len(parts), 'part')}; V1 has 1")
                 return SeriesEnd(series=str(first.series))
             case _:
                 assert_never(first)
@@ -156,7 +157,7 @@ class DectrisV1Source:
         if len(rest) > 1:
             raise RemoteError(
                 "extra_parts",
-                f"start message has {len(parts)} parts with header_detail {header.header_detail}",
+                f"start message has {plural(len(parts), 'part')} with header_detail {header.header_detail}",
             )
         filename, user = _vendor.user_data(rest[0] if rest else None, "header appendix")
         if user is not None:
@@ -190,7 +191,8 @@ class DectrisV1Source:
         # A fifth part is the image appendix: the user's own text, not needed for the frame.
         if len(parts) not in (4, 5):
             raise RemoteError(
-                "wrong_parts", f"frame {image.frame} has {len(parts)} parts; V1 has 4, or 5 with an appendix"
+                "wrong_parts",
+                f"frame {image.frame} has {plural(len(parts), 'part')}; V1 has 4, or 5 with an appendix",
             )
         data = _decode(_data, parts[1], "second part of a frame")
         times = _decode(_times, parts[3], "fourth part of a frame")
@@ -231,7 +233,7 @@ def _array(part: Buffer, blob: Buffer) -> tuple[str, np.ndarray[Any, Any]]:
         raise RemoteError("bad_shape", f"{name}: shape {list(table.shape)}; each length must be at least 1")
     expected = prod(table.shape) * ITEM_BYTES[table.type]
     if len(blob) != expected:
-        raise RemoteError("blob_length", f"{name}: {len(blob)} bytes, {expected} expected")
+        raise RemoteError("blob_length", f"{name}: {plural(len(blob), 'byte')}, {expected} expected")
     columns, rows = table.shape
     return name, np.frombuffer(blob, np.dtype(table.type).newbyteorder("<")).reshape(rows, columns)
 
@@ -245,7 +247,9 @@ def _object(part: Buffer, what: str) -> dict[str, Any]:
 
 def _json(part: Buffer, what: str) -> Any:
     if len(part) > MAX_JSON_BYTES:
-        raise RemoteError("too_large", f"{what} of {len(part)} bytes; the limit is {MAX_JSON_BYTES}")
+        raise RemoteError(
+            "too_large", f"{what} of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
+        )
     try:
         return msgspec.json.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

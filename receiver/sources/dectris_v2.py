@@ -23,6 +23,7 @@ from penstock.receiver.sources import _vendor
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import MAX_NAME, Buffer, Frame, Header, Image, Message, SeriesEnd, Start
+from penstock.stins.texts import plural
 
 SHAPED = 40
 """Tag of a multi-dimensional array in row-major order: [shape, typed array]."""
@@ -87,7 +88,8 @@ class DectrisV2Source:
         """
         if len(parts) != 1:
             raise RemoteError(
-                "wrong_parts", f"message of {len(parts)} parts; DECTRIS stream V2 has one part a message"
+                "wrong_parts",
+                f"message of {plural(len(parts), 'part')}; DECTRIS stream V2 has one part a message",
             )
         message = _map(parts[0])
         kind = message.get("type")
@@ -107,7 +109,9 @@ class DectrisV2Source:
         channels = _channels(message)
         for name in (series, *channels):
             if len(name) > MAX_NAME:
-                raise RemoteError("wrong_type", f"start: a name has {len(name)} characters: {name[:60]} …")
+                raise RemoteError(
+                    "wrong_type", f"start: a name has {plural(len(name), 'character')}: {name[:60]} …"
+                )
         plain = _Plain()
         sent = {
             key: _by_channel(plain(value), channels)
@@ -330,7 +334,8 @@ def _table(tag: cbor2.CBORTag) -> Any:
     if rest or (shape is not None and count != prod(shape)):
         raise RemoteError(
             "blob_length",
-            f"array of the start message: {len(array.value)} bytes for the shape {shape} of {dtype}",
+            f"array of the start message: {plural(len(array.value), 'byte')} for the shape {shape} "
+            f"of {dtype}",
         )
     flat = np.frombuffer(array.value, np.dtype(dtype).newbyteorder("<"))
     return flat if shape is None else flat.reshape(shape)

@@ -24,6 +24,7 @@ from penstock.stins import blobs
 from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd, Start
+from penstock.stins.texts import plural
 
 TYPES: Mapping[int, str] = {4: "uint8", 8: "uint8", 16: "uint16", 32: "uint32"}
 """Pixels by `bitmode`, little endian. Of 4 bits, each becomes a byte here."""
@@ -107,7 +108,9 @@ class SlsSource:
         if not parts:
             raise RemoteError("no_parts", "message has no parts; the peer is no SLS detector receiver")
         if len(parts[0]) > MAX_JSON_BYTES:
-            raise RemoteError("too_large", f"header of {len(parts[0])} bytes; the limit is {MAX_JSON_BYTES}")
+            raise RemoteError(
+                "too_large", f"header of {plural(len(parts[0]), 'byte')}; the limit is {MAX_JSON_BYTES}"
+            )
         if not _decode(_kind, parts[0]).data:
             running, self._running = self._running, None
             return () if running is None else SeriesEnd()
@@ -121,7 +124,8 @@ class SlsSource:
         if len(parts) != 2:
             raise RemoteError(
                 "wrong_parts",
-                f"frame {header.frame_index} has {len(parts)} parts; it must have two, header and pixels",
+                f"frame {header.frame_index} has {plural(len(parts), 'part')}; it must have two, "
+                "header and pixels",
             )
         acquisition = _acquisition(header)
         frame = _frame(header, parts[1])
@@ -155,7 +159,7 @@ def _frame(header: _Header, blob: Buffer) -> Frame:
             blob = unpack(blob)
         else:
             # A name that nothing accepts: so it is corrupt at its index, and the sentence says why.
-            compression = f"4 bits a pixel, in {len(blob)} bytes"
+            compression = f"4 bits a pixel, in {plural(len(blob), 'byte')}"
     if header.det_type == EIGER and header.flip_rows and len(blob) == rows * columns * _bytes(header):
         blob = flip(blob, rows)
     subframes = header.det_type == EIGER and header.bitmode == 32

@@ -37,6 +37,7 @@ from penstock.receiver.stores.side_file import SideFile, holds_nothing, may_repl
 from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_in_order
 from penstock.stins.messages import Frame
+from penstock.stins.texts import plural
 
 ROOM_BYTES = 2**18
 """What a flush of a segment may need: the index of its frames."""
@@ -196,7 +197,8 @@ class SegmentStore:
     def _begin(self, number: int) -> Segment:
         if number >= storage.MOST_SEGMENTS:
             raise OverLimitError(
-                f"a series has at most {storage.MOST_SEGMENTS} segments, of {self._length} frames each; "
+                f"a series has at most {storage.MOST_SEGMENTS} segments, of "
+                f"{plural(self._length, 'frame')} each; "
                 "set frames_per_file higher"
             )
         if (number + 1) * self._length > self._rows and self._rows != self._frames.planned:

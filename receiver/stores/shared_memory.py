@@ -14,6 +14,7 @@ import os
 from collections import deque
 
 from penstock.stins.messages import Buffer
+from penstock.stins.texts import plural
 
 
 class SharedMemory:
@@ -63,7 +64,9 @@ class SharedMemory:
         """
         size = len(blob)
         if not 0 < size <= len(self._view):
-            raise ValueError(f"a blob of {size} bytes: a frame of this series has 1 to {len(self._view)}")
+            raise ValueError(
+                f"a blob of {plural(size, 'byte')}: a frame of this series has 1 to {len(self._view)}"
+            )
         start = self._take(size)
         if start is not None:
             self._view[start : start + size] = blob

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 
 from penstock.stins.messages import Buffer
+from penstock.stins.texts import plural
 
 
 class WriteHere:
@@ -137,5 +138,5 @@ def pwrite_all(descriptor: int, blob: Buffer, offset: int) -> None:
     while written < len(blob):
         more = os.pwrite(descriptor, memoryview(blob)[written:], offset + written)
         if more == 0:
-            raise OSError(f"only {written} of {len(blob)} bytes could be written")
+            raise OSError(f"only {written} of {plural(len(blob), 'byte')} could be written")
         written += more

@@ -12,6 +12,7 @@ import numpy as np
 from penstock.receiver.transforms.format import Data, Format, FormatError, Kernel, Plan, Step
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer
+from penstock.stins.texts import plural
 
 GUARD = 6
 """Bytes of the largest pixel behind its first. So many zeros behind the blob keep the decoder, which is told
@@ -32,7 +33,8 @@ def decode(blob: Buffer, pixels: int) -> np.ndarray:
         found = "fewer" if len(rest) < GUARD else "more"
         raise BlobError(
             "blob_length",
-            f"a CBF blob of {len(blob)} bytes holds {found} than the {pixels} pixels of its image",
+            f"a CBF blob of {plural(len(blob), 'byte')} holds {found} than the "
+            f"{plural(pixels, 'pixel')} of its image",
         )
     return whole
 

@@ -25,6 +25,7 @@ from penstock.receiver.transforms.turned import described
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Header
+from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
     from penstock.receiver.memory import Budget
@@ -110,7 +111,9 @@ class Chain:
         if not way.takes_blobs:
             blobs.check(frame)
         elif len(frame.blobs) != (count := image.shape[0] if len(image.shape) == 3 else 1):
-            raise BlobError("blob_count", f"frame {image.frame}: {len(frame.blobs)} blobs, {count} expected")
+            raise BlobError(
+                "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"
+            )
         parts: list[Data] = list(frame.blobs)
         try:
             for kernel in way.kernels:

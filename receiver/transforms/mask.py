@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.transforms.format import Data, Format, FormatError, Kernel, Plan, Step, plain
+from penstock.stins.texts import plural
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Length = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
@@ -40,7 +41,7 @@ class Mask(Step, frozen=True, kw_only=True, tag="mask"):
         if last[0] > format.shape[-2] or last[1] > format.shape[-1]:
             raise FormatError(
                 f"mask: the rectangle ends at row {last[0]}, column {last[1]}; "
-                f"images have {format.shape[-2]} rows, {format.shape[-1]} columns"
+                f"images have {plural(format.shape[-2], 'row')}, {plural(format.shape[-1], 'column')}"
             )
         fill = self._value(format.dtype)
         rows, columns = slice(self.first_row, last[0]), slice(self.first_column, last[1])

@@ -17,6 +17,7 @@ import numpy as np
 from penstock.receiver.transforms.format import Data, Format, FormatError, Kernel, Plan, Step
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer
+from penstock.stins.texts import plural
 
 TYPES = ("mono12p", "mono12packed", "uint16")
 """What streamers announce as the type of such frames."""
@@ -52,7 +53,9 @@ def _triples(blob: Buffer, pixels: int) -> tuple[np.ndarray, np.ndarray, np.ndar
     whole, least = 3 * pairs, (3 * pixels + 1) // 2
     if not least <= len(blob) <= whole:
         raise BlobError(
-            "blob_length", f"a blob of {len(blob)} bytes; {pixels} pixels of 12 bits have {least} bytes"
+            "blob_length",
+            f"a blob of {plural(len(blob), 'byte')}; {plural(pixels, 'pixel')} of 12 bits have "
+            f"{plural(least, 'byte')}",
         )
     if len(blob) < whole:  # an odd number of pixels: the last pair is half there
         blob = b"".join((blob, bytes(whole - len(blob))))

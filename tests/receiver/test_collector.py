@@ -476,7 +476,7 @@ def test_a_gap_does_not_end_the_series_where_it_is_only_reported(policy: str) ->
 def test_a_gap_fails_the_series_where_the_policy_says_so() -> None:
     bench = Bench(gap={"policy": "fail", "seconds": 2.0})
     bench.say(start(frames=3), frame(0), frame(2))
-    with pytest.raises(GapError, match=r"1 frames from index 1 on .*policy is fail"):
+    with pytest.raises(GapError, match=r"1 frame from index 1 on .*policy is fail"):
         bench.wait(2.2)
 
 

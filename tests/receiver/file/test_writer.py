@@ -116,7 +116,7 @@ def test_the_record_has_every_count_and_the_reason(path: Path) -> None:
 def test_a_complete_series_is_marked_complete(path: Path) -> None:
     write(path, start(frames=1), [frame(0)], triggered=1)
     with h5py.File(path) as file:
-        assert (record(file)["state"], record(file)["reason"]) == ("complete", "all 1 frames are there")
+        assert (record(file)["state"], record(file)["reason"]) == ("complete", "its 1 frame is there")
 
 
 def test_while_it_is_written_the_file_says_so(path: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_series_ends_with_the_last_modules_end_message() -> None:
     assert bench.running
     bench.say(2, end())
     assert not bench.running
-    assert bench.sink.outcome.reason == "all 1 frames are there"
+    assert bench.sink.outcome.reason == "its 1 frame is there"
 
 
 def test_a_lost_end_message_ends_the_series_after_the_others_and_names_the_module() -> None:

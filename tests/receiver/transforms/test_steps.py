@@ -192,7 +192,7 @@ RECTANGLE = {"first_row": 0, "first_column": 0, "rows": 2, "columns": 2}
         ({"type": "mono12p"}, Format((6, 7), "uint8", "none"), "takes frames of type mono12p"),
         ({"type": "rotate", "quarter_turns": 1}, Format((6, 7), "int32", "bslz4"), "put {type: decompress}"),
         ({"type": "flip", "direction": "up-down"}, Format((6, 7), "mono12p", "none"), "put mono12p"),
-        ({"type": "mask", **RECTANGLE}, Format((6, 1), "int32", "none"), "images have 6 rows, 1 columns"),
+        ({"type": "mask", **RECTANGLE}, Format((6, 1), "int32", "none"), "images have 6 rows, 1 column"),
         ({"type": "mask", **RECTANGLE, "fill": -1}, Format((6, 7), "uint16", "none"), "from 0 to 65535"),
         (
             {"type": "mask", **RECTANGLE, "fill": "nan"},
