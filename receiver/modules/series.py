@@ -128,7 +128,7 @@ def frame(
         came[module][1][0] if module in came and len(came[module][1]) == 1 else b"" for module in range(count)
     ]
     whole = Image(
-        shape=first.shape, type=first.type, compression=first.compression, frame=number, series=series,
+        shape=first.shape[-2:], type=first.type, compression=first.compression, frame=number, series=series,
         discard=any(image.discard for image in images if image is not None),
         exposure_time=first.exposure_time, trigger=first.trigger, timestamp=first.timestamp,
         timestamp_hw=first.timestamp_hw,
@@ -169,7 +169,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
     )
     wrong: list[str] = []
     if shape is not None:
-        rows, columns = single(shape)
+        rows, columns = shape
         header = msgspec.structs.replace(header, shape=(len(headers), rows, columns))
         if header.type is not None and header.compression is not None:
             joined.format = ((rows, columns), header.type, header.compression)
@@ -205,18 +205,20 @@ def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: 
     )
 
 
-def single(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns of a module's frames.
+def single(shape: tuple[int, ...], modules: int) -> tuple[int, int]:
+    """Rows and columns of a module's frames: of [rows, cols], [1, rows, cols], and [k, rows, cols] with as
+    many as there are modules, as each port of a Lambda says it of its own single blob.
 
     Raises:
         RemoteError: they have several blobs each.
     """
-    if len(shape) == 3 and shape[0] == 1:
+    if len(shape) == 3 and shape[0] in (1, modules):
         shape = shape[1:]
     if len(shape) != 2:
         raise RemoteError(
             "modules_differ",
-            f"a module sends frames of shape {list(shape)}; with source.join, modules have one blob each",
+            f"a module sends frames of shape {list(shape)}; with source.join and {modules} endpoints it must "
+            f"be [rows, cols], [1, rows, cols] or [{modules}, rows, cols], with one blob each",
         )
     return shape[0], shape[1]
 
@@ -224,7 +226,7 @@ def single(shape: tuple[int, ...]) -> tuple[int, int]:
 def _agreed(endpoints: Sequence[str], headers: Sequence[Header], key: str) -> Any:
     values = [getattr(header, key) for header in headers]
     if key == "shape":
-        values = [None if shape is None else single(shape) for shape in values]
+        values = [None if shape is None else single(shape, len(endpoints)) for shape in values]
     told = {value for value in values if value is not None}
     if len(told) > 1:
         all_told = "; ".join(f"{name}: {value}" for name, value in zip(endpoints, values, strict=True))

@@ -219,7 +219,7 @@ class ModuleWorker(Worker):
                 "blob_count", f"frame {image.frame} of {name}: one blob that is not empty expected"
             )
         if len(image.shape) != 2:
-            image = msgspec.structs.replace(image, shape=single(image.shape))
+            image = msgspec.structs.replace(image, shape=single(image.shape, len(joined.endpoints)))
         part = Frame(image, [frame.blobs[module]])
         if self._before is None:
             blobs.check(part)
