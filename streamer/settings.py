@@ -6,6 +6,7 @@ check in the engine all derive from it. Names are the Tango names that clients i
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -29,6 +30,12 @@ class TriggerMode(StrEnum):
     """Each gate exposes one frame for as long as it lasts."""
 
 
+SHOWN_AS = "%.9g"
+"""printf format of a float whose declaration names none."""
+LEAST_DIGITS = 6
+"""Significant digits of what can be set that every display must keep: panels write back what they display."""
+
+
 class Limits(msgspec.Struct, frozen=True):
     """Least and greatest value, both allowed; `None` where there is none."""
 
@@ -50,16 +57,36 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     writable: bool = True
     memorized: bool = False
     format: str = ""
-    """printf format for displays, such as "%8.6f" for times."""
+    """printf format for displays; for a float that can be set "%.Ng" with at least `LEAST_DIGITS` digits."""
+
+    def __post_init__(self) -> None:
+        """Refuse a format that would round what can be set.
+
+        Raises:
+            ValueError: it keeps too few digits, or is of another kind than "%.Ng".
+        """
+        if not self.format or not self.writable or not isinstance(self.default, float):
+            return
+        digits = re.fullmatch(r"%\d*\.(\d+)g", self.format)
+        if digits is None or int(digits[1]) < LEAST_DIGITS:
+            raise ValueError(
+                f'{self.name}: the format "{self.format}" rounds what a client has set, and a panel writes '
+                f'back what it displays; leave it out, or use "%.{LEAST_DIGITS}g" or more digits'
+            )
+
+    @property
+    def shown_as(self) -> str:
+        """The printf format that displays use; "" for what is no float."""
+        return self.format or (SHOWN_AS if isinstance(self.default, float) else "")
 
 
 STANDARD: tuple[Parameter, ...] = (
     Parameter(
-        name="ExposureTime", default=0.1, unit="s", format="%8.6f", limits=Limits(0.0, None),
+        name="ExposureTime", default=0.1, unit="s", limits=Limits(0.0, None),
         doc="Time for which one frame collects.",
     ),
     Parameter(
-        name="LatencyTime", default=0.0, unit="s", format="%8.6f", limits=Limits(0.0, None),
+        name="LatencyTime", default=0.0, unit="s", limits=Limits(0.0, None),
         doc="Dead time asked for between two frames, above the read-out time.",
     ),
     Parameter(

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from penstock.devices._base.detector import Detector
-from penstock.devices._base.detector_class import PERIOD_ATTRIBUTES
 from penstock.devices._base.receiver_device import SHOWN
+from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models

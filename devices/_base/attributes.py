@@ -31,6 +31,9 @@ LIMIT_OPTION: Mapping[str, str] = {"minimum": "min_value", "maximum": "max_value
 NOT_SPECIFIED = "Not specified"
 """What Tango calls the absence of a limit."""
 
+NO_DISPLAY = 1e-4
+"""Relative difference at which a number is another one, and not the same one displayed with few decimals."""
+
 
 class ValueRefused(Exception):
     """A value that the parameter does not take; the sentence says which it does."""
@@ -58,8 +61,8 @@ def attribute_options(parameter: Parameter) -> dict[str, Any]:
     }
     if parameter.unit:
         options["unit"] = parameter.unit
-    if parameter.format:
-        options["format"] = parameter.format
+    if parameter.shown_as:
+        options["format"] = parameter.shown_as
     if not parameter.writable:
         return options | {"access": tango.AttrWriteType.READ}
     options["access"] = tango.AttrWriteType.READ_WRITE
@@ -111,6 +114,35 @@ def check_value(parameter: Parameter, value: Value) -> Value:
     if parameter.choices and value not in parameter.choices:
         raise ValueRefused(f'{parameter.name} "{value}" is not known; choose {", ".join(parameter.choices)}')
     return type(parameter.default)(value)
+
+
+def is_as_displayed(parameter: Parameter, written: Value, value: Value) -> bool:
+    """Tell whether a client has written what a display makes of the present value.
+
+    Jive and ATKPanel print a float in the attribute's format; Taurus prints as many decimals as the
+    format has digits. Panels write that back when somebody presses Apply, and it asks for no change.
+
+    Args:
+        parameter: whose format is used.
+        written: by the client.
+        value: the present one.
+    """
+    if not isinstance(written, float) or not isinstance(value, float) or not math.isfinite(value):
+        return written == value
+    if not math.isclose(written, value, rel_tol=NO_DISPLAY):
+        return False
+    return written in (value, float(parameter.shown_as % value), round(value, _digits(parameter)))
+
+
+def as_displayed(parameter: Parameter, value: float) -> float:
+    """The value as every display can show it without loss: for set points that are computed."""
+    if not math.isfinite(value):
+        return value
+    return round(float(parameter.shown_as % value), _digits(parameter))
+
+
+def _digits(parameter: Parameter) -> int:
+    return int(parameter.shown_as.partition(".")[2].rstrip("g"))
 
 
 def _doc(parameter: Parameter) -> str:

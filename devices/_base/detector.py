@@ -16,17 +16,24 @@ import tango
 from tango.server import Device, attribute, command, device_property
 
 from penstock.devices._base.arming import ArmRefused
-from penstock.devices._base.attributes import ValueRefused, apply_limits, check_value
+from penstock.devices._base.attributes import (
+    ValueRefused,
+    apply_limits,
+    as_displayed,
+    check_value,
+    is_as_displayed,
+)
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_settings import (
-    frame_time,
+    PERIOD_ATTRIBUTES,
     latency_for,
     live_settings,
     parse_metadata,
+    periods,
     settings_of,
 )  # fmt: skip
 from penstock.devices._base.series_view import SeriesView
@@ -42,6 +49,8 @@ log = logging.getLogger(__name__)
 
 IDENTITY = frozenset({"CameraModel", "SerialNumber", "SensorWidth", "SensorHeight"})
 """Properties of a camera that its device also shows as attributes."""
+PERIODS = {parameter.name: parameter for parameter in PERIOD_ATTRIBUTES if parameter.writable}
+"""FrameTime and FrameRate, which a client can set although they derive from others."""
 
 
 class Detector(Device):
@@ -247,7 +256,7 @@ class Detector(Device):
     def write_value(self, name: str, value: Value) -> None:
         """Take over what a client has written."""
         with as_tango_error(name):
-            if name in ("FrameTime", "FrameRate"):
+            if name in PERIODS:
                 self._write_period(name, float(value))
             else:
                 self._write_parameter(self.parameters[name], value)
@@ -257,6 +266,8 @@ class Detector(Device):
     def _write_parameter(self, parameter: Parameter, value: Value) -> None:
         value = check_value(parameter, value)
         name = parameter.name
+        if is_as_displayed(parameter, value, self._values[name]):
+            value = self._values[name]
         if name == "TriggerMode" and value not in self._modes:
             raise ValueRefused(
                 f'{self.camera.__name__} has no TriggerMode "{value}"; choose {", ".join(self._modes)}'
@@ -272,6 +283,8 @@ class Detector(Device):
     def _write_period(self, name: str, value: float) -> None:
         if not 0.0 < value < float("inf"):
             raise ValueRefused(f"{name} must be above 0 and finite, it is {value:g}")
+        if is_as_displayed(PERIODS[name], value, self._periods()[name]):
+            return
         period = value if name == "FrameTime" else 1.0 / value
         self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
 
@@ -279,7 +292,10 @@ class Detector(Device):
         """Tell Tango what is set: without, panels show noise until something has been written."""
         attributes = self.get_device_attr()
         values = self._shown_values()
-        for name in (*self._values, "FrameTime", "FrameRate"):
+        # Rounded, so that a panel finds what it displays to be what is set, and writes nothing back.
+        computed = {**PERIODS, "LatencyTime": self.parameters["LatencyTime"]}
+        values |= {name: as_displayed(parameter, values[name]) for name, parameter in computed.items()}
+        for name in (*self._values, *PERIODS):
             if self._set_points.get(name) != values[name]:
                 attributes.get_w_attr_by_name(name).set_write_value(values[name])
                 self._set_points[name] = values[name]
@@ -293,6 +309,10 @@ class Detector(Device):
                     "running", f"{name} cannot be written while a series runs; call Stop or wait for State ON"
                 )
         return True
+
+    def _periods(self) -> dict[str, float]:
+        exposure, latency = float(self._values["ExposureTime"]), float(self._values["LatencyTime"])
+        return periods(exposure, latency, self._readout)
 
     def _camera_names(self) -> list[str]:
         return [parameter.name for parameter in self.camera.parameters if parameter.writable]
@@ -312,13 +332,10 @@ class Detector(Device):
         for parameter in self.camera.parameters:
             if not parameter.writable:
                 values[parameter.name] = view.readings.get(parameter.name, parameter.default)
-        period = frame_time(float(values["ExposureTime"]), float(values["LatencyTime"]), self._readout)
         for parameter in self.camera.properties:
             if parameter.name in IDENTITY:
                 values[parameter.name] = self._properties[parameter.name]
-        values["FrameTime"] = period
-        values["FrameRate"] = 1.0 / period if period > 0.0 else float("inf")
-        values["ReadoutTime"] = self._readout
+        values |= self._periods()
         values["TriggerModes"] = list(self._modes)
         for reading in VIEW_ATTRIBUTES:
             values[reading.parameter.name] = reading.value(view)

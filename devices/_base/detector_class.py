@@ -11,25 +11,10 @@ from tango.server import device_property
 
 from penstock.devices._base.attributes import declare
 from penstock.devices._base.detector import IDENTITY, Detector
+from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.streamer.camera import Camera
 from penstock.streamer.settings import STANDARD, Parameter, Value
-
-PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
-    Parameter(
-        name="FrameTime", default=0.0, unit="s", format="%8.6f",
-        doc="Period of the frames: ExposureTime plus the larger of LatencyTime and ReadoutTime; writing it "
-        "sets LatencyTime.",
-    ),
-    Parameter(
-        name="FrameRate", default=0.0, unit="Hz", format="%8.3f",
-        doc="Frames a second, 1 / FrameTime; writing it sets LatencyTime.",
-    ),
-    Parameter(
-        name="ReadoutTime", default=0.0, unit="s", format="%8.6f", writable=False,
-        doc="Least dead time between two frames.",
-    ),
-)  # fmt: skip
 
 
 def detector_class(camera: type[Camera]) -> type[Detector]:

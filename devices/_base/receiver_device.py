@@ -23,8 +23,11 @@ class _Shown(NamedTuple):
     value: Callable[[Status], Value]
 
 
-def _shown(name: str, default: Value, doc: str, value: Callable[[Status], Value], unit: str = "") -> _Shown:
-    return _Shown(Parameter(name=name, default=default, doc=doc, unit=unit, writable=False), value)
+def _shown(
+    name: str, default: Value, doc: str, value: Callable[[Status], Value], unit: str = "", format: str = ""
+) -> _Shown:
+    parameter = Parameter(name=name, default=default, doc=doc, unit=unit, writable=False, format=format)
+    return _Shown(parameter, value)
 
 
 SHOWN: tuple[_Shown, ...] = (
@@ -60,8 +63,8 @@ SHOWN: tuple[_Shown, ...] = (
     _shown("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
     _shown("nBadMessages", 0, "Bad messages since the receiver started.", lambda s: sum(s.errors.values())),
     _shown("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
-    _shown("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz"),
-    _shown("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s"),
+    _shown("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
+    _shown("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
     _shown("nConnections", 0, "Sockets connected to streamers now.",
            lambda s: sum(connection.connections for connection in s.connections)),
 )  # fmt: skip

@@ -9,12 +9,29 @@ import msgspec
 
 from penstock.devices._base.attributes import ValueRefused
 from penstock.stins.texts import plural
-from penstock.streamer.settings import Settings, TriggerMode, Value
+from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**31 - 1
 """Frames of a series: what the account holds, one byte each."""
 ENDLESS = 1_000_000
 """Triggers of a live series: days at the rates of live viewing, one byte each in the account."""
+
+PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
+    Parameter(
+        name="FrameTime", default=0.0, unit="s",
+        doc="Period of the frames: ExposureTime plus the larger of LatencyTime and ReadoutTime; writing it "
+        "sets LatencyTime.",
+    ),
+    Parameter(
+        name="FrameRate", default=0.0, unit="Hz",
+        doc="Frames a second, 1 / FrameTime; writing it sets LatencyTime.",
+    ),
+    Parameter(
+        name="ReadoutTime", default=0.0, unit="s", writable=False,
+        doc="Least dead time between two frames.",
+    ),
+)  # fmt: skip
+"""What derives from the settings of a series and is no setting of its own."""
 
 
 def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -> Settings:
@@ -78,6 +95,13 @@ def parse_metadata(text: str) -> dict[str, Any]:
 def frame_time(exposure: float, latency: float, readout: float) -> float:
     """Period of the frames in seconds: exposure, and the dead time asked for, or needed, after it."""
     return exposure + max(latency, readout)
+
+
+def periods(exposure: float, latency: float, readout: float) -> dict[str, float]:
+    """FrameTime, FrameRate and ReadoutTime: the values of `PERIOD_ATTRIBUTES`."""
+    period = frame_time(exposure, latency, readout)
+    rate = 1.0 / period if period > 0.0 else float("inf")
+    return {"FrameTime": period, "FrameRate": rate, "ReadoutTime": readout}
 
 
 def latency_for(period: float, exposure: float, readout: float) -> float:

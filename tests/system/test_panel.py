@@ -38,9 +38,10 @@ def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path
     }
     command = [sys.executable, "-P", str(PANEL), device, str(screenshot)]
     with Child("the panel", command, parse, deadline=40.0, environment=environment, relay=note):
-        rows = shown(lambda rows: rows["Energy"]["read"] == "12400.00", "values")
+        rows = shown(lambda rows: rows["Energy"]["read"] == "12400.000000000", "values")
         assert rows["Energy"] == {
-            "read": "12400.00", "write": "12400.00", "unit": "eV", "range": "[1000.0 eV, 200000.0 eV]",
+            "read": "12400.000000000", "write": "12400.000000000", "unit": "eV",
+            "range": "[1000.0 eV, 200000.0 eV]",
         }  # fmt: skip
         assert rows["ExposureTime"]["unit"] == "s"
         assert rows["ExposureTime"]["range"] == "[1e-05 s, 3600.0 s]"
@@ -48,7 +49,9 @@ def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path
         assert rows["Compression"]["write"] == "none"
 
         station.set(ExposureTime=0.25)
-        shown(lambda rows: rows["ExposureTime"]["read"] == "0.250000", "a value that somebody else has set")
+        shown(
+            lambda rows: rows["ExposureTime"]["read"] == "0.250000000", "a value that somebody else has set"
+        )
         station.set(ExposureTime=0.001)
         station.software_series(3)
         for number in (1, 2, 3):

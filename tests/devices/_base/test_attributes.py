@@ -46,14 +46,34 @@ def test_limits_become_options(limits: Limits, kind: type, options: dict[str, fl
 def test_a_declaration_reaches_tango_whole() -> None:
     parameter = Parameter(
         name="Threshold", default=5.0, doc="Of the counter.", unit="eV", limits=Limits(2.0, 9.0),
-        format="%6.1f", memorized=True,
+        format="%.7g", memorized=True,
     )  # fmt: skip
     assert attribute_options(parameter) == {
         "name": "Threshold", "label": "Threshold", "dtype": tango.CmdArgType.DevDouble, "unit": "eV",
-        "format": "%6.1f", "min_value": 2.0, "max_value": 9.0, "doc": "Of the counter.",
+        "format": "%.7g", "min_value": 2.0, "max_value": 9.0, "doc": "Of the counter.",
         "memorized": True, "hw_memorized": True, "access": tango.AttrWriteType.READ_WRITE,
         "change_event_implemented": True, "change_event_detect": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["%6.2f", "%8.6f", "%.5g", "%g", "%.3e", "%d"])
+def test_a_format_that_rounds_what_can_be_set_is_refused(form: str) -> None:
+    with pytest.raises(ValueError, match=f'Gain: the format "{form}" rounds what a client has set'):
+        Parameter(name="Gain", default=1.0, doc="Of a new camera.", format=form)
+    assert Parameter(name="Gain", default=1.0, doc="", format=form, writable=False).format == form
+
+
+@pytest.mark.parametrize("value", [0.18734, 512.123, 1.23456e-5, 12658.2278, -20.05, 1 / 3, 2e-5 / 3, 0.0])
+def test_what_any_display_makes_of_a_value_asks_for_no_change(value: float) -> None:
+    parameter = Parameter(name="Gain", default=1.0, doc="Of a new camera, without a format.")
+    form = attribute_options(parameter)["format"]
+    assert form == "%.9g"
+    jive, taurus = float(form % value), float(f"{value:.9f}")
+    for written in (value, jive, taurus):
+        assert attributes.is_as_displayed(parameter, written, value)
+    assert not attributes.is_as_displayed(parameter, value * 1.001 + 1e-12, value)
+    shown = attributes.as_displayed(parameter, value)
+    assert shown == float(form % shown) == float(f"{shown:.9f}")
 
 
 def test_what_can_only_be_read_has_no_limits_and_no_memory() -> None:
