@@ -17,9 +17,10 @@ def report(image: Path | None, rounds: int, as_json: bool) -> int:
     console = Console(stderr=True)
     with console.status("CBF to bslz4"):
         result = measure(picture(image), rounds)
-    Console().print(_table(result, "rings" if image is None else image.name))
+    words = Console(stderr=as_json, highlight=False)
+    words.print(_table(result, "rings" if image is None else image.name))
     reached = result.ratio >= BAR
-    print("the bar is reached" if reached else "below the bar: is something else using this machine?")
+    words.print("the bar is reached" if reached else "below the bar: is something else using this machine?")
     if as_json:
         summary = {
             "reached": reached, "ratio": round(result.ratio, 3), "bar": BAR, "threads": result.threads,

@@ -21,9 +21,10 @@ def report(folder: Path | None, rounds: int, as_json: bool) -> int:
         console.status("starting", refresh_per_second=1) as status,
     ):
         results = list(measure(Path(place), rounds, status.update))
-    Console().print(_table(results))
+    words = Console(stderr=as_json, highlight=False)
+    words.print(_table(results))
     reached = all(result.reached for result in results)
-    print(
+    words.print(
         "every bar reached, within the errors"
         if reached
         else "above the bar: is something else using this machine?"

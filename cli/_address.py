@@ -41,11 +41,9 @@ def receiver_url(receiver: str, config: Path | None) -> str:
     if config is None and ":" in receiver:
         return _possible(f"http://{receiver}", receiver)
 
-    from importlib.resources import files
-
     from penstock.receiver import config as configuration
 
-    path = config or Path(str(files("penstock.resources") / "detectors.yaml"))
+    path = config or shipped()
     try:
         http = configuration.receiver(configuration.load(path), receiver, str(path)).http
     except configuration.ConfigError as error:
@@ -53,6 +51,13 @@ def receiver_url(receiver: str, config: Path | None) -> str:
     host, _, port = http.rpartition(":")
     # A receiver that binds every address is asked on this host.
     return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+
+
+def shipped() -> Path:
+    """The configuration that comes with Penstock."""
+    from importlib.resources import files
+
+    return Path(str(files("penstock.resources") / "detectors.yaml"))
 
 
 def _possible(url: str, given: str) -> str:

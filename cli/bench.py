@@ -1,9 +1,9 @@
 """Measure this machine: the receiver beside a naive writer, a bare loop and two limits in C.
 
 All take the same frames from a real generator, and those that write, write to the same folder, in turn,
-so that a busy machine slows all of them; trust the ratios and the processor time a frame, not the single
-rate. Exit status 1 when a bar is not reached. The limits need a C compiler (apt-get install gcc);
-without one they, and their bars, are left out.
+so that a busy machine slows all of them; trust the ratios and the processor time per frame, not the single
+rate. The limits need a C compiler (apt-get install gcc); without one they, and their bars, are left out.
+Exit status: 0 every bar is reached, 1 one is not, 2 it cannot be measured here.
 
 With --figures it takes everything that the performance page shows (throughput against offered rate,
 sockets and I/O threads, workers, disk, start and end of series over Tango, profiles), ten times each, into
@@ -13,10 +13,10 @@ Examples:
   penstock bench                              four frame sizes, three rounds: five minutes
   penstock bench --sizes 20000,200000         small frames only
   penstock bench --dir /data --rounds 5       on the storage that counts
-  penstock bench --json                       the last line is a JSON summary
+  penstock bench --json > figures.json        nothing but JSON on standard output
   penstock bench --figures docs/performance --again    everything for the docs, three quarters of an hour
   penstock bench --figures /tmp/try --minutes 35 --disk /data    with shorter series
-  penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU a frame
+  penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU per frame
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
 """
@@ -24,7 +24,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import statistics
 import sys
@@ -32,25 +31,39 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from penstock.cli._output import add_json, emit, say
+
 RAM_DISK = Path("/dev/shm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock bench`."""
-    parser.add_argument("--dir", type=Path, help="folder to write to (default: a RAM disk, if there is one)")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each contender (%(default)s)")
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="folder to write to (default: a RAM disk, if there is one)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, metavar="N", help="turns of each contender (%(default)s)"
+    )
     parser.add_argument(
         "--sizes", type=_sizes, metavar="BYTES,…", help="of frames (20000,200000,2000000,20000000)"
     )
-    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    add_json(parser)
     figures = parser.add_argument_group("everything, for the docs")
     figures.add_argument("--figures", type=Path, metavar="DIR", help="folder of results.json and the plots")
-    figures.add_argument("--minutes", type=float, help="make the series shorter, to be done by then")
-    figures.add_argument("--repeats", type=int, default=10, help="runs of each case (%(default)s)")
-    figures.add_argument("--ram", type=Path, default=RAM_DISK, help="RAM disk (%(default)s)")
-    figures.add_argument("--disk", type=Path, help="folder on a disk (default: the temporary one)")
+    figures.add_argument(
+        "--minutes", type=float, metavar="MIN", help="make the series shorter, to be done by then"
+    )
+    figures.add_argument(
+        "--repeats", type=int, default=10, metavar="N", help="runs of each case (%(default)s)"
+    )
+    figures.add_argument("--ram", type=Path, default=RAM_DISK, metavar="DIR", help="RAM disk (%(default)s)")
+    figures.add_argument(
+        "--disk", type=Path, metavar="DIR", help="folder on a disk (default: the temporary one)"
+    )
     figures.add_argument("--again", action="store_true", help="measure anew what is there already")
-    figures.add_argument("--part", action="append", help="only this part; again for another")
+    figures.add_argument(
+        "--part", action="append", metavar="PART", help="only this part of it; give it again for another"
+    )
     parser.add_argument(
         "--viewer", action="store_true", help="instead: 4 million pixels, with a viewer and without"
     )
@@ -58,13 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--writers",
         type=int,
         metavar="N",
-        help="instead: N writers beside one, CPU a frame and equal content",
+        help="instead: N writers beside one, CPU per frame and equal content",
     )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
-        "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s a core"
+        "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s per core"
     )
-    transforms.add_argument("--image", type=Path, help="an image to tile (default: made up)")
+    transforms.add_argument("--image", type=Path, metavar="FILE", help="an image to tile (default: made up)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,16 +133,16 @@ def _writers(args: argparse.Namespace) -> int:
         console.status("starting") as status,
     ):
         found = list(compare(Path(folder), args.writers, args.rounds, status.update))
-    table = Table(title="CPU a frame, µs, of the data process and its writers (medians)")
+    table = Table(title="CPU per frame, µs, of the data process and its writers (medians)")
     columns = "1 writer", f"{args.writers} writers", f"ratio (two: ≤ {BAR:g})", "flat out", "content"
     for column in ("frames", *columns):
         table.add_column(column, justify="left" if column == "frames" else "right")
     for case in found:
         medians = [f"{statistics.median(case.cpu_us[number]):,.0f}" for number in sorted(case.cpu_us)]
         content = "equal" if case.equal else "NOT EQUAL"
-        name = f"{case.load.name}, {case.load.rate:,.0f} a second"
+        name = f"{case.load.name}, {case.load.rate:,.0f} per second"
         table.add_row(name, *medians, f"{case.ratio:.2f}", f"{ratio(case.flat_out_us):.2f}", content)
-    Console().print(table)
+    Console(stderr=args.json).print(table)
     if args.json:
         cases = {
             case.load.name: {
@@ -140,7 +153,7 @@ def _writers(args: argparse.Namespace) -> int:
             }
             for case in found
         }
-        print(json.dumps({"writers": args.writers, "cases": cases}))
+        emit({"writers": args.writers, "cases": cases})
     slow = args.writers == 2 and any(case.ratio > BAR for case in found)
     return 1 if slow or not all(case.equal for case in found) else 0
 
@@ -164,11 +177,11 @@ def _compare(args: argparse.Namespace) -> int:
             console.print("no C compiler here, so no limits; apt-get install gcc brings one")
         measured = compare(Path(folder), args.rounds, status.update, args.sizes or SIZES, limit)
     verdicts = judge(measured)
-    Console().print(report.table(measured), report.bars(verdicts))
+    Console(stderr=args.json).print(report.table(measured), report.bars(verdicts))
     reached = all(verdict.reached for verdict in verdicts)
-    print("every bar reached" if reached else "below a bar: is something else using this machine?")
+    say(args, "every bar reached" if reached else "below a bar: is something else using this machine?")
     if args.json:
-        print(json.dumps(report.summary(measured, verdicts)))
+        emit(report.summary(measured, verdicts))
     return 0 if reached else 1
 
 
@@ -208,8 +221,10 @@ def _figures(args: argparse.Namespace) -> int:
     write_page(results, args.figures / "results.md")
     verdicts = judge(results.of(BARS_PART))
     if verdicts:
-        Console().print(report.bars(verdicts))
-    print("every bar reached" if results.reached else "below a bar: see results.md")
+        Console(stderr=args.json).print(report.bars(verdicts))
+    say(args, "every bar reached" if results.reached else "below a bar: see results.md")
+    if args.json:
+        emit({"reached": results.reached, "results": file})
     return 0 if results.reached else 1
 
 

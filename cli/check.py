@@ -7,16 +7,17 @@ are no problems unless --strict is given.
 Examples:
   penstock check /data/scan-0007.h5
   penstock check --quick /data/*.h5            # counts and structure only, no frames read
-  penstock check --json /data/scan-0007.h5     # the last line is a JSON summary
+  penstock check --json /data/scan-0007.h5 | jq .clean
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
-    parser.add_argument("--detector", help="name of the NXdetector group, where a file has several")
+    parser.add_argument(
+        "--detector", metavar="GROUP", help="name of the NXdetector group, where a file has several"
+    )
     parser.add_argument("--quick", action="store_true", help="do not read the frames themselves")
     parser.add_argument("--strict", action="store_true", help="let notes count as problems")
-    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,15 +50,16 @@ def run(args: argparse.Namespace) -> int:
         except ReaderError as error:
             if len(args.files) == 1 and not args.json:
                 raise UserError(str(error)) from error
-            print(f"penstock check: {error}")
+            say(args, f"penstock check: {error}")
             failed.append({"file": str(path), "error": str(error)})
             continue
         verdicts.append(verdict)
-        _print(verdict, strict=args.strict)
+        for line in _describe(verdict, strict=args.strict):
+            say(args, line)
     clean = not failed and all(verdict.is_clean(strict=args.strict) for verdict in verdicts)
     if args.json:
         files = [{**verdict.summary(), "clean": verdict.is_clean(strict=args.strict)} for verdict in verdicts]
-        print(json.dumps({"clean": clean, "files": [*files, *({**item, "clean": False} for item in failed)]}))
+        emit({"clean": clean, "files": [*files, *({**item, "clean": False} for item in failed)]})
     return 2 if failed else 0 if clean else 1
 
 
@@ -77,17 +81,15 @@ def _judge(series: SeriesFile, *, quick: bool) -> Verdict:
         )
 
 
-def _print(verdict: Verdict, *, strict: bool) -> None:
+def _describe(verdict: Verdict, *, strict: bool) -> Iterator[str]:
     frames, *shape = verdict.shape
     planned = "unknown" if verdict.planned is None else str(verdict.planned)
     size = " x ".join(map(str, shape)) or "no frames"
-    print(f"{verdict.file}: {'clean' if verdict.is_clean(strict=strict) else 'NOT clean'}")
-    print(
-        f"  {verdict.detector}: {plural(frames, 'frame')} of {size} {verdict.dtype or ''}".rstrip()
-        + f", {planned} planned"
-    )
+    yield f"{verdict.file}: {'clean' if verdict.is_clean(strict=strict) else 'NOT clean'}"
+    kind = f"  {verdict.detector}: {plural(frames, 'frame')} of {size} {verdict.dtype or ''}".rstrip()
+    yield f"{kind}, {planned} planned"
     shown = {name: count for name, count in verdict.counts.items() if count}
     if shown:
-        print("  " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items()))
+        yield "  " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items())
     for finding in verdict.findings:
-        print(f"  {finding.level}: {finding.sentence}")
+        yield f"  {finding.level}: {finding.sentence}"

@@ -6,27 +6,28 @@ nothing can be created in DIR.
 
 Examples:
   penstock check-storage /data
-  penstock check-storage --write-mb 4000 --json /data     # the last line is a JSON summary
+  penstock check-storage --write-mb 4000 --json /data | jq .fit
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
+
+from penstock.cli._output import add_json, emit, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="where files would be written")
     parser.add_argument(
-        "--write-mb", type=_positive, default=256, metavar="N",
+        "--write-mb", type=_megabytes, default=256, metavar="N",
         help="to write for the rate of writing; a tenth of the free space at most (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             for finding in probing:
                 findings.append(finding)
                 mark = {"good": " ", "note": "·", "bad": "!"}[finding.verdict]
-                print(f"{mark} {finding.name:<18}  {finding.value:<46}  {finding.meaning}", flush=True)
+                say(args, f"{mark} {finding.name:<18}  {finding.value:<46}  {finding.meaning}")
     except ProbeError as error:
         raise UserError(str(error)) from error
     finally:
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     fit = not any(finding.verdict == "bad" for finding in findings)
     if args.json:
         items = [finding.summary() for finding in findings]
-        print(json.dumps({"folder": str(args.folder), "fit": fit, "findings": items}))
+        emit({"folder": args.folder, "fit": fit, "findings": items})
     return 0 if fit else 1
 
 
@@ -58,8 +59,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _positive(text: str) -> int:
-    value = int(text)
+def _megabytes(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}"; give a whole number of megabytes, from 1 on') from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is below 1")
     return value

@@ -4,7 +4,7 @@ Examples:
   penstock demo                               100 frames into ./penstock-demo
   penstock demo --frames 1000 --out /data/try
   penstock demo --view                        and watch them come in
-  penstock demo --json                        the last line is a JSON summary
+  penstock demo --json | jq .file             nothing but JSON on standard output
 
 It brings up everything that a beamline has (Tango database, device server, streamer, receiver) on
 this machine only, on free ports, and ends all of it again. A second run writes a second file.
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import signal
 import sys
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli._output import add_json, emit
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the files (%(default)s)",
     )
     parser.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
-    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     except (DemonstrationFailed, ProcessFailed) as error:
         raise UserError(str(error)) from error
     if args.json:
-        print(json.dumps(_summary(outcome)), flush=True)
+        emit(_summary(outcome))
     return 0 if outcome.complete else 1
 
 

@@ -1,4 +1,4 @@
-"""Run a Tango device server: one a camera, named as the camera, and PenstockReceiver.
+"""Run a Tango device server: one per camera, named as the camera, and PenstockReceiver.
 
 Examples:
   penstock device Simulator sim
@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)"
     )
     parser.add_argument(
-        "--property", action="append", default=[], metavar="NAME=VALUE", help="device property to register"
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="device property to register; give it again for another",
     )
     parser.add_argument(  # without a default argparse says that it is required
         "options", nargs="*", default=[], metavar="-- OPTIONS", help="options for Tango itself"

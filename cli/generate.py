@@ -12,7 +12,7 @@ Examples:
 It binds --endpoint, waits for its receivers, sends one series, and ends once everything has left.
 With several streams each is a module of one detector, with the same frame numbers and a port of its own.
 With --json the first line on standard output is {"data": endpoint, "endpoints": […], "pid": …} and the
-last line the summary: frames sent, rate, CPU time a frame (I/O threads included), and for each stream
+last line the summary: frames sent, rate, CPU time per frame (I/O threads included), and for each stream
 the log of the faults that were committed. A number with a point is a chance: 0.01 of all frames.
 
 Exit status: 0 all frames were sent, 1 not all, 2 what was asked for cannot be. It knows what it has sent, not
@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock.cli._address import LAST_PORT, bound_endpoint
+from penstock.cli._output import add_json, emit
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -64,15 +65,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a frame of each stream; K,ROWS,COLS for K blobs (512,1024)",
     )  # fmt: skip
     size.add_argument(
-        "--frame-bytes", type=_positive, metavar="N", help="about so many bytes a frame instead"
+        "--frame-bytes", type=_positive, metavar="N", help="about so many bytes per frame instead"
     )
     parser.add_argument(
         "--frames", type=_positive, default=100, metavar="N", help="frames to send (%(default)s)"
     )
     parser.add_argument(
-        "--dtype", default="uint16", choices=("uint8", "uint16", "uint32", "int32", "float32")
+        "--dtype",
+        default="uint16",
+        choices=("uint8", "uint16", "uint32", "int32", "float32"),
+        help="of a pixel (%(default)s)",
     )
-    parser.add_argument("--compression", default="none", choices=("none", "bslz4"))
+    parser.add_argument(
+        "--compression", default="none", choices=("none", "bslz4"), help="of the blobs (%(default)s)"
+    )
     parser.add_argument(
         "--pattern", default="noise", choices=GENERATED, help="what the frames show (%(default)s)"
     )
@@ -83,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--streams", type=_positive, default=1, metavar="N", help="modules, each on a port of its own (1)"
     )
     parser.add_argument(
-        "--rate", type=float, default=0.0, metavar="HZ", help="frames a second; 0: as fast as possible"
+        "--rate", type=float, default=0.0, metavar="HZ", help="frames per second; 0: as fast as possible"
     )
     parser.add_argument(
         "--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only"
@@ -108,11 +114,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds to wait for what is queued (%(default)g)",
     )
-    parser.add_argument("--io-threads", type=_positive, default=1, metavar="N")
+    parser.add_argument(
+        "--io-threads", type=_positive, default=1, metavar="N", help="of ZeroMQ (%(default)s)"
+    )
     parser.add_argument(
         "--hwm", type=_positive, metavar="N", help="messages queued for a receiver (by frame size)"
     )
-    parser.add_argument("--json", action="store_true", help="summary as one line of JSON")
+    add_json(parser)
     faults = parser.add_argument_group(
         "faults", "each by frame numbers (7,8), or by chance (0.01), where a frame has one fault at most"
     )
@@ -159,8 +167,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send one series; 0 when every frame was sent, whatever its receiver made of it."""
-    import msgspec
-
     from penstock.streamer.generator import DIED, generate
 
     plan = _plan(args)
@@ -173,7 +179,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             endpoints = [push.endpoint for push in pushes]
             ready = {"data": endpoints[0], "endpoints": endpoints, "pid": os.getpid()}
-            print(msgspec.json.encode(ready).decode(), flush=True)
+            emit(ready)
         for push in pushes:
             _await_peers(push.endpoint, push.wait_peers, args, told)
         with _progress(plan.frames) as progress:
@@ -185,7 +191,10 @@ def run(args: argparse.Namespace) -> int:
     finally:
         for push in pushes:
             push.close(2.0 if told else None)
-    print(msgspec.json.encode(report).decode() if args.json else _sentence(report), flush=True)
+    if args.json:
+        emit(report)
+    else:
+        print(_sentence(report), flush=True)
     if report.reason == DIED:
         os.kill(os.getpid(), signal.SIGKILL)
     if signal.SIGINT in told:
@@ -271,7 +280,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         raise UserError(str(error)) from error
     _check_numbers(args)
     if not 0 <= args.rate < math.inf:
-        raise UserError(f"--rate {args.rate}: frames a second, or 0 for as fast as possible")
+        raise UserError(f"--rate {args.rate}: frames per second, or 0 for as fast as possible")
     return Plan(
         frames=args.frames,
         shape=shape,
@@ -345,7 +354,7 @@ def _sentence(report: Report) -> str:
     return (
         f"{report.sent} of {plural(report.planned, 'frame')} handed over in {report.seconds:.3f} s: "
         f"{report.rate:,.0f} frames/s, "
-        f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU a frame"
+        f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU per frame"
         + (f"; faults as asked for: {faults}" if faults else "")
     )
 

@@ -7,15 +7,15 @@ a look, see docs/how-to/integrate-with-pyfai.md. A curve that is there already s
 Examples:
   penstock integrate /data/scan-0007.h5                  # writes /data/scan-0007.xy
   penstock integrate --unit q_A^-1 --points 2000 /data/*.h5
-  penstock integrate --out /tmp/curves --json /data/scan-0007.h5
+  penstock integrate --out /tmp/curves --json /data/scan-0007.h5 | jq .written
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
+from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
 
@@ -26,12 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unit", default="2th_deg", choices=("2th_deg", "q_A^-1", "q_nm^-1", "r_mm"),
         help="of the abscissa (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--points", type=int, default=1000, help="of a curve (%(default)s)")
+    parser.add_argument("--points", type=int, default=1000, metavar="N", help="of a curve (%(default)s)")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the curves; else beside the files"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace curves that are there already")
-    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,11 +56,11 @@ def run(args: argparse.Namespace) -> int:
         except (ReaderError, OSError) as error:
             if len(args.files) == 1 and not args.json:
                 raise UserError(str(error)) from error
-            print(f"penstock integrate: {error}")
+            say(args, f"penstock integrate: {error}")
             failed[str(path)] = str(error)
             continue
-        print(f"{out}: {plural(args.points, 'point')} in {args.unit}")
+        say(args, f"{out}: {plural(args.points, 'point')} in {args.unit}")
         written[str(path)] = str(out)
     if args.json:
-        print(json.dumps({"written": written, "failed": failed}))
+        emit({"written": written, "failed": failed})
     return 2 if failed else 0

@@ -13,9 +13,11 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from typing import NoReturn
+
+from penstock.cli._output import emit
 
 COMMANDS = {
     "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",
@@ -34,6 +36,7 @@ COMMANDS = {
     "integrate": "turn a file into a powder pattern with pyFAI: the file is all that it needs",
     "check-storage": "probe what a file system does about locks, space, syncs and names",
     "bench": "measure this machine: generator to receiver, beside a naive writer",
+    "completion": "print the completion script of a shell: commands, options, files, receivers' names",
 }
 
 EXTRA_OF = {
@@ -47,38 +50,68 @@ class UserError(Exception):
     """What the user can mend; printed as it is, exit status 2."""
 
 
+class _WrongUse(Exception):
+    """Arguments that cannot be understood: the usage, and what is wrong."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises on wrong use, for it may have to be said in JSON too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _WrongUse(self.format_usage(), f"{self.prog}: error: {message}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = build_parser(arguments[0] if arguments else None)
-    args = parser.parse_args(arguments)
     try:
-        status = int(args.run(args))
-        sys.stdout.flush()
-        return status
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # here, where a reader that has gone is no traceback
     except BrokenPipeError:  # who reads the output has seen enough: `penstock status | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
         return 128 + signal.SIGPIPE
-    except UserError as error:
-        print(f"penstock {arguments[0]}: {error}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        _missing(arguments[0], error)
     except KeyboardInterrupt:
-        return 130
+        return 128 + signal.SIGINT
 
 
-def build_parser(wanted: str | None) -> argparse.ArgumentParser:
-    """The parser, with the options of the wanted command only: the others stay unimported."""
-    parser = argparse.ArgumentParser(
+def _run(arguments: list[str]) -> int:
+    parser = build_parser(arguments[:1])
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
+    try:
+        args = parser.parse_args(arguments)
+    except _WrongUse as error:
+        usage, why = error.args
+        if "--json" in arguments:
+            emit({"error": why})
+        print(f"{usage}{why}", file=sys.stderr)
+        return 2
+    try:
+        return int(args.run(args))
+    except UserError as error:
+        why = str(error)
+    except ModuleNotFoundError as error:
+        why = _missing(error)
+    if getattr(args, "json", False):
+        emit({"error": why})
+    print(f"penstock {arguments[0]}: {why}", file=sys.stderr)
+    return 2
+
+
+def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
+    """The parser, with the options of the wanted commands only: the others stay unimported."""
+    parser = _Parser(
         prog="penstock",
         description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",
-        epilog="Begin with: penstock demo",
+        epilog="Begin with: penstock demo. Options and examples of a command: penstock COMMAND --help",
     )
     parser.add_argument("--version", action="version", version=f"penstock {version('penstock')}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        if name != wanted:
+        if name not in wanted:
             commands.add_parser(name, help=summary)
             continue
         module = importlib.import_module(f"penstock.cli.{name.replace('-', '_')}")
@@ -92,16 +125,12 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def _missing(command: str, error: ModuleNotFoundError) -> NoReturn:
+def _missing(error: ModuleNotFoundError) -> str:
+    """What to install for a package that is not there; one that no extra brings is a fault of ours."""
     name = (error.name or "").partition(".")[0]
     extra = EXTRA_OF.get(name)
     if extra is None:
         raise error
     from penstock.cli.extras import install_command
 
-    print(
-        f"penstock {command}: the Python package {name} is not installed; "
-        f"install the extra with: {install_command(extra)}",
-        file=sys.stderr,
-    )
-    raise SystemExit(2)
+    return f"the Python package {name} is not installed; install the extra with: {install_command(extra)}"

@@ -18,18 +18,23 @@ import os
 import socket
 from pathlib import Path
 
+from penstock.cli._address import shipped
+from penstock.cli._output import add_json, emit, say
+
 NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
 NO_SUCH_HOST = "no host of this name is known; give an address of this machine, 0.0.0.0 means all that it has"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock receiver`."""
-    parser.add_argument("name", nargs="?", help="entry of the configuration file")
-    parser.add_argument("--config", type=Path, help="YAML file (default: the shipped detectors.yaml)")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="entry of the configuration file")
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="YAML file (default: the shipped detectors.yaml)"
+    )
     parser.add_argument(
         "--http", metavar="HOST:PORT", help="instead of the configured one; port 0: any free one"
     )
-    parser.add_argument("--json", action="store_true", help="print the ready line as JSON")
+    add_json(parser)
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and end")
 
 
@@ -48,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if args.schema:
         print(json.dumps(configuration.schema(), indent=2))
         return 0
-    path = args.config or _shipped()
+    path = args.config or shipped()
     try:
         file = configuration.load(path)
         if args.name is None:
@@ -85,10 +90,8 @@ def run(args: argparse.Namespace) -> int:
 
     def ready() -> None:
         if args.json:
-            line = ReadyLine(name=args.name, http=url, pid=os.getpid())
-            print(msgspec.json.encode(line).decode(), flush=True)
-        else:
-            print(f"receiver {args.name} is ready: {url}/status", flush=True)
+            emit(ReadyLine(name=args.name, http=url, pid=os.getpid()))
+        say(args, f"receiver {args.name} is ready: {url}/status")
 
     return serve(args.name, config, listener, ready)
 
@@ -101,9 +104,3 @@ def _reason(error: OSError) -> str:
     if error.errno in NO_HOST:  # `create_server` makes an OSError of the gaierror
         return NO_SUCH_HOST
     return str(error.strerror)
-
-
-def _shipped() -> Path:
-    from importlib.resources import files
-
-    return Path(str(files("penstock.resources") / "detectors.yaml"))

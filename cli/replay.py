@@ -6,7 +6,8 @@ carry a usable file name: --filename puts one where the protocol carries it (V1:
 user data; STINS: header), "" stands for live view only. Without it the messages go out as recorded,
 and the receiver's filename_template names the file of a stream that has no name.
 
-A recording is a CBOR sequence, gzipped or not: one array of byte strings a multi-part message.
+A recording is a CBOR sequence, gzipped or not: one array of byte strings per multi-part message. With --json
+the first line is where it is bound, the last one the summary.
 
 Examples:
   penstock replay eiger_v1.cborseq.gz --filename /data/eiger.h5
@@ -17,7 +18,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -25,21 +25,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.cli._address import bound_endpoint
+from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("capture", type=Path, metavar="CAPTURE", help="the recording")
-    parser.add_argument("--filename", help='file that the receiver shall write; "" for live view only')
+    parser.add_argument(
+        "--filename", metavar="PATH", help='file that the receiver shall write; "" for live view only'
+    )
     parser.add_argument(
         "--endpoint",
         type=bound_endpoint,
         default="tcp://127.0.0.1:9999",
+        metavar="ENDPOINT",
         help="where to bind (default: %(default)s)",
     )
     parser.add_argument(
-        "--rate", type=_positive, metavar="HZ", help="messages a second (default: as fast as it is taken)"
+        "--rate", type=_positive, metavar="HZ", help="messages per second (default: as fast as it is taken)"
     )
     parser.add_argument(
         "--wait-peers",
@@ -52,11 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=_positive, default=60.0, metavar="S",
         help="longest wait for the connections, and for each message to be taken (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print a JSON line when bound, and a JSON summary as the last line",
-    )
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,24 +69,20 @@ def run(args: argparse.Namespace) -> int:
         kind, messages = _messages(args.capture, args.filename)
         with PushSocket(args.endpoint) as socket:
             if args.json:
-                print(
-                    json.dumps({"endpoint": socket.endpoint, "protocol": kind, "pid": os.getpid()}),
-                    flush=True,
-                )
-            else:
-                print(f"{kind} stream at {socket.endpoint}, waiting for its receiver", flush=True)
+                emit({"endpoint": socket.endpoint, "protocol": kind, "pid": os.getpid()})
+            say(args, f"{kind} stream at {socket.endpoint}, waiting for its receiver")
             socket.wait_for_peers(args.wait_peers, args.timeout)
             summary = _send(socket.send, messages, args.rate, args.timeout)
             socket.drain(args.timeout)
     except (RecordingError, PushError) as error:
         raise UserError(str(error)) from error
+    megabytes = summary["bytes"] / 1e6
+    say(
+        args,
+        f"{plural(int(summary['messages']), 'message')}, {megabytes:.1f} MB in {summary['seconds']:.2f} s",
+    )
     if args.json:
-        print(json.dumps({"protocol": kind, **summary}))
-    else:
-        print(
-            f"{plural(int(summary['messages']), 'message')}, {summary['bytes'] / 1e6:.1f} MB in "
-            f"{summary['seconds']:.2f} s"
-        )
+        emit({"protocol": kind, **summary})
     return 0
 
 

@@ -5,7 +5,7 @@ Examples:
   penstock status eiger-1                     the receiver of this name in the configuration
   penstock status --wait                      once the running series, or the first one, has ended
   penstock status --wait --timeout 60         the same, for a minute at most
-  penstock status --json                      everything that GET /status says
+  penstock status --json | jq .counts         everything that GET /status says
 
 Exit status: 0 it is well, and its last series is complete, or was a live view that somebody stopped, 1 it is
 in Error, that series is not complete or was not taken, or --timeout is over, 2 it does not answer.
@@ -14,7 +14,6 @@ in Error, that series is not complete or was not taken, or --timeout is over, 2 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shlex
 import sys
@@ -24,6 +23,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._output import add_json, emit
 from penstock.cli.main import UserError
 from penstock.stins.texts import plural
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=_seconds, default=math.inf, metavar="SECONDS",
         help="with --wait: for so long at most (default: for ever)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the whole status as one line of JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -65,7 +65,10 @@ def run(args: argparse.Namespace) -> int:
             late = time.monotonic() >= due and _goes_on(status)
     except (ReceiverRefused, ReceiverUnavailable) as error:
         raise UserError(str(error)) from error
-    print(json.dumps(asdict(status)) if args.json else "\n".join(describe(status, _said(args))))
+    if args.json:
+        emit(status)
+    else:
+        print("\n".join(describe(status, _said(args))))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
     return 1 if late or status.error or status.refused or status.lacks else 0

@@ -7,15 +7,16 @@ file cannot be opened.
 
 Examples:
   penstock verify /data/scan-0007.h5
-  penstock verify --json /data/*.h5            # the last line is a JSON summary
+  penstock verify --json /data/*.h5 | jq .sound
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from penstock.cli._output import add_json, emit, say
 
 if TYPE_CHECKING:
     from penstock.receiver.checks.verify import Verification
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
-    parser.add_argument("--detector", help="name of the NXdetector group, where a file has several")
-    parser.add_argument("--json", action="store_true", help="print a JSON summary as the last line")
+    parser.add_argument(
+        "--detector", metavar="GROUP", help="name of the NXdetector group, where a file has several"
+    )
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,13 +46,14 @@ def run(args: argparse.Namespace) -> int:
         except ReaderError as error:
             if len(args.files) == 1 and not args.json:
                 raise UserError(str(error)) from error
-            print(f"penstock verify: {error}")
+            say(args, f"penstock verify: {error}")
             failed.append({"file": str(path), "sound": False, "error": str(error)})
             continue
-        print(f"{path}: {'verified' if found[-1].is_sound else 'NOT verified'}\n  {found[-1].sentence}")
+        verdict = "verified" if found[-1].is_sound else "NOT verified"
+        say(args, f"{path}: {verdict}\n  {found[-1].sentence}")
     sound = not failed and all(item.is_sound for item in found)
     if args.json:
-        print(json.dumps({"sound": sound, "files": [*(item.summary() for item in found), *failed]}))
+        emit({"sound": sound, "files": [*(item.summary() for item in found), *failed]})
     return 2 if failed else 0 if sound else 1
 
 

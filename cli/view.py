@@ -3,7 +3,7 @@
 Examples:
   penstock view http://127.0.0.1:5000            the receiver at this address
   penstock view sim-1                            the receiver of this name in the configuration
-  penstock view sim-1 --log --rate 5             logarithmic colours, five frames a second at most
+  penstock view sim-1 --log --rate 5             logarithmic colours, five frames per second at most
   penstock view sim-1 --downsample 4             a large detector over a slow network
   penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
 
@@ -35,10 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_rate,
         default=10.0,
         metavar="HZ",
-        help="frames a second at most (default: %(default)g)",
+        help="frames per second at most (default: %(default)g)",
     )
     parser.add_argument("--log", action="store_true", help="begin with logarithmic colours")
-    parser.add_argument("--colours", choices=("viridis", "gray", "reversed gray", "fire", "inferno"))
+    parser.add_argument(
+        "--colours",
+        choices=("viridis", "gray", "reversed gray", "fire", "inferno"),
+        help="colour map (default: viridis)",
+    )
     parser.add_argument(
         "--downsample", type=_positive, metavar="N", help="every N-th row and column only, for all viewers"
     )

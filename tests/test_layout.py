@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import itertools
 import re
 import shlex
 import shutil
@@ -106,17 +107,18 @@ def test_the_help_of_a_command_has_examples_that_its_parser_accepts(
     for example in examples:
         # What an example does stands behind it, two spaces or more to the right.
         words = shlex.split(re.sub(r"\s{2,}(?!--).*", "", example), comments=True)
-        build_parser(command).parse_args([word for word in words[1:] if word != "&"])
+        words = list(itertools.takewhile(lambda word: word not in ("|", ">", "&"), words))
+        build_parser([command]).parse_args(words[1:])
 
 
 @pytest.mark.parametrize("command", ["nonsense", "--nonsense"])
 def test_an_unknown_command_is_refused_with_the_list_of_commands(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([command])
-    assert ended.value.code == 2
-    assert "usage: penstock" in capsys.readouterr().err
+    assert main([command]) == 2
+    said = capsys.readouterr().err
+    assert "usage: penstock" in said
+    assert "check-storage" in said or "unrecognized" in said or "required" in said
 
 
 def test_each_script_of_continuous_integration_is_executable() -> None:

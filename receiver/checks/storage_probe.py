@@ -68,7 +68,7 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
 
     Args:
         folder: exists; nothing is left in it.
-        write_mb: to write at most for the rate; never more than a tenth of the free space.
+        write_mb: to write at most for the rate, one block at least; never more than a tenth of what is free.
 
     Raises:
         ProbeError: the folder is none, or nothing can be created in it.
@@ -88,7 +88,7 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
         for trial in TRIALS:
             yield _tried(trial, here)
         free = os.statvfs(here)
-        yield _rate(here, min(write_mb * MEGABYTE, free.f_bavail * free.f_frsize // SHARE))
+        yield _rate(here, min(max(write_mb * MEGABYTE, BLOCK), free.f_bavail * free.f_frsize // SHARE))
 
 
 def _tried(trial: Callable[[Path], Finding], here: Path) -> Finding:
