@@ -6,6 +6,7 @@ out; anyone may trigger, stop or abort. Each counter is written by one thread.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Condition
@@ -24,9 +25,6 @@ from penstock.streamer.settings import Settings, TriggerMode
 CAMERA_GRACE = 0.5
 """Seconds that a camera has to end after Abort; then the series ends without it."""
 
-IDLE_AFTER = 1.0
-"""Seconds of waiting for a trigger after which the camera is asked for its readings."""
-
 SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndReason.ABORT: 3}
 """A reason to end replaces a milder one: an Abort also overtakes a Stop that is under way."""
 
@@ -41,7 +39,15 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Series:
-    """A series; to its camera it is the `Acquisition`."""
+    """A series; to its camera it is the `Acquisition`.
+
+    Args:
+        ident: its unique id.
+        clock: of the engine; every wait goes by it.
+        changed: called after every change of the counts; must return at once.
+        idle: called by the camera's thread in every wait; returns the moment, of `clock.monotonic`, at
+            which it has to be called again.
+    """
 
     def __init__(
         self,
@@ -51,7 +57,7 @@ class Series:
         ring: Ring,
         clock: Clock,
         changed: Callable[[], None] = lambda: None,
-        idle: Callable[[], None] = lambda: None,
+        idle: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.id = ident
         self.settings = settings
@@ -85,6 +91,7 @@ class Series:
         self._software_triggers = 0
         self._pending = False
         self._waiting = False
+        self._wakes = 0
         self._aborted_at = 0.0
 
     # The camera's side ------------------------------------------------------------------------
@@ -105,7 +112,9 @@ class Series:
 
     def triggered(self, frames: int) -> None:
         """See `Acquisition`."""
-        self._counted = max(self._counted, frames)
+        if frames > self._counted:
+            self._counted = frames
+            self._changed()
 
     def now(self) -> float:
         """See `Acquisition`."""
@@ -118,23 +127,43 @@ class Series:
         self.ready()
         self._waiting = True
         self._changed()
-        while True:
-            with self._condition:
-                if not self._pending and not self.stopping:
-                    self.clock.wait(self._condition, self.now() + IDLE_AFTER)
-                if self._pending or self.stopping:
-                    taken, self._pending, self._waiting = self._pending, False, False
-                    return taken
-            self._idle()
+        self.wait(lambda: self._pending)
+        with self._condition:
+            taken, self._pending, self._waiting = self._pending, False, False
+        return taken and not self.aborting
 
     def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
         """See `Acquisition`."""
+        self.wait(lambda: False, moment, exposing=exposing)
+        return self._goes_on(exposing)
+
+    def wait(
+        self, predicate: Callable[[], bool], moment: float = math.inf, *, exposing: bool = False
+    ) -> bool:
+        """See `Acquisition`."""
+        while not self.aborting:
+            seen = self._wakes
+            due = self._idle()
+            # Not under the lock: an SDK may call `wake` while it holds one that `predicate` takes.
+            if predicate():
+                return True
+            if self.now() >= moment or not self._goes_on(exposing):
+                return False
+            with self._condition:
+                if self._wakes == seen:
+                    self.clock.wait(self._condition, min(moment, due))
+        return False
+
+    def wake(self) -> None:
+        """See `Acquisition`."""
         with self._condition:
-            while self.clock.monotonic() < moment:
-                if self.aborting or (self.stopping and not exposing):
-                    return False
-                self.clock.wait(self._condition, moment)
-        return not (self.aborting or (self.stopping and not exposing))
+            self._wakes += 1
+            self._condition.notify_all()
+
+    def proceed(self, *, exposing: bool = False) -> bool:
+        """See `Acquisition`."""
+        self._idle()
+        return self._goes_on(exposing)
 
     @property
     def stopping(self) -> bool:
@@ -218,6 +247,7 @@ class Series:
                 )
             self._software_triggers += 1
             self._pending = True
+            self._wakes += 1
             self._condition.notify_all()
         self._changed()
 
@@ -230,6 +260,7 @@ class Series:
             self.message = message
             if reason is EndReason.ABORT:
                 self._aborted_at = self.clock.monotonic()
+            self._wakes += 1
             self._condition.notify_all()
         if reason is EndReason.ABORT:
             self._queue.put(None)  # wakes the sender, which looks at the reason first
@@ -303,6 +334,9 @@ class Series:
             sent=self.sent,
             lost=dict(self.lost) or None,
         )
+
+    def _goes_on(self, exposing: bool) -> bool:
+        return not (self.aborting or (self.stopping and not exposing))
 
     def _has_buffer(self) -> bool:
         return self._slot is not None or self.ring.used < self.ring.slots

@@ -8,7 +8,8 @@ does. A camera file imports neither `tango` nor `zmq`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Protocol
 
 import msgspec
@@ -53,7 +54,8 @@ class Acquisition(Protocol):
     """What the engine gives to a camera for one series.
 
     Every method that waits ends early, with false, once the series is to stop; the camera then
-    returns from `acquire`.
+    returns from `acquire`. While `exposing` only Abort ends a wait early: Stop finishes the frame.
+    Waits are also where the engine asks the camera for its readings.
     """
 
     settings: Settings
@@ -72,20 +74,32 @@ class Acquisition(Protocol):
     def triggered(self, frames: int) -> None:
         """The hardware has been triggered for this many frames so far, also where none came of it.
 
-        Only for cameras that count triggers; otherwise the highest index tells.
+        Without it, the highest index tells. A camera that knows of a trigger without a frame says so
+        here, or its last ones count as not triggered.
         """
 
     def now(self) -> float:
-        """The monotonic clock of `wait_until`, seconds."""
+        """The monotonic clock of the waits, seconds."""
 
     def wait_trigger(self) -> bool:
-        """Wait for the next software trigger; implies `ready`."""
+        """Wait for the next software trigger; implies `ready`. What it starts is exposed, Stop or not."""
 
     def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
-        """Wait until `now()` reaches `moment`.
+        """Wait until `now()` reaches `moment`."""
 
-        While `exposing` only Abort ends the wait early: Stop finishes the frame.
+    def wait(
+        self, predicate: Callable[[], bool], moment: float = math.inf, *, exposing: bool = False
+    ) -> bool:
+        """Wait until `predicate()` is true: whether it is.
+
+        It is looked at once, and again after each `wake`; false when `now()` reaches `moment` first.
         """
+
+    def wake(self) -> None:
+        """Let `wait` look again. For any thread, such as one in which an SDK calls back; never waits."""
+
+    def proceed(self, *, exposing: bool = False) -> bool:
+        """Whether the series goes on, without waiting: for a loop around an SDK's blocking call."""
 
     @property
     def stopping(self) -> bool:
@@ -150,8 +164,8 @@ class Camera(ABC):
     def read(self, name: str) -> Value:
         """Value of a parameter that is not writable, such as a temperature.
 
-        Called about once a second, by the thread that calls everything else: between series, and
-        while `acquire` waits in `wait_trigger`.
+        Called about once a second by the thread that calls everything else: between series, and while
+        `acquire` waits or yields. What it raises leaves this reading invalid, and ends nothing.
         """
         raise CameraError(f"{type(self).__name__} has no reading {name}")
 

@@ -26,7 +26,7 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.outlet import Outlet
-from penstock.streamer.parameters import Parameters
+from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Description, Prepared, StreamerStatus
 from penstock.streamer.ring import Overrun, Ring
 from penstock.streamer.sender import PushSocket
@@ -35,9 +35,6 @@ from penstock.streamer.states import Event, Machine, State
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-READ_EVERY = 1.0
-"""Seconds between two readings of temperatures and the like, while no frame is taken."""
 
 
 class Engine:
@@ -78,7 +75,7 @@ class Engine:
         self._series: Series | None = None
         self._ring: Ring | None = None
         self._announcement: tuple[Header, dict[str, object]] = (Header(filename=""), {})
-        self._parameters = Parameters(camera, push.endpoint, changed)
+        self._parameters = Parameters(camera, push.endpoint, self._clock, changed)
         self._lock = Lock()
         self._busy = ""
         self._closing = False
@@ -278,7 +275,7 @@ class Engine:
             self._ring,
             self._clock,
             self._changed,
-            self._parameters.read,
+            self._parameters.refresh,
         )
         if series.orientation.active and frames.compression != "none":
             raise Refused(
@@ -315,6 +312,7 @@ class Engine:
     def _take_frames(self, series: Series) -> None:
         for exposure in self._camera.acquire(series):
             series.take(exposure)
+            self._parameters.refresh()
         if series.triggers < series.planned and not series.stopping:
             raise CameraError(f"it ended after {series.triggers} of {plural(series.planned, 'frame')}")
 

@@ -3,40 +3,57 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Callable, Mapping
 
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import check_values
+from penstock.streamer.clock import Clock
 from penstock.streamer.protocol import Description
 from penstock.streamer.settings import Value
 
 log = logging.getLogger(__name__)
 
+READ_EVERY = 1.0
+"""Seconds between two readings of temperatures and the like, in every state."""
+READINGS_HOLD = 5.0
+"""Seconds after which a reading is not shown any more, since the camera could not be asked again."""
+
 
 class Parameters:
     """What the parameters of an open camera are.
 
-    Only the camera's thread calls it; `readings` and `description` are replaced as a whole, for any thread to
-    look at.
+    Only the camera's thread calls it; any thread looks at `readings` and `description`, which are replaced as
+    a whole.
 
     Args:
         camera: asked, never set.
         data_endpoint: where its frames go; stands in the description.
+        clock: says how old readings are.
         changed: called after every change of `readings`.
     """
 
-    def __init__(self, camera: Camera, data_endpoint: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, camera: Camera, data_endpoint: str, clock: Clock, changed: Callable[[], None]
+    ) -> None:
         self._camera = camera
         self._name = type(camera).__name__
         self._data_endpoint = data_endpoint
+        self._clock = clock
         self._changed = changed
         self._values: dict[str, Value] = {p.name: p.default for p in camera.parameters if p.writable}
-        self.readings: dict[str, Value] = {}
-        """What can only be read, as far as it could."""
+        self._readings: dict[str, Value] = {}
+        self._read_at = -math.inf
         self.read()
         self.description = self._describe()
         """The camera as it was set last."""
+
+    @property
+    def readings(self) -> dict[str, Value]:
+        """What can only be read, as far as it could be in the last seconds."""
+        old = self._clock.monotonic() - self._read_at > READINGS_HOLD
+        return {} if old else self._readings
 
     def merged(self, values: Mapping[str, object]) -> dict[str, Value]:
         """All that can be set, with these in place of what was set before.
@@ -51,6 +68,12 @@ class Parameters:
         self._values = values
         self.description = self._describe()
 
+    def refresh(self) -> float:
+        """Read when it is time to; the moment of the next time."""
+        if self._clock.monotonic() - self._read_at >= READ_EVERY:
+            self.read()
+        return self._read_at + READ_EVERY
+
     def read(self) -> None:
         """Read what can only be read; what fails is left out."""
         readings: dict[str, Value] = {}
@@ -60,8 +83,9 @@ class Parameters:
                     readings[parameter.name] = self._camera.read(parameter.name)
                 except Exception as error:  # a missing temperature ends no series
                     log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
-        if readings != self.readings:
-            self.readings = readings
+        before = self.readings
+        self._readings, self._read_at = readings, self._clock.monotonic()
+        if readings != before:
             self._changed()
 
     def _describe(self) -> Description:

@@ -78,7 +78,7 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     ring_total: int = 0
     end_sent: bool = False
     readings: dict[str, Value] = {}
-    """Parameters that can only be read, such as temperatures."""
+    """Parameters that can only be read, such as temperatures; one that could not be for 5 s is left out."""
 
 
 class Request(

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import TriggerMode
-from tests.streamer.rig import FakeClock, Rig, done, settings
+from tests.streamer.rig import Rig, done, settings
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,6 @@ def test_parameters_cannot_be_set_while_a_series_is_prepared() -> None:
 def test_what_can_only_be_read_stands_in_the_status() -> None:
     with Rig() as rig:
         assert rig.engine.status().readings == {"Temperature": 21.5}
-
-
-def test_readings_go_on_while_a_series_waits_for_its_trigger() -> None:
-    clock = FakeClock()
-    with Rig(clock=clock) as rig:
-        rig.connect()
-        rig.arm(trigger_mode=TriggerMode.SOFTWARE)
-        rig.until(lambda status: status.ready_for_trigger)
-        rig.camera.temperature = -5.0
-        with rig.changed:
-            while rig.engine.status().readings != {"Temperature": -5.0}:
-                clock.advance(1.0)
-                rig.changed.wait(0.1)
-        assert rig.engine.status().ready_for_trigger
 
 
 def test_a_reading_that_fails_ends_nothing() -> None:
