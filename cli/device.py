@@ -51,11 +51,14 @@ def run(args: argparse.Namespace) -> int:
     from penstock.devices._base.registration import registered
     from penstock.devices._base.registry import UnknownCamera
     from penstock.devices._base.server import RECEIVER, run_server, server_classes
+    from penstock.streamer.loading import CameraFileError
 
     try:
         classes = server_classes(args.server)
     except UnknownCamera as error:
         raise UserError(f"{error}, and {RECEIVER}") from error
+    except CameraFileError as error:
+        raise UserError(str(error)) from error
     server = classes[0].__name__
     database = _database()
     name = f"{server}/{args.instance}"

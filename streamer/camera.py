@@ -7,8 +7,8 @@ does. A camera file imports neither `tango` nor `zmq`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Protocol
 

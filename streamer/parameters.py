@@ -34,9 +34,7 @@ class Parameters:
         changed: called after every change of `readings`.
     """
 
-    def __init__(
-        self, camera: Camera, data_endpoint: str, clock: Clock, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, camera: Camera, data_endpoint: str, clock: Clock, changed: Callable[[], None]) -> None:
         self._camera = camera
         self._name = type(camera).__name__
         self._data_endpoint = data_endpoint

@@ -8,7 +8,6 @@ input closes; a running series gets its end message first.
 from __future__ import annotations
 
 import argparse
-import importlib
 import logging
 import os
 import signal
@@ -23,6 +22,7 @@ from penstock.streamer.camera import Camera, CameraError
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.engine import Engine
 from penstock.streamer.errors import Refused
+from penstock.streamer.loading import CameraFileError, load_camera_file
 from penstock.streamer.remote import RemoteServer
 from penstock.streamer.sender import PushSocket
 
@@ -91,7 +91,13 @@ def run(args: argparse.Namespace) -> int:
         log.error("%s", error)
         return USAGE
     except CameraError as error:
-        log.error("%s", error)
+        log.error("%s: %s", args.camera, error)
+        return 1
+    except Exception as error:  # an SDK may raise anything
+        log.info("%s raised when it was opened", args.camera, exc_info=True)
+        log.error(
+            "%s cannot be opened: %s: %s; the lines above say where", args.camera, type(error).__name__, error
+        )
         return 1
     try:
         remote = RemoteServer(args.control)
@@ -149,21 +155,21 @@ def open_camera(name: str, properties: str) -> Camera:
         properties: JSON object.
 
     Raises:
-        Refused: no such camera, properties that it does not have.
-        CameraError: the hardware does not answer.
+        Refused: no such camera, one whose file cannot be imported, properties that it does not have.
+        CameraError: the hardware does not answer, or its SDK is missing.
     """
     module, _, kind = name.rpartition(":")
     module = module or f"penstock.devices.{name.lower()}"
     try:
-        found = getattr(importlib.import_module(module), kind)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
+        found = getattr(load_camera_file(module), kind, None)
+    except ModuleNotFoundError:
         raise Refused(
             "unknown_camera", f"there is no camera {name}: no module {module}; Simulator is one"
         ) from None
-    except AttributeError:
-        raise Refused("unknown_camera", f"there is no camera {kind} in {module}") from None
+    except CameraFileError as error:
+        raise Refused("camera_file", f"camera {name}: {error}") from error
+    if found is None:
+        raise Refused("unknown_camera", f"there is no camera {kind} in {module}")
     if not (isinstance(found, type) and issubclass(found, Camera)):
         raise Refused("unknown_camera", f"{kind} in {module} is no Camera")
     try:

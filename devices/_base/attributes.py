@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import tango
 from tango.server import attribute
@@ -33,6 +33,13 @@ NOT_SPECIFIED = "Not specified"
 
 NO_DISPLAY = 1e-4
 """Relative difference at which a number is another one, and not the same one displayed with few decimals."""
+
+
+class Unread(NamedTuple):
+    """A reading that the camera has not given for some seconds: shown with quality INVALID."""
+
+    stands_in: Value
+    """Tango wants a value of the attribute's type; clients see none."""
 
 
 class ValueRefused(Exception):

@@ -17,6 +17,7 @@ from tango.server import Device, attribute, command, device_property
 
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import (
+    Unread,
     ValueRefused,
     apply_limits,
     as_displayed,
@@ -248,9 +249,11 @@ class Detector(Device):
 
     # Behind the generated attributes
 
-    def read_value(self, name: str) -> Value:
-        """Value of a scalar attribute."""
-        value: Value = self._shown_values()[name]
+    def read_value(self, name: str) -> Value | tuple[Value, float, tango.AttrQuality]:
+        """Value of a scalar attribute; with time and quality where there is none to show."""
+        value: Value | Unread = self._shown_values()[name]
+        if isinstance(value, Unread):
+            return value.stands_in, time.time(), tango.AttrQuality.ATTR_INVALID
         return value
 
     def write_value(self, name: str, value: Value) -> None:
@@ -326,12 +329,12 @@ class Detector(Device):
         self._control.arm(settings)
 
     def _shown_values(self) -> dict[str, Any]:
-        """Every scalar attribute as it reads now."""
+        """Every scalar attribute as it reads now; `Unread` for a reading of the camera that is not known."""
         view = self._control.view
         values: dict[str, Any] = dict(self._values)
         for parameter in self.camera.parameters:
             if not parameter.writable:
-                values[parameter.name] = view.readings.get(parameter.name, parameter.default)
+                values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
         for parameter in self.camera.properties:
             if parameter.name in IDENTITY:
                 values[parameter.name] = self._properties[parameter.name]

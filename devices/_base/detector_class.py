@@ -64,8 +64,8 @@ def _attribute_body(parameter: Parameter) -> dict[str, Any]:
     return body
 
 
-def _reader(name: str) -> Callable[[Detector], Value]:
-    def read(self: Detector) -> Value:
+def _reader(name: str) -> Callable[[Detector], Any]:
+    def read(self: Detector) -> Any:  # the value, or value, time and quality
         return self.read_value(name)
 
     return read

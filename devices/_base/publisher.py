@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tango
+
+from penstock.devices._base.attributes import Unread
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +106,9 @@ class Publisher:
             elif name == "Status":
                 self._device.set_status(value)
                 self._device.push_change_event(name)
+            elif isinstance(value, Unread):
+                invalid = tango.AttrQuality.ATTR_INVALID
+                self._device.push_change_event(name, value.stands_in, time.time(), invalid)
             else:
                 self._device.push_change_event(name, value)
             self._pushed[name] = value

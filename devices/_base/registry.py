@@ -6,11 +6,11 @@ is the class name in lower case.
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 
 from penstock import devices
 from penstock.streamer.camera import Camera
+from penstock.streamer.loading import CameraFileError, load_camera_file
 
 
 class UnknownCamera(Exception):
@@ -22,11 +22,11 @@ def camera_class(name: str) -> type[Camera]:
 
     Raises:
         UnknownCamera: no module, or no class in it, has that name.
-        ImportError: the module is there but needs a library that is not.
+        CameraFileError: the module is there, but cannot be imported.
     """
     if name.lower() not in _modules():
         raise UnknownCamera(f'there is no camera "{name}"; known are {", ".join(camera_names())}')
-    module = importlib.import_module(f"{devices.__name__}.{name.lower()}")
+    module = load_camera_file(f"{devices.__name__}.{name.lower()}")
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, Camera) and value.__name__.lower() == name.lower():
             return value
@@ -39,7 +39,7 @@ def camera_names() -> list[str]:
     for module in _modules():
         try:
             names.append(camera_class(module).__name__)
-        except (ImportError, UnknownCamera):
+        except (CameraFileError, UnknownCamera):
             names.append(module)
     return names
 

@@ -72,7 +72,9 @@ class SeriesRecord:
         """A snapshot of the streamer; `None` when none has come for too long."""
         with self.lock:
             self.streamer_lost = status is None
-            if status is not None:
+            if status is None:
+                self._view = replace(self._view, readings={})
+            else:
                 self.streamer_status = status
                 self._view = self._view.with_streamer(status)
         self._changed()

@@ -31,7 +31,7 @@ class SeriesView:
     counts: Counts = field(default_factory=Counts)
     """The receiver's account; all 0 until it has begun the series."""
     readings: dict[str, Value] = field(default_factory=dict)
-    """Read-only parameters of the camera, as last heard."""
+    """Read-only parameters of the camera; only those that the streamer knows now."""
     receiver_answers: bool = False
     latest_frame: int | None = None
 
@@ -42,7 +42,7 @@ class SeriesView:
 
     def with_streamer(self, status: StreamerStatus) -> SeriesView:
         """The view after a snapshot of the streamer."""
-        view = replace(self, readings={**self.readings, **status.readings})
+        view = replace(self, readings=status.readings)
         if not self.series or status.series != self.series:
             return view
         return replace(view, acquired=status.acquired, ready_for_trigger=status.ready_for_trigger)

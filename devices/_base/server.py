@@ -17,6 +17,7 @@ import tango.server
 from penstock.devices._base.detector_class import detector_class
 from penstock.devices._base.receiver_device import receiver_class
 from penstock.devices._base.registry import UnknownCamera, camera_class, camera_names
+from penstock.streamer.loading import CameraFileError
 
 RECEIVER = "PenstockReceiver"
 """Server and class of the receiver's device."""
@@ -29,6 +30,7 @@ def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
 
     Raises:
         UnknownCamera: neither a camera nor the receiver's server.
+        CameraFileError: the file of the camera cannot be imported.
     """
     if name.lower() == RECEIVER.lower():
         return (receiver_class(),)
@@ -49,6 +51,7 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
 
     Raises:
         UnknownCamera: there is no such server.
+        CameraFileError: the file of its camera cannot be imported.
     """
     classes = server_classes(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -75,7 +78,7 @@ def main() -> int:
         name, *arguments = arguments
     try:
         return run_server(name, arguments)
-    except UnknownCamera as error:
+    except (CameraFileError, UnknownCamera) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
 

@@ -39,7 +39,7 @@ def shots(acquisition: Acquisition, line: TriggerInput, readout: float) -> Itera
     elif mode is TriggerMode.INTERNAL:
         yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
     elif mode is TriggerMode.EXTERNAL:
-        if line.wait(lambda: acquisition.stopping) is not None:
+        if acquisition.wait(lambda: line.waiting):
             yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
     else:
         yield from _edges(acquisition, line, readout)
@@ -48,10 +48,11 @@ def shots(acquisition: Acquisition, line: TriggerInput, readout: float) -> Itera
 def _burst(
     acquisition: Acquisition, trigger: int, frames: int, start: float, readout: float
 ) -> Iterator[Shot]:
+    """The frames of one trigger; the first is exposed though Stop came with the trigger."""
     period, exposure = frame_time(acquisition.settings, readout), acquisition.settings.exposure_time
     for number in range(frames):
         begin = start + number * period
-        if not acquisition.wait_until(begin):
+        if not acquisition.wait_until(begin, exposing=number == 0):
             return
         index = trigger * acquisition.settings.n_frames_per_trigger + number
         acquisition.triggered(index + 1)
@@ -72,8 +73,10 @@ def _edges(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iter
     free_at, delay = -math.inf, math.inf
     counter = -1
     while counter < settings.n_triggers - 1:
-        edge = line.wait(lambda: acquisition.stopping)
-        if edge is None or edge.counter >= settings.n_triggers:
+        if acquisition.stopping or not acquisition.wait(lambda: line.waiting):
+            return  # Stop begins no exposure for edges that wait already
+        edge = line.take()
+        if edge.counter >= settings.n_triggers:
             return
         if edge.counter <= counter:
             continue  # the source began a new train: not of this series

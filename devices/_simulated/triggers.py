@@ -9,20 +9,24 @@ A source by hand: `python -m penstock.devices._simulated.triggers 127.0.0.1:4100
 from __future__ import annotations
 
 import argparse
+import select
 import socket
 import struct
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from threading import Lock, Thread
 
 import msgspec
 
 EDGE = struct.Struct("!4sQdd")
 MAGIC = b"PSTE"
-LOOK_EVERY = 0.02
-"""Seconds between two looks at whether to stop."""
+MOST_WAITING = 100_000
+"""Edges that may wait for a detector that is busy."""
 INPUT_BYTES = 4 * 2**20
-"""Edges that may wait: about 8000 at the kernel's price of a small datagram."""
+"""Of the socket: about 8000 edges at the kernel's price of a small datagram."""
 
 
 class Edge(msgspec.Struct, frozen=True):
@@ -77,7 +81,10 @@ class TriggerSource:
 
 
 class TriggerInput:
-    """The trigger input of a simulated detector: a UDP port."""
+    """The trigger input of a simulated detector: a UDP port, and a thread that calls back for each edge.
+
+    What an SDK with callbacks is to a real camera.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         """Listen on `port`, 0 for any free one.
@@ -87,37 +94,58 @@ class TriggerInput:
         """
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, INPUT_BYTES)
-        self._socket.settimeout(LOOK_EVERY)
         try:
             self._socket.bind((host, port))
         except OSError:
             self._socket.close()
             raise
-        self.address: tuple[str, int] = self._socket.getsockname()[:2]
-
-    def arm(self) -> None:
-        """Forget the edges that came while the detector was not armed."""
         self._socket.setblocking(False)
-        try:
-            while True:
-                self._socket.recv(EDGE.size + 1)
-        except BlockingIOError:
-            self._socket.settimeout(LOOK_EVERY)
+        self.address: tuple[str, int] = self._socket.getsockname()[:2]
+        self._lock = Lock()
+        self._edges: deque[Edge] = deque()
+        self._on_edge: Callable[[], None] = lambda: None
+        self._closing, self._close = socket.socketpair()
+        self._thread = Thread(target=self._listen, name="trigger input", daemon=True)
+        self._thread.start()
 
-    def wait(self, stopping: Callable[[], bool]) -> Edge | None:
-        """The next edge; `None` once `stopping()` says so."""
-        while not stopping():
-            try:
-                datagram = self._socket.recv(EDGE.size + 1)
-            except TimeoutError:
-                continue
-            if len(datagram) == EDGE.size and datagram.startswith(MAGIC):
-                return Edge(*EDGE.unpack(datagram)[1:])
-        return None
+    def arm(self, on_edge: Callable[[], None]) -> None:
+        """Forget the edges that came while the detector was not armed; call `on_edge` for those to come."""
+        with self._lock:
+            self._receive()
+            self._edges.clear()
+            self._on_edge = on_edge
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is an edge to `take`."""
+        return bool(self._edges)
+
+    def take(self) -> Edge:
+        """The next edge."""
+        return self._edges.popleft()
 
     def close(self) -> None:
-        """Close the port."""
+        """Close the port; nobody is called back any more."""
+        self._close.close()
+        self._thread.join()
+        self._closing.close()
         self._socket.close()
+
+    def _listen(self) -> None:
+        while self._closing not in select.select([self._socket, self._closing], [], [])[0]:
+            with self._lock:
+                self._receive()
+                on_edge = self._on_edge
+            on_edge()
+
+    def _receive(self) -> None:
+        """Take what has come; edges that find `MOST_WAITING` there are missed, as their numbers tell."""
+        with suppress(BlockingIOError):
+            while True:
+                datagram = self._socket.recv(EDGE.size + 1)
+                sound = len(datagram) == EDGE.size and datagram.startswith(MAGIC)
+                if sound and len(self._edges) < MOST_WAITING:
+                    self._edges.append(Edge(*EDGE.unpack(datagram)[1:]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

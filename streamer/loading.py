@@ -1,0 +1,51 @@
+"""Imports what may not be there: the file of a camera, and the vendor's SDK when a unit is opened."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+from types import ModuleType
+from typing import Any
+
+from penstock.streamer.camera import CameraError
+
+
+class CameraFileError(Exception):
+    """The file of a camera is there, but cannot be imported; the sentence says where and why."""
+
+
+def load_sdk(module: str, remedy: str) -> Any:
+    """Import the Python module of an SDK; call it in a camera's `__init__`, not at the top of its file.
+
+    Args:
+        module: its name, such as "zebra_sdk".
+        remedy: what to do where it is missing, such as "install Acme SDK 3.2 and its Python package".
+
+    Raises:
+        CameraError: it cannot be imported, or a shared library that it needs cannot be loaded; the
+            sentence names the module and this host, and ends with the remedy.
+    """
+    try:
+        return importlib.import_module(module)
+    except (ImportError, OSError) as error:
+        raise CameraError(
+            f"the SDK's module {module} cannot be imported on {socket.gethostname()} ({error}); {remedy}"
+        ) from error
+
+
+def load_camera_file(module: str) -> ModuleType:
+    """Import the module of a camera.
+
+    Raises:
+        ModuleNotFoundError: there is no module of that name.
+        CameraFileError: there is, but importing it raises something.
+    """
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # a camera's file may raise anything
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise CameraFileError(
+            f"{module} cannot be imported on {socket.gethostname()}: {type(error).__name__}: {error}; "
+            "mend it, and if it needs an SDK, let it load that when a unit is opened (load_sdk)"
+        ) from error
