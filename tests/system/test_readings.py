@@ -38,9 +38,7 @@ def test_the_temperature_goes_on_while_a_series_waits_or_exposes(station: Statio
 def test_without_a_streamer_there_is_no_temperature_and_clients_are_told(station: Station) -> None:
     until(lambda: quality(station) is VALID, "a first reading")
     events: SimpleQueue[tango.EventData] = SimpleQueue()
-    known = station.detector.subscribe_event(
-        "SensorTemperature", tango.EventType.CHANGE_EVENT, events.put, stateless=False
-    )
+    known = station.detector.subscribe_event("SensorTemperature", tango.EventType.CHANGE_EVENT, events.put)
     os.kill(station.streamer_pid(), signal.SIGKILL)
     while events.get(timeout=10.0).attr_value.quality is not INVALID:
         pass
