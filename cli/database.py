@@ -17,6 +17,7 @@ import argparse
 import os
 import signal
 import socket
+import sys
 import threading
 from pathlib import Path
 
@@ -52,12 +53,25 @@ def run(args: argparse.Namespace) -> int:
     except ProcessFailed as error:
         raise UserError(str(error)) from error
     with child:
+        print(_which(args.dir.resolve(), child.answer), file=sys.stderr)
         print(f"export TANGO_HOST=127.0.0.1:{child.answer}", flush=True)
         while not told.wait(0.5):
             ended = child.ended()
             if ended is not None:
                 raise UserError(ended)
     return 0
+
+
+def _which(folder: Path, port: int) -> str:
+    """The database that runs here, and the one that a command uses which is not told of it."""
+    from penstock.devices._base.embedded_database import FILE_NAME
+    from penstock.devices._base.tango_host import tango_host
+
+    address, host = f"127.0.0.1:{port}", tango_host()
+    sentence = f"Tango database {address} (embedded, {folder / FILE_NAME})"
+    if host is None or host.address == address:
+        return sentence
+    return f"{sentence}; without the next line commands use {host}"
 
 
 def _claim(port: int) -> None:

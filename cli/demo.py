@@ -7,7 +7,8 @@ Examples:
   penstock demo --json | jq .file             nothing but JSON on standard output
 
 It brings up everything that a beamline has (Tango database, device server, streamer, receiver) on
-this machine only, on free ports, and ends all of it again. A second run writes a second file.
+this machine only, on free ports, and ends all of it again. A second run writes a second file. The Tango
+database of this machine, if one is configured, is left alone.
 """
 
 from __future__ import annotations

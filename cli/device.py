@@ -11,18 +11,20 @@ Examples:
   penstock device Simulator sim -- -v3
       options behind -- go to Tango
 
-TANGO_HOST says which database; `penstock database` runs one. Every server is also a command of its
-own (Simulator sim), as Tango's Starter expects.
+TANGO_HOST says which database, or else ~/.tangorc or /etc/tangorc; `penstock database` runs one. Every server
+is also a command of its own (Simulator sim), as Tango's Starter expects.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import tango
+
+    from penstock.devices._base.tango_host import TangoHost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     except CameraFileError as error:
         raise UserError(str(error)) from error
     server = classes[0].__name__
-    database = _database()
+    host, database = _database()
+    print(f"Tango database {host}", file=sys.stderr)
     name = f"{server}/{args.instance}"
     if args.register:
         _register(args, database, name, classes)
@@ -69,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("--property and --class belong to --register DEVICE")
     if not registered(database, name):
         raise UserError(
-            f"no device is registered for {name} in the database {os.environ.get('TANGO_HOST')}; "
+            f"no device is registered for {name} in the Tango database {host}; "
             f"register one with: penstock device {server} {args.instance} --register sim/det/1 "
             "--property ReceiverUrl=http://127.0.0.1:5000"
         )
@@ -80,20 +83,24 @@ def run(args: argparse.Namespace) -> int:
     return run_server(server, [args.instance, *args.options])
 
 
-def _database() -> tango.Database:
-    """The Tango database of this environment."""
+def _database() -> tuple[TangoHost, tango.Database]:
+    """The Tango database that this machine is configured for, and who says so."""
     import tango
 
     from penstock.cli.main import UserError
+    from penstock.devices._base.tango_host import VARIABLE, files, tango_host
 
-    host = tango.ApiUtil.get_env_var("TANGO_HOST")
+    host = tango_host()
     remedy = "start one with `penstock database`, then: export TANGO_HOST=127.0.0.1:10000"
-    if not host:
-        raise UserError(f"TANGO_HOST is not set, so there is no Tango database to ask; {remedy}")
+    if host is None:
+        places = ", ".join(map(str, files()))
+        raise UserError(
+            f"{VARIABLE} is not set, nor in {places}, so there is no Tango database to ask; {remedy}"
+        )
     try:
-        return tango.Database()
+        return host, tango.Database()
     except tango.DevFailed as error:
-        raise UserError(f"no Tango database answers at TANGO_HOST={host}; {remedy}") from error
+        raise UserError(f"no Tango database answers at {host}; {remedy}") from error
 
 
 def _runs_at(database: tango.Database, admin: str) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 # Child processes must not find `streamer` in the checkout, a second copy of `penstock.streamer`.
 os.environ["PYTHONSAFEPATH"] = "1"
-# A test must never reach a facility's database by accident.
-os.environ.pop("TANGO_HOST", None)
+# A test must never reach a facility's database by accident. Empty, for without it Tango looks into ~/.tangorc
+# and /etc/tangorc.
+os.environ["TANGO_HOST"] = ""
 # Output that nobody flushes must show up here, not at a user's.
 os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ.setdefault("QT_API", "pyqt5")

@@ -113,9 +113,9 @@ class Demonstration:
 
     def _start(self) -> None:
         scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-demo-")))
-        self._note("Tango database")
         database = self._stack.enter_context(start_database(scratch))
         self.tango_host = f"127.0.0.1:{database.answer}"
+        self._note(f"Tango database {self.tango_host} (embedded)")
         self._note("receiver")
         data_port = free_port()
         self.receiver_url = self._stack.enter_context(self._start_receiver(data_port)).answer.http

@@ -1,0 +1,61 @@
+"""Which Tango database this machine is configured for, and where that is said.
+
+Tango looks into the environment, then into `.tangorc` in the user's home, then into `/etc/tangorc`; what is
+there first counts, in the environment even if it is empty (cppTango, `Connection::get_env_var`).
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tango
+
+VARIABLE = "TANGO_HOST"
+
+
+@dataclass(frozen=True)
+class TangoHost:
+    """A database, and who names it."""
+
+    address: str
+    """HOST:PORT, or several of these with commas between."""
+    source: str
+    """The variable, or the file."""
+
+    def __str__(self) -> str:
+        """Address and source, for messages."""
+        return f"{self.address} (from {self.source})"
+
+
+def files() -> tuple[Path, ...]:
+    """Where Tango looks when the environment has no TANGO_HOST; the home is that of the password database."""
+    return Path(pwd.getpwuid(os.geteuid()).pw_dir, ".tangorc"), Path("/etc/tangorc")
+
+
+def tango_host(rc_files: Sequence[Path] | None = None) -> TangoHost | None:
+    """The database that Tango itself would use; `None` where nothing is configured.
+
+    Args:
+        rc_files: where it may be said, in Tango's order; by default as in `files`.
+    """
+    address = tango.ApiUtil.get_env_var(VARIABLE)
+    if not address:
+        return None
+    if VARIABLE in os.environ:
+        return TangoHost(address, VARIABLE)
+    named = [str(file) for file in (files() if rc_files is None else rc_files) if _names(file)]
+    return TangoHost(address, named[0] if named else VARIABLE)
+
+
+def _names(file: Path) -> bool:
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    # As loosely as Tango reads it: `export TANGO_HOST=…` counts too.
+    settings = (line.partition("=") for line in lines if not line.lstrip().startswith("#"))
+    return any(sign and VARIABLE in name for name, sign, _ in settings)
