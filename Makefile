@@ -22,8 +22,9 @@ export QT_API := pyqt5
 export PYTEST_QT_API := pyqt5
 
 ARGS ?=
-# Tests wait for processes and disks as much as they compute. ARGS='-n 0' runs them in one process, as --pdb needs.
-PARALLEL := -n logical --maxprocesses 4 --dist loadfile
+# Tests wait for processes and disks as much as they compute, so one more than there are processors, up to five.
+# ARGS='-n 0' runs them in one process, as --pdb needs.
+PARALLEL = -n $(shell echo $$(($$(nproc) + 1))) --maxprocesses 5 --dist loadfile
 
 .PHONY: help
 help: ## list the targets

@@ -37,7 +37,9 @@ def receiver(
     return running
 
 
-BOTH = pytest.mark.parametrize("receiver", ["threads", "processes"], indirect=True)
+BOTH = pytest.mark.parametrize(
+    "receiver", ["threads", pytest.param("processes", marks=pytest.mark.slow)], indirect=True
+)
 BY_PROCESSES = pytest.mark.parametrize("receiver", ["processes"], indirect=True)
 
 
@@ -181,6 +183,7 @@ def test_a_writer_of_plain_frames_that_dies_ends_the_series_in_error_and_the_nex
     takes_a_series(receiver, streamer, "none")
 
 
+@pytest.mark.slow
 @BY_PROCESSES
 @COMPRESSIONS
 def test_a_writer_that_is_stopped_ends_the_series_in_error_within_seconds_and_the_next_one_is_taken(

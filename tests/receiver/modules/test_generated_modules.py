@@ -27,6 +27,9 @@ from penstock.streamer.generator_plan import Plan
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 
 CASES = 20
+"""Seeds, each a series of its own."""
+QUICK = 6
+"""Of these, those of every run of the tests."""
 GAP, HEADERS = 0.3, 0.5
 KINDS = ("drop", "duplicate", "reorder", "corrupt", "truncate", "wrong-type")
 STORED, PARTIAL, MISSING, CORRUPT = (
@@ -114,7 +117,10 @@ def expected(report: dict[str, Any]) -> np.ndarray[Any, Any]:
     return status
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize(
+    "seed",
+    [seed if seed < QUICK else pytest.param(seed, marks=pytest.mark.slow) for seed in range(CASES)],
+)
 def test_the_account_and_each_modules_status_equal_the_generators_log(seed: int, detector: Detector) -> None:
     path = detector.receiver.root / f"{seed}.h5"
     options = options_of(seed, path)
