@@ -114,15 +114,16 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         yield "  no series yet"
     else:
         ended = "complete" if series.complete else "NOT complete" if status.lacks else "ended"
-        so_far = "runs" if series.active else ended
-        yield f"  series {series.id} {so_far}{f': {series.reason}' if series.reason else ''}"
+        so_far = "in progress" if series.active else ended
+        file = series.filename or "no file (live view and consumers only)"
+        yield f"  {file}, {so_far}{f': {series.reason}' if series.reason else ''}"
         if series.active and series.restarts:
             times = "once" if series.restarts == 1 else f"{series.restarts} times"
             yield f"    the receiver was killed and restarted {times} within it"
         yield f"    {', '.join(_counts(status)) or 'nothing received'}"
-        yield f"    {series.filename or 'no file: live view and consumers only'}"
         if series.active:
             yield f"    {status.frame_rate:.0f} frames/s, {status.byte_rate / 1e6:.1f} MB/s"
+        yield f"    series {series.id}"
     if status.refused:
         yield f"  the last series was NOT taken: {status.refused}"
     if status.errors:

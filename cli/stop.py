@@ -36,5 +36,5 @@ def run(args: argparse.Namespace) -> int:
         series = client.status().series
     except (ReceiverRefused, ReceiverUnavailable) as error:
         raise UserError(str(error)) from error
-    print("the series has ended" if series is None else f"{series.reason}\n{series.filename or 'no file'}")
+    print("the series has ended" if series is None else f"{series.filename or 'no file'}: {series.reason}")
     return 0

@@ -94,6 +94,7 @@ class Follower:
                 seen=held.status.version,
                 wait=0.0 if changed or (want_frame and self._frame_due(held)) else wait,
             )
+        answered = self._now()
         # Versions begin anew with each process: against those of the one before they mean nothing.
         if back or changed or (held.status is not None and status.version < held.status.version):
             self._frame_version = None
@@ -102,7 +103,7 @@ class Follower:
             newer = self._newer()
             if newer is not None:
                 frame, self._frame_version = newer, newer.version
-        return Snapshot(url=held.url, status=status, frame=frame, notice=notice)
+        return Snapshot(url=held.url, status=status, status_at=answered, frame=frame, notice=notice)
 
     def _newer(self) -> LastFrame | None:
         try:

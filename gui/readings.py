@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import PurePath
 
 from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
+from penstock.gui.sentences import age, clock
 from penstock.gui.snapshot import Snapshot
 from penstock.receiver.models import Counts, Status
 
@@ -26,6 +28,10 @@ _WRONG = (
 """Rows that a healthy series leaves at 0."""
 _RATES = ("Frames", "Data", "Drawn here")
 NOTHING = "–"
+_OLD = ("Series", "Account", "Rates")
+"""Groups that the receiver's status fills."""
+_HERE = "Rates/Drawn here"
+"""The one row among them that is this window's own."""
 
 
 class Readings(qt.QWidget):
@@ -40,10 +46,16 @@ class Readings(qt.QWidget):
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(14, 6, 14, 10)
         layout.setSpacing(3)
+        self._as_of: float | None = None
+        self._age = qt.QLabel(self)
+        self._age.setStyleSheet(f"color: {theme.WARNING}; margin-top: 10px; margin-left: -3px;")
+        self._age.hide()
         for heading, names in (
             ("Frame on show", _FRAME), ("Series", _SERIES), ("Account", (*_ACCOUNT, "Bad messages")),
             ("Rates", _RATES),
         ):  # fmt: skip
+            if heading == "Series":
+                layout.addWidget(self._age)  # above all that it is about: the frame on show stays what it is
             self._group(layout, heading, names)
         layout.addStretch(1)
 
@@ -55,14 +67,27 @@ class Readings(qt.QWidget):
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Put the figures of `snapshot` on show."""
         status = snapshot.status
+        self._as_of = snapshot.status_at if snapshot.is_old else None
+        self._age.setVisible(self._as_of is not None)
+        self.show_age(time.time())
         self._show_frame(snapshot)
         self._show_series(status)
         self._show_account(status)
         self._set("Rates", "Frames", NOTHING if status is None else f"{status.frame_rate:,.1f} /s")
         self._set("Rates", "Data", NOTHING if status is None else f"{_bytes(status.byte_rate)}/s")
 
+    def age(self) -> str:
+        """Of when the figures are, where the receiver does not answer any more; else empty."""
+        return str(self._age.text())
+
+    def show_age(self, now: float) -> None:
+        """Put on show how old the figures are; nothing while the receiver answers."""
+        self._age.setText(
+            "" if self._as_of is None else f"Figures as of {clock(self._as_of)}, {age(now - self._as_of)} ago"
+        )
+
     def show_drawn(self, rate: float) -> None:
-        """Put on show how many frames a second this window draws."""
+        """Put on show how many frames per second this window draws."""
         self._set("Rates", "Drawn here", f"{rate:,.1f} /s")
 
     def _show_frame(self, snapshot: Snapshot) -> None:
@@ -90,11 +115,11 @@ class Readings(qt.QWidget):
         self._set("Series", "State", "in progress" if series.active else ended, wrong=status.lacks)
 
     def _show_account(self, status: Status | None) -> None:
-        counts = Counts() if status is None else status.counts
+        counts = Counts() if status is None or status.series is None else status.counts
         known = status is not None and status.series is not None
         for name, key in _ACCOUNT.items():
             count = getattr(counts, key)
-            text = f"{count:,}" if count is not None else "not announced" if known else NOTHING
+            text = NOTHING if not known else "not announced" if count is None else f"{count:,}"
             # Of a live view that somebody stopped, what was not triggered is no loss.
             wrong = name in _WRONG and (key != "not_triggered" or (status is not None and status.lacks))
             self._set("Account", name, text, wrong=wrong and bool(count))
@@ -124,11 +149,11 @@ class Readings(qt.QWidget):
             label.set_whole(text)
         else:
             label.setText(f"▲ {text}" if wrong else text)  # the sign says it to who sees no red
-        if wrong != label.property("wrong"):  # a style sheet costs more than all the rest
-            label.setProperty("wrong", wrong)
-            label.setStyleSheet(
-                f"color: {theme.BAD if wrong else theme.TEXT}; font-weight: {600 if wrong else 400};"
-            )
+        old = self._as_of is not None and group in _OLD and f"{group}/{name}" != _HERE
+        colour = theme.OLD if old else theme.BAD if wrong else theme.TEXT
+        if colour != label.property("colour"):  # a style sheet costs more than all the rest
+            label.setProperty("colour", colour)
+            label.setStyleSheet(f"color: {colour}; font-weight: {600 if wrong else 400};")
 
     def _group(self, layout: qt.QVBoxLayout, heading: str, names: tuple[str, ...]) -> None:
         title = qt.QLabel(heading.upper(), self)
@@ -155,6 +180,6 @@ class Readings(qt.QWidget):
 def _bytes(count: float) -> str:
     for unit in ("B", "kB", "MB"):
         if count < 1000:
-            return f"{count:.1f} {unit}"
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.2f} GB"

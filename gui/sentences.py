@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from penstock.gui.follower import LAST_RETRY
 from penstock.gui.snapshot import Snapshot
-from penstock.receiver.models import Counts, Status
+from penstock.receiver.models import Counts, Series, Status
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,19 @@ def clock(seconds: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(seconds))
 
 
+def age(seconds: float) -> str:
+    """How long ago, in the two greatest units: "12 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
+    whole = max(0, int(seconds))
+    for size, unit, smaller_size, smaller in (
+        (86400, "d", 3600, "h"),
+        (3600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // smaller_size} {smaller}"
+    return f"{whole} s"
+
+
 def _away(snapshot: Snapshot, since: float) -> Message:
     kept = " The picture is the last one received." if snapshot.frame is not None else ""
     return Message(
@@ -70,7 +83,7 @@ def _away(snapshot: Snapshot, since: float) -> Message:
 
 def _error(url: str, status: Status) -> str:
     cause = _sentence(status.error) if status.error else "The receiver gives no reason; see its log."
-    return f"{cause} Remove the cause, then reset: Reset of its Tango device, or curl -X POST {url}/reset"
+    return f"{cause} Remove the cause, then: penstock reset {url}, or Reset of its Tango device."
 
 
 def _running(status: Status) -> str:
@@ -86,31 +99,38 @@ def _running(status: Status) -> str:
 def progress(counts: Counts) -> str:
     """How far the series is."""
     if counts.planned is None:
-        return f"{counts.received:,} frames, total not announced"
-    return f"{counts.received:,} of {counts.planned:,} frames"
+        return f"{counts.received:,} {_frames(counts.received)}, total not announced"
+    return f"{counts.received:,} of {counts.planned:,} {_frames(counts.planned)}"
+
+
+def _frames(count: int) -> str:
+    return "frame" if count == 1 else "frames"
 
 
 def _idle(status: Status, *, kept: bool) -> Message:
     series = status.series
     if series is not None and status.lacks:
         # The receiver's reason mostly begins with the count.
-        counted = re.match(r"\d+ of \d+ frames", series.reason)
+        counted = re.match(r"\d+ of \d+ frames?", series.reason)
         after = "" if counted else f" after {progress(status.counts)}"
         why = _sentence(series.reason or "no reason given", capital=False)
-        return Message("notice", "IDLE", f"Last series incomplete{after}: {why}")
+        return Message("notice", "IDLE", f"{_name(series)} is incomplete{after}: {why}")
     if status.connections and not any(each.connections for each in status.connections):
         ends = ", ".join(each.endpoint for each in status.connections)
         return Message("idle", "IDLE", f"Ready, but no streamer answers at {ends}; is it running?")
     if series is None:
         old = " The picture is from before its restart." if kept else ""
         return Message("idle", "IDLE", f"Ready for the first series.{old}")
-    name = PurePath(series.filename).name if series.filename else "live series"
     end = (
         f"complete, {progress(status.counts)}" if series.complete is not False else f"ended: {series.reason}"
     )
     return Message(
-        "idle", "IDLE", f"Ready for the next series. Last: {name}, {_sentence(end, capital=False)}"
+        "idle", "IDLE", f"Ready for the next series. Last: {_name(series)}, {_sentence(end, capital=False)}"
     )
+
+
+def _name(series: Series) -> str:
+    return PurePath(series.filename).name if series.filename else "live series"
 
 
 def _sentence(text: str, *, capital: bool = True) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.receiver.client import LastFrame
 from penstock.receiver.models import Status
@@ -15,6 +15,8 @@ class Snapshot:
     url: str
     status: Status | None = None
     """The last that was received, also while the receiver is away; `None` before the first."""
+    status_at: float | None = field(default=None, compare=False)
+    """When `status` was received, seconds since 1970 (UTC)."""
     frame: LastFrame | None = None
     """The last that was received, also while the receiver is away or has started anew."""
     away_since: float | None = None
@@ -25,3 +27,8 @@ class Snapshot:
     """One sentence: what of the viewer's wishes the receiver refused."""
     fault: str = ""
     """One sentence: the feed itself has ended by an error of ours; nothing more will come."""
+
+    @property
+    def is_old(self) -> bool:
+        """Whether there is a status, and nobody to say that it still holds."""
+        return self.status is not None and bool(self.trouble or self.fault)

@@ -10,6 +10,8 @@ LINE = "#2d343d"
 TEXT = "#dfe4ea"
 MUTED = "#8e99a6"
 ACCENT = "#5aa9e6"
+OLD = "#66717d"
+"""Figures that may not hold any more."""
 WARNING = "#f0b04f"
 BAD = "#ff7b72"
 

@@ -9,10 +9,10 @@ from silx.gui import qt
 from silx.gui.plot.actions.control import ResetZoomAction
 from silx.gui.plot.actions.io import CopyAction, SaveAction
 from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
-from silx.gui.plot.ColorBar import ColorBarWidget
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
+from penstock.gui.colour_bar import ColourBar
 from penstock.gui.controls import Controls
 from penstock.gui.feed import Feed
 from penstock.gui.image_plot import ImagePlot, Pixel
@@ -58,7 +58,7 @@ class Viewer(qt.QMainWindow):
         self.controls.pause.toggled.connect(self._tell_wanted)
         self._clock = qt.QTimer(self)
         self._clock.setInterval(500)
-        self._clock.timeout.connect(lambda: self.readings.show_drawn(self._meter.rate(time.monotonic())))
+        self._clock.timeout.connect(self._tick)
         self._refresh()
 
     def pixel_text(self) -> str:
@@ -91,6 +91,10 @@ class Viewer(qt.QMainWindow):
         super().changeEvent(event)
         if event.type() == qt.QEvent.WindowStateChange:
             self._tell_wanted()
+
+    def _tick(self) -> None:
+        self.readings.show_drawn(self._meter.rate(time.monotonic()))
+        self.readings.show_age(time.time())
 
     def _tell_wanted(self) -> None:
         self._feed.set_wanted(not self.isMinimized() and not self.controls.pause.isChecked())
@@ -130,7 +134,7 @@ class Viewer(qt.QMainWindow):
     def _lay_out(self) -> None:
         self.resize(1240, 860)
         self.setMinimumSize(880, 560)
-        colour_bar = ColorBarWidget(parent=self, plot=self.plot, legend="counts")
+        colour_bar = ColourBar(self.plot, self)
         picture = qt.QWidget(self)
         row = qt.QHBoxLayout(picture)
         row.setContentsMargins(0, 0, 0, 0)

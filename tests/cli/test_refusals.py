@@ -10,11 +10,7 @@ from penstock.cli.main import main
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What stands on standard error after a refusal."""
-    try:
-        status = main(arguments)
-    except SystemExit as end:
-        status = int(end.code or 0)
-    assert status == 2
+    assert main(arguments) == 2
     return capsys.readouterr().err
 
 

@@ -57,10 +57,10 @@ def test_complete_series_is_said_with_counts_and_file(
     assert status(receiver, "--wait") == 0
     said = capsys.readouterr().out
     assert f"  connected to {streamer.endpoint}" in said
-    assert "complete: all 5 frames are there" in said
+    assert f"  {path}, complete: all 5 frames are there\n" in said
     assert "5 planned, 5 received, 5 stored\n" in said
-    assert str(path) in said
     assert "errors" not in said
+    assert said.splitlines()[-1].startswith("    series "), "the id says least, so it comes last"
 
 
 def test_series_that_is_not_complete_ends_with_1(
@@ -73,7 +73,7 @@ def test_series_that_is_not_complete_ends_with_1(
     assert status(receiver, "--wait") == 1
     said = capsys.readouterr().out
     assert "NOT complete: 1 of 3 frames: 2 missing" in said
-    assert "no file: live view and consumers only" in said
+    assert "  no file (live view and consumers only), NOT complete: 1 of 3 frames" in said
     assert "errors since it was started: 1 not_json" in said
 
 
@@ -84,7 +84,7 @@ def test_a_live_view_that_was_stopped_lacks_nothing(
     streamer.frame(0)
     streamer.end(reason="stop", triggered=1, sent=1)
     assert status(receiver, "--wait") == 0
-    assert " ended: " in capsys.readouterr().out
+    assert "only), ended: " in capsys.readouterr().out
 
 
 def test_receiver_in_error_says_why_and_what_to_do(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.gui.sentences import message, no_answer_yet
+import pytest
+
+from penstock.gui.sentences import age, message, no_answer_yet, progress
 from penstock.gui.snapshot import Snapshot
 from penstock.receiver.models import Connection, Counts, Series, Status
 
@@ -57,8 +59,8 @@ def test_an_error_gives_its_cause_and_what_to_do() -> None:
     says = message(Snapshot(url=URL, status=status))
 
     assert (says.kind, says.title) == ("error", "ERROR")
-    assert says.text.startswith("The disk of /data is full. Remove the cause, then reset")
-    assert f"curl -X POST {URL}/reset" in says.text
+    assert says.text.startswith("The disk of /data is full. Remove the cause, then: ")
+    assert f"penstock reset {URL}" in says.text
 
 
 def test_an_incomplete_last_series_is_told_with_its_reason() -> None:
@@ -67,7 +69,7 @@ def test_an_incomplete_last_series_is_told_with_its_reason() -> None:
     says = message(Snapshot(url=URL, status=Status(state="idle", series=series, counts=Counts(planned=9))))
 
     assert says.kind == "notice"
-    assert says.text == "Last series incomplete after 0 of 9 frames: end message lost."
+    assert says.text == "scan-0007_sim-1.h5 is incomplete after 0 of 9 frames: end message lost."
 
 
 def test_a_reason_that_begins_with_the_count_is_not_told_twice() -> None:
@@ -78,7 +80,7 @@ def test_a_reason_that_begins_with_the_count_is_not_told_twice() -> None:
 
     says = message(Snapshot(url=URL, status=Status(state="idle", series=series, counts=counts)))
 
-    assert says.text == "Last series incomplete: 3 of 9 frames: 6 missing; ended by stop."
+    assert says.text == "scan-0007_sim-1.h5 is incomplete: 3 of 9 frames: 6 missing; ended by stop."
 
 
 def test_a_live_view_that_was_stopped_lacks_nothing() -> None:
@@ -114,3 +116,24 @@ def test_a_fault_of_the_viewer_outweighs_everything() -> None:
     says = message(Snapshot(url=URL, away_since=0.0, fault="the viewer's feed has ended (KeyError)"))
 
     assert says.title == "VIEWER FAULT"
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (Counts(planned=1, received=1), "1 of 1 frame"),
+        (Counts(planned=2, received=1), "1 of 2 frames"),
+        (Counts(received=1), "1 frame, total not announced"),
+        (Counts(received=0), "0 frames, total not announced"),
+    ],
+)
+def test_one_frame_is_one_frame(counts: Counts, words: str) -> None:
+    assert progress(counts) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(-0.2, "0 s"), (59.9, "59 s"), (61, "1 min 1 s"), (7200, "2 h 0 min"), (97_200, "1 d 3 h")],
+)
+def test_an_age_has_two_units(seconds: float, words: str) -> None:
+    assert age(seconds) == words

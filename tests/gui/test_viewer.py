@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +15,9 @@ from silx.gui import qt
 from silx.gui.colors import Colormap
 
 from penstock.gui import theme
+from penstock.gui.colour_bar import ColourBar
 from penstock.gui.pixels import Flag
+from penstock.gui.sentences import clock
 from penstock.gui.viewer import Viewer
 from penstock.receiver.models import Counts, Series
 from tests.gui.stand_in import StandIn
@@ -74,7 +78,7 @@ def test_no_frame_is_asked_for_before_the_last_was_drawn(qtbot: Any, receiver: S
 
     for index in range(2, 6):
         receiver.frame(frame(index), index)
-        receiver.say(counts=Counts(received=index))
+        receiver.run(counts=Counts(received=index))
         qtbot.waitUntil(
             lambda index=index: viewer.readings.value("Account", "Received") == str(index), timeout=DEADLINE
         )
@@ -263,6 +267,75 @@ def test_frames_that_were_not_triggered_are_a_loss_only_where_a_file_lacks_them(
     assert (values("Series", "State"), values("Account", "Not triggered")) == (state, count)
 
 
+def test_counts_that_the_window_never_had_are_dashes(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    receiver.down()
+    viewer = show(receiver.url)
+    names = ("Received", "Stored", "Missing", "Bad messages")
+
+    def shows(*texts: str) -> None:
+        values = viewer.readings.value
+        qtbot.waitUntil(lambda: tuple(values("Account", name) for name in names) == texts, timeout=DEADLINE)
+
+    qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
+    shows("–", "–", "–", "–")
+    assert viewer.readings.value("Rates", "Frames") == "–"
+    assert viewer.readings.age() == "", "there is nothing that could be old"
+    receiver.up()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    shows("–", "–", "–", "0")
+    receiver.run(counts=Counts(planned=3))
+    shows("0", "0", "0", "0")
+
+
+def test_what_is_old_is_grey_and_says_of_when_it_is(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    receiver.run(counts=Counts(planned=9, received=4, missing=1), frame_rate=12.5)
+    readings = viewer.readings
+    qtbot.waitUntil(lambda: readings.value("Account", "Received") == "4", timeout=DEADLINE)
+
+    def colour(group: str, name: str) -> str:
+        return str(readings._values[f"{group}/{name}"].property("colour"))
+
+    assert readings.age() == ""
+    assert (colour("Account", "Received"), colour("Account", "Missing")) == (theme.TEXT, theme.BAD)
+    answered = time.time()
+    receiver.down()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
+
+    for group, name in (
+        ("Account", "Received"),
+        ("Account", "Missing"),
+        ("Rates", "Frames"),
+        ("Series", "File"),
+    ):
+        assert colour(group, name) == theme.OLD
+    assert colour("Rates", "Drawn here") == theme.TEXT, "that is of this window, and new"
+    assert readings.value("Account", "Received") == "4"
+    said = re.fullmatch(r"Figures as of (\d\d:\d\d:\d\d), (\d+) s ago", readings.age())
+    assert said is not None
+    assert said[1] in {clock(answered + late) for late in range(-1, 3)}
+    qtbot.waitUntil(lambda: readings.age().endswith(f", {int(said[2]) + 1} s ago"), timeout=DEADLINE)
+
+    receiver.up()
+    qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
+    assert readings.age() == ""
+    assert colour("Account", "Received") == theme.TEXT
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+@pytest.mark.parametrize(("low", "high"), [(101, 205), (37, 160), (1, 9), (30, 950), (3, 40_000)])
+def test_the_colour_bar_has_no_tick_beyond_its_ends(
+    low: int, high: int, logarithmic: bool, qtbot: Any, receiver: StandIn, show: Show
+) -> None:
+    viewer = show(receiver.url, logarithmic=logarithmic)
+    receiver.frame(np.linspace(low, high, 6400).reshape(80, 80).astype(np.uint32), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+    (bar,) = viewer.findChildren(ColourBar)
+    least, most = viewer.plot.colours().getVRange()
+    assert bar.ticks(), "it has some"
+    assert least <= min(bar.ticks()) and max(bar.ticks()) <= most
+
+
 def test_bad_messages_are_those_of_the_series_on_show(qtbot: Any, receiver: StandIn, show: Show) -> None:
     receiver.say(errors={"malformed": 3})
     viewer = show(receiver.url)
@@ -319,7 +392,7 @@ def test_a_paused_viewer_asks_for_no_frame_but_follows_the_counts(
     receiver.frame(frame(1), 0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
     viewer.controls.pause.trigger()
-    receiver.say(counts=Counts(received=1))
+    receiver.run(counts=Counts(received=1))
     qtbot.waitUntil(lambda: viewer.readings.value("Account", "Received") == "1", timeout=DEADLINE)
     asked = sum(path.startswith("/last_frame") for path in receiver.requests)
 
