@@ -21,6 +21,7 @@ from zmq.utils.monitor import recv_monitor_message
 from penstock.receiver.config import ForwardConfig
 from penstock.receiver.ingest import KEEPALIVE
 from penstock.receiver.models import ConsumerStatus
+from penstock.stins import metadata as free_metadata
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
@@ -44,11 +45,11 @@ class CannotBind(Exception):
 
 class _Start(msgspec.Struct, frozen=True):
     header: Header
-    metadata: dict[str, Any]
+    metadata: Buffer
     nbytes: int
 
     def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
-        return encoder.start(self.header, self.metadata)
+        return [*encoder.start(self.header), self.metadata]
 
 
 class _Frame(msgspec.Struct, frozen=True):
@@ -134,14 +135,18 @@ class Consumer:
             when_full=self.when_full, stalls=self.stalls,
         )  # fmt: skip
 
-    def begin(self, header: Header, metadata: Mapping[str, Any]) -> None:
-        """Announce a series."""
+    def begin(self, header: Header, metadata: Buffer) -> None:
+        """Announce a series.
+
+        Args:
+            header: of its start message.
+            metadata: the second part of it.
+        """
         self.step()
         self._open = False
         if not self.peers:
             return
-        plain = _plain(metadata)
-        nbytes = len(msgspec.json.encode(plain))
+        nbytes = len(metadata)
         series = sum(isinstance(item, _Start) for item in self._queue)
         if series >= MAX_SERIES or not self._make_room(nbytes):
             log.warning(
@@ -153,7 +158,7 @@ class Consumer:
         # A stream without a name travels as live only: STINS needs the key.
         named = msgspec.structs.replace(header, filename=header.filename or "")
         self._open = True
-        self._put(_Start(named, plain, nbytes))
+        self._put(_Start(named, metadata, nbytes))
 
     def frame(self, index: int, frame: Frame) -> None:
         """Pass a frame on, or count it as dropped; one without a number gets its index."""
@@ -263,10 +268,19 @@ class Forwarder:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.consumers = [Consumer(config, self._context) for config in configs]
 
-    def begin(self, header: Header, metadata: Mapping[str, Any]) -> None:
-        """Announce a series to every consumer."""
-        for consumer in self.consumers:
-            consumer.begin(header, metadata)
+    def begin(self, header: Header, metadata: Mapping[str, Any], part: Buffer | None = None) -> None:
+        """Announce a series to every consumer.
+
+        Args:
+            header: of its start message.
+            metadata: as they are in the file.
+            part: the same as they came, to be passed on unchanged; `None` where they came otherwise, or the
+                transforms have changed them.
+        """
+        if self.consumers:
+            sent = free_metadata.write(_plain(metadata)) if part is None else part
+            for consumer in self.consumers:
+                consumer.begin(header, sent)
 
     def frame(self, index: int, frame: Frame) -> None:
         """Pass a frame on to every consumer."""

@@ -255,11 +255,13 @@ class Pipeline:
             self._fail(error)
         else:
             for each in message if isinstance(message, tuple) else (message,):
-                if self._ahead is None:
+                if isinstance(each, StinsError):
+                    self.bad_message(each)
+                elif self._ahead is None:
                     self._turn(each, now)
-                    continue
-                for ready in self._ahead.push(each, self._collector.series is not None):
-                    self._turn(ready, now)
+                else:
+                    for ready in self._ahead.push(each, self._collector.series is not None):
+                        self._turn(ready, now)
 
     def _turn(self, message: Message, now: float) -> None:
         """A message's turn, at once or after it has waited while threads transformed its frame."""
@@ -297,7 +299,7 @@ class Pipeline:
         header = series.header
         self._flush_due = self._clock() + self._config.flush_seconds
         self._flushed_bytes = self._bytes
-        self._forwarder.begin(header, series.metadata)
+        self._forwarder.begin(header, series.metadata, series.sent_part)
         channels = nexus.channel_names(header.channels or ())
         self._last_frame.begin(series.metadata, channels)
         self.asked.begin(series.metadata, channels)

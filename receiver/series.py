@@ -15,7 +15,17 @@ from penstock.receiver.account import Account, FrameStatus
 from penstock.receiver.message_numbers import MessageNumbers
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
-from penstock.stins.messages import EndReason, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
+from penstock.stins.messages import (
+    Buffer,
+    EndReason,
+    Frame,
+    Header,
+    Image,
+    IndexSource,
+    Message,
+    SeriesEnd,
+    Start,
+)
 from penstock.stins.texts import plural, quoted
 
 if TYPE_CHECKING:
@@ -42,7 +52,8 @@ def held_bytes(message: Message) -> int:
         return MESSAGE_BYTES + blobs + TEXT_FACTOR * len(msgspec.json.encode(message.image))
     if isinstance(message, Start):
         header = TEXT_FACTOR * len(msgspec.json.encode(message.header))
-        return MESSAGE_BYTES + header + _content_bytes(message.metadata)
+        part = 0 if message.part is None else len(message.part)
+        return MESSAGE_BYTES + header + part + _content_bytes(message.metadata)
     return MESSAGE_BYTES + TEXT_FACTOR * len(msgspec.json.encode(message))
 
 
@@ -113,6 +124,11 @@ class RunningSeries:
         # Streams that name their series number its frames from 0; others show their origin with
         # the first frame.
         self._origin = 0 if origin is None and start.header.series is not None else origin
+
+    @property
+    def sent_part(self) -> Buffer | None:
+        """The metadata as they came, for consumers; `None` where they came otherwise, or were changed."""
+        return self.sent.part if self.metadata is self.sent.metadata else None
 
     @property
     def writes(self) -> bool:

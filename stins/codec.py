@@ -1,17 +1,19 @@
 """Parts of a ZeroMQ message to STINS messages and back, without any I/O.
 
 Strict on what is needed, tolerant of the rest: unknown keys, a missing `msg_number` (old Pilatus
-and Xspress3 streamers), a missing metadata part.
+and Xspress3 streamers), a missing metadata part, and optional keys and metadata that cannot be used.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from penstock.stins.errors import LocalError, RemoteError
+from penstock.stins import metadata as free_metadata
+from penstock.stins.errors import LocalError, RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Image, Message, SeriesEnd, Start
 from penstock.stins.texts import plural
 
@@ -22,25 +24,40 @@ _decoder = msgspec.json.Decoder(Header | Image | SeriesEnd)
 _encoder = msgspec.json.Encoder()
 
 _KEYS: Mapping[str, type[msgspec.Struct]] = {"header": Header, "image": Image, "series_end": SeriesEnd}
+_MEANING = frozenset(("series", "frame", "channels", "partial"))
+"""Optional keys without which a message would mean something else: of another series, at another index, of
+modules and not of thresholds, whole."""
 
 
-def decode(parts: Sequence[Buffer]) -> Message:
+def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) -> Message:
     """Decode one multi-part message.
 
     The blobs of a frame are passed through unread: `blobs.check` judges them, so that a frame with
     a sound header and a broken blob still has its index.
+
+    Args:
+        parts: of the message.
+        left_out: takes what is wrong with optional keys and metadata that cannot be used; the message is
+            what the rest of it says. If not given, such a message is refused.
 
     Raises:
         RemoteError: not JSON, unknown htype, missing key, wrong type, wrong number of parts.
     """
     if not parts:
         raise RemoteError("no_parts", "message has no parts; the peer does not speak STINS")
-    message = _header(parts[0])
+    wrong: list[StinsError] = []
+    message = _header(parts[0], wrong)
     if type(message) is Image:
-        return Frame(message, parts[1:])
-    if type(message) is Header:
-        return Start(message, _metadata(parts[1:]))
-    return message  # type: ignore[return-value]
+        decoded: Message = Frame(message, parts[1:])
+    elif type(message) is Header:
+        decoded = _start(message, parts[1:], wrong)
+    else:
+        decoded = message  # type: ignore[assignment]
+    if wrong and left_out is None:
+        raise wrong[0]
+    if wrong and left_out is not None:
+        left_out += wrong
+    return decoded
 
 
 def encode_start(header: Header, metadata: Mapping[str, Any] | None = None) -> list[bytes]:
@@ -53,10 +70,7 @@ def encode_start(header: Header, metadata: Mapping[str, Any] | None = None) -> l
         raise LocalError("missing_key", 'a STINS header needs a filename; use "" for live view only')
     parts = [_encoder.encode(header)]
     if metadata is not None:
-        try:
-            parts.append(_encoder.encode(metadata))
-        except (TypeError, ValueError) as error:
-            raise LocalError("not_json", f"metadata cannot be written as JSON: {error}") from error
+        parts.append(free_metadata.write(metadata))
     return parts
 
 
@@ -70,7 +84,7 @@ def encode_end(end: SeriesEnd) -> list[bytes]:
     return [_encoder.encode(end)]
 
 
-def _header(part: Buffer) -> Header | Image | SeriesEnd:
+def _header(part: Buffer, wrong: list[StinsError]) -> Header | Image | SeriesEnd:
     if len(part) > MAX_JSON_BYTES:
         raise RemoteError(
             "too_large", f"first part of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
@@ -78,47 +92,87 @@ def _header(part: Buffer) -> Header | Image | SeriesEnd:
     try:
         message: Header | Image | SeriesEnd = _decoder.decode(part)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _explain(part, error) from error
+        message = _repaired(part, error, wrong)
     if type(message) is Header and message.filename is None:
         raise RemoteError("wrong_type", 'header: `filename` is null; send a path, or "" for live view only')
     return message
 
 
-def _metadata(parts: Sequence[Buffer]) -> Mapping[str, Any]:
+def _start(header: Header, parts: Sequence[Buffer], wrong: list[StinsError]) -> Start:
     if not parts or not len(parts[0]):
-        return {}
+        return Start(header, {})
     if len(parts) > 1:
         raise RemoteError(
             "extra_parts", f"start message has {plural(len(parts) + 1, 'part')}; STINS allows 1 or 2"
         )
-    if len(parts[0]) > MAX_JSON_BYTES:
+    part = parts[0]
+    if len(part) > MAX_JSON_BYTES:
         raise RemoteError(
-            "too_large", f"metadata of {plural(len(parts[0]), 'byte')}; the limit is {MAX_JSON_BYTES}"
+            "too_large", f"metadata of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
         )
     try:
-        metadata = msgspec.json.decode(parts[0])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RemoteError("not_json", f"metadata is not JSON: {error}") from error
+        metadata = free_metadata.read(part)
+    except RemoteError as error:
+        wrong.append(
+            RemoteError(
+                "unusable_metadata", f"the metadata are not JSON ({error}); the series is taken without them"
+            )
+        )
+        return Start(header, {})
+    if metadata is None:
+        return Start(header, {}, part)
     if not isinstance(metadata, dict):
-        raise RemoteError("wrong_type", f"metadata must be a JSON object, it is {type(metadata).__name__}")
-    return metadata
+        wrong.append(
+            RemoteError(
+                "unusable_metadata",
+                f"the metadata are no JSON object but {type(metadata).__name__}, so nothing in them has a "
+                "name; they are kept whole, under the key `metadata`",
+            )
+        )
+        metadata = {"metadata": metadata}
+    return Start(header, metadata, part)
 
 
-def _explain(part: Buffer, error: Exception) -> RemoteError:
-    """Say what exactly is wrong; only called once decoding has failed."""
+def _repaired(part: Buffer, error: Exception, wrong: list[StinsError]) -> Header | Image | SeriesEnd:
+    """The message without the optional keys that cannot be used; only called once decoding has failed.
+
+    Raises:
+        RemoteError: it has other faults, or would mean something else without them.
+    """
     try:
-        raw = msgspec.json.decode(part)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return RemoteError("not_json", f"first part is not JSON ({error}): {bytes(part[:60])!r}")
+        raw = free_metadata.read(part, replace=False)
+    except RemoteError as why:
+        raise RemoteError("not_json", f"first part is not JSON ({why}): {bytes(part[:60])!r}") from error
     if not isinstance(raw, dict):
-        return RemoteError("wrong_type", f"first part must be a JSON object, it is {type(raw).__name__}")
+        raise RemoteError("wrong_type", f"first part must be a JSON object, it is {type(raw).__name__}")
     htype = raw.get("htype")
     if htype is None:
-        return RemoteError("missing_key", 'first part has no "htype"')
+        raise RemoteError("missing_key", 'first part has no "htype"')
     kind = _KEYS.get(htype) if isinstance(htype, str) else None
     if kind is None:
-        return RemoteError("unknown_htype", f"unknown htype {htype!r:.60}; STINS knows {', '.join(_KEYS)}")
+        raise RemoteError("unknown_htype", f"unknown htype {htype!r:.60}; STINS knows {', '.join(_KEYS)}")
+    left_out: list[StinsError] = []
     for field in msgspec.structs.fields(kind):
-        if field.required and field.name not in raw:
-            return RemoteError("missing_key", f'{htype}: the key "{field.name}" is missing')
-    return RemoteError("wrong_type", f"{htype}: {error}")
+        key = field.name
+        if field.required and key not in raw:
+            raise RemoteError("missing_key", f'{htype}: the key "{key}" is missing')
+        if field.required or key in _MEANING or key not in raw or _is_usable(raw[key], field.type):
+            continue
+        sentence = f"{htype}: {key} is {raw.pop(key)!r:.60}, which cannot be used; it is left out"
+        left_out.append(RemoteError("unusable_key", sentence))
+    try:
+        message: Header | Image | SeriesEnd = msgspec.convert(raw, Header | Image | SeriesEnd)
+    except msgspec.ValidationError as why:
+        raise RemoteError("wrong_type", f"{htype}: {why}") from error
+    wrong += left_out
+    return message
+
+
+def _is_usable(value: Any, kind: Any) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True

@@ -126,6 +126,8 @@ class Start(msgspec.Struct, frozen=True):
 
     header: Header
     metadata: Mapping[str, Any]
+    part: Buffer | None = None
+    """The metadata as they came, for consumers; `None` where none came, or not as JSON."""
 
 
 class Frame(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ several such streams is its own affair.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -35,7 +36,7 @@ class Module(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read(metadata: Mapping[str, Any]) -> Module | None:
-    """The module whose stream this is; `None` where the metadata do not say.
+    """The module whose stream this is; `None` where the metadata do not say, or a number in it is NaN.
 
     Raises:
         RemoteError: they do, and it cannot be.
@@ -43,6 +44,8 @@ def read(metadata: Mapping[str, Any]) -> Module | None:
     found = {key: metadata[key] for key in KEYS if metadata.get(key) is not None}
     if "x" not in found and "y" not in found:
         return None
+    if any(isinstance(value, float) and not math.isfinite(value) for value in found.values()):
+        return None  # it says that it does not know
     try:
         return msgspec.convert(found, Module, strict=True)
     except msgspec.ValidationError as error:

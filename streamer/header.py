@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.stins.messages import Header
+from penstock.stins.metadata import read
 from penstock.streamer.acquisition import Series
 from penstock.streamer.camera import Camera
 
@@ -39,6 +40,6 @@ def metadata_of(series: Series, camera: Camera) -> dict[str, object]:
         "beam_center_y": settings.beam_center[1],
         "distance": settings.distance,
     }
-    if settings.metadata:
-        metadata["user"] = settings.metadata
+    if user := read(settings.metadata):
+        metadata["user"] = user
     return metadata

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -140,7 +140,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rotation: int
     fliplr: bool
     flipud: bool
-    metadata: dict[str, Any]
+    metadata: str
+    """A JSON object as text, as the user gave it: with NaN and Infinity, which the control channel lacks."""
     beam_center: tuple[float, float]
     """(x, y) in pixels."""
     distance: float

@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 
 from penstock.devices._base.attributes import ValueRefused
+from penstock.stins import metadata as free_metadata
+from penstock.stins.errors import RemoteError
 from penstock.stins.texts import plural
 from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**31 - 1
 """Frames of a series: what the account holds, one byte each."""
+NO_OBJECT = 'Metadata must be a JSON object such as {"sample": "CeO2"}'
 ENDLESS = 1_000_000
 """Triggers of a live series: days at the rates of live viewing, one byte each in the account."""
 
@@ -51,6 +54,7 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
             f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} "
             f"= {plural(frames, 'frame')}; a series has {MOST_FRAMES} at most"
         )
+    parse_metadata(value["Metadata"])
     return Settings(
         exposure_time=value["ExposureTime"],
         latency_time=value["LatencyTime"],
@@ -63,7 +67,7 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
         rotation=value["Rotation"],
         fliplr=value["Fliplr"],
         flipud=value["Flipud"],
-        metadata=parse_metadata(value["Metadata"]),
+        metadata=value["Metadata"].strip() or "{}",
         beam_center=(value["BeamCenterX"], value["BeamCenterY"]),
         distance=value["Distance"],
         camera={name: values[name] for name in camera_parameters},
@@ -79,7 +83,7 @@ def live_settings(settings: Settings, mode: TriggerMode | None = None) -> Settin
 
 
 def parse_metadata(text: str) -> dict[str, Any]:
-    """Metadata as a JSON object; "" means none.
+    """Metadata as a JSON object, with NaN and Infinity as Python writes them; "" means none.
 
     Raises:
         ValueRefused: it is something else.
@@ -87,9 +91,12 @@ def parse_metadata(text: str) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueRefused(f'Metadata must be a JSON object such as {{"sample": "CeO2"}}: {error}') from error
+        found = free_metadata.read(text)
+    except RemoteError as error:
+        raise ValueRefused(f"{NO_OBJECT}: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueRefused(f"{NO_OBJECT}; it is {type(found).__name__}")
+    return found
 
 
 def frame_time(exposure: float, latency: float, readout: float) -> float:

@@ -95,7 +95,10 @@ class ModulePipeline(Pipeline):
             self._times.lap("decode")
         self._entry.heard(now)
         for message in decoded if isinstance(decoded, tuple) else (decoded,):
-            self._pass_on(self._joiner.take(module, message, now), now)
+            if isinstance(message, StinsError):
+                self.bad_message(message)
+            else:
+                self._pass_on(self._joiner.take(module, message, now), now)
 
     def _pass_on(self, events: Iterable[Event], now: float) -> None:
         for event in events:

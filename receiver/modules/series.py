@@ -65,7 +65,7 @@ class Joined:
 
     def _arrange(self, rows: int, columns: int) -> Layout | None:
         if self._places is None:
-            self.why_not = f"no x and y in the start message of {', '.join(self._without)}"
+            self.why_not = f"no x and y, or not a number, in the start message of {', '.join(self._without)}"
             return None
         try:
             return arrange(self._places, rows, columns)
@@ -74,7 +74,7 @@ class Joined:
             return None
 
 
-class JoinedStart(Start, frozen=True):
+class JoinedStart(Start, frozen=True, kw_only=True):
     """The start messages of all modules as one."""
 
     joined: Joined
@@ -177,7 +177,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
     if len(names) > 1:
         wrong.append(f"the modules' file names differ; that of {endpoints[0]} is taken: {first.filename}")
     metadata = _metadata([start.metadata for start in starts])
-    return JoinedStart(header, metadata, joined), wrong
+    return JoinedStart(header, metadata, joined=joined), wrong
 
 
 def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: int | None) -> SeriesEnd:
@@ -246,9 +246,14 @@ def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for key in dict.fromkeys(key for item in metadata for key in item):
         values = [item.get(key) for item in metadata]
-        same = key not in IMAGES and all(value == values[0] for value in values[1:])
+        same = key not in IMAGES and all(_same(value, values[0]) for value in values[1:])
         merged[key] = values[0] if same else values
     return merged
+
+
+def _same(one: Any, other: Any) -> bool:
+    # Not a number is equal to nothing, and the same in all modules all the same.
+    return bool(one == other or (one != one and other != other))
 
 
 def assembled_metadata(metadata: Mapping[str, Any], joined: Joined, *, turn: bool) -> Mapping[str, Any]:

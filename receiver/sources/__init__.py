@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple, Protocol, TypeAlias
 
+from penstock.stins.errors import StinsError
 from penstock.stins.messages import Buffer, Message
 
-Decoded: TypeAlias = Message | tuple[Message, ...]
+Decoded: TypeAlias = Message | tuple[Message | StinsError, ...]
 """What one multi-part message becomes: as a rule one STINS message. A tuple where a protocol says two things
-at once (a first frame that also begins its series), an empty one where it says nothing for the account."""
+at once (a first frame that also begins its series), an empty one where it says nothing for the account. An
+error in it is to be counted: it says what of the message was left out."""
 
 
 class Source(Protocol):

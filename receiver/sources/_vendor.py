@@ -7,11 +7,11 @@ the additional JSON header of the SLS detector software.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
+from penstock.stins import metadata as free_metadata
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import MAX_FILENAME
 from penstock.stins.texts import plural
@@ -41,8 +41,8 @@ def user_data(value: object, where: str) -> tuple[str | None, Any]:
         if not value:
             return None, None
         try:
-            value = msgspec.json.decode(value)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            value = free_metadata.read(value, replace=False)
+        except RemoteError:
             # It is the user's own text, not the detector's: any text is allowed.
             return None, value
     if not isinstance(value, Mapping):
@@ -88,6 +88,7 @@ def count(sent: Mapping[str, Any], key: str, where: str) -> int | None:
 
 
 def seconds(sent: Mapping[str, Any], key: str) -> float | None:
-    """A time that only informs; `None` where it was not sent, or is no number."""
+    """A time that only informs; `None` where it was not sent, or is no finite number."""
     value = sent.get(key)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if number else None

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.sources import _vendor
+from penstock.stins import metadata as free_metadata
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError
@@ -251,8 +252,8 @@ def _json(part: Buffer, what: str) -> Any:
             "too_large", f"{what} of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
         )
     try:
-        return msgspec.json.decode(part)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return free_metadata.read(part)
+    except RemoteError as error:
         raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
 
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from penstock.receiver.sources import Decoded
 from penstock.stins import codec
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Buffer
 
 
 class StinsSource:
     """Decoder of a STINS stream."""
 
-    decode = staticmethod(codec.decode)
+    def decode(self, parts: Sequence[Buffer]) -> Decoded:
+        """One multi-part message, and before it what of it could not be used.
+
+        Raises:
+            RemoteError: the message is not what STINS allows.
+        """
+        left_out: list[StinsError] = []
+        message = codec.decode(parts, left_out)
+        return (*left_out, message) if left_out else message

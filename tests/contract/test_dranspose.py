@@ -36,7 +36,7 @@ def judge(messages: list[list[bytes]], frames: int) -> None:
     "changes",
     [
         {},
-        {"filename": "/data/a.h5", "metadata": {"sample": "CeO2"}, "rotation": 90, "fliplr": True},
+        {"filename": "/data/a.h5", "metadata": '{"sample": "CeO2"}', "rotation": 90, "fliplr": True},
         {"camera": {"Compression": "bslz4", "Pattern": "powder"}},
         {"camera": {"Faults": "drop=1"}},
         {"camera": {"Faults": "fail_at=3"}},

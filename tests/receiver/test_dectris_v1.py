@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -286,3 +287,13 @@ def test_recording_of_an_eiger_is_decoded() -> None:
         # Excluded pixels read as the largest value, where the mask is right way up.
         assert (image[mask != 0] == 2**32 - 1).all()
         assert np.median(image[mask == 0]) < first.metadata["saturation_value"]
+
+
+def test_not_a_number_in_configuration_and_appendix_costs_nothing() -> None:
+    parts = start(config={"nimages": 1, "ntrigger": 1, "detector_distance": math.nan})
+    appendix = b'{"filename": "/data/x.h5", "T": NaN}'
+    message = DectrisV1Source().decode([*parts[:2], appendix])
+    assert isinstance(message, Start)
+    assert message.header.filename == "/data/x.h5"
+    assert math.isnan(message.metadata["distance"])
+    assert math.isnan(message.metadata["user"]["T"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 
 import msgspec
 import pytest
 
 from penstock.stins import codec
-from penstock.stins.errors import MAX_SENTENCE, LocalError, RemoteError
+from penstock.stins.errors import MAX_SENTENCE, LocalError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Image, SeriesEnd, Start
 from tests import hostile
 from tests.streams import text
@@ -48,7 +49,8 @@ def test_the_example_of_the_description_is_decoded() -> None:
 
 def test_a_start_message_comes_back_as_it_was() -> None:
     metadata = {"exptime": 0.1, "nested": {"list": [1, 2.5, "three", None]}}
-    assert codec.decode(codec.encode_start(FULL_HEADER, metadata)) == Start(FULL_HEADER, metadata)
+    parts = codec.encode_start(FULL_HEADER, metadata)
+    assert codec.decode(parts) == Start(FULL_HEADER, metadata, parts[1])
 
 
 def test_a_frame_comes_back_as_it_was_with_its_blobs_untouched() -> None:
@@ -113,13 +115,69 @@ def test_a_message_without_parts_is_the_peers_fault() -> None:
     assert caught.value.kind == "no_parts"
 
 
-@pytest.mark.parametrize("message", hostile.MESSAGES, ids=lambda item: item.name)
+@pytest.mark.parametrize("message", [*hostile.MESSAGES, *hostile.LEFT_OUT], ids=lambda item: item.name)
 def test_a_hostile_message_is_the_peers_fault_and_has_a_kind(message: hostile.Message) -> None:
     with pytest.raises(RemoteError) as caught:
         codec.decode(message.parts)
     error = caught.value
     assert (error.kind, error.addressee) == (message.kind, "peer"), str(error)
     assert 10 < len(str(error)) <= MAX_SENTENCE + 2
+
+
+@pytest.mark.parametrize("message", hostile.LEFT_OUT, ids=lambda item: item.name)
+def test_what_cannot_be_used_is_left_out_and_named(message: hostile.Message) -> None:
+    left_out: list[StinsError] = []
+    codec.decode(message.parts, left_out)
+    (error,) = left_out
+    assert (error.kind, error.addressee) == (message.kind, "peer"), str(error)
+
+
+def test_the_key_that_is_left_out_is_named_and_the_others_stay() -> None:
+    left_out: list[StinsError] = []
+    parts = [b'{"htype":"header","filename":"/a.h5","frames":NaN,"frame_time":-Infinity,"type":"uint8"}']
+    start = codec.decode(parts, left_out)
+    assert isinstance(start, Start)
+    assert start.header == Header(filename="/a.h5", type="uint8")
+    assert [str(error) for error in left_out] == [
+        "header: frames is nan, which cannot be used; it is left out",
+        "header: frame_time is -inf, which cannot be used; it is left out",
+    ]
+
+
+@pytest.mark.parametrize("key", ["series", "channels", "frame", "partial"])
+def test_a_key_without_which_a_message_would_mean_something_else_is_not_left_out(key: str) -> None:
+    kind = hostile.HEADER if key == "channels" else hostile.IMAGE
+    with pytest.raises(RemoteError, match=f"{key}") as caught:
+        codec.decode([text(**{**kind, key: math.nan})], [])
+    assert caught.value.kind == "wrong_type"
+
+
+def test_not_a_number_and_infinity_in_the_metadata_are_read_and_written_as_python_does() -> None:
+    sent = b'{"T": NaN, "p": [1.5, -Infinity], "s": {"label": "\\udcff"}}'
+    left_out: list[StinsError] = []
+    start = codec.decode([STINS_MD[0], sent], left_out)
+    assert isinstance(start, Start) and not left_out
+    assert math.isnan(start.metadata["T"])
+    assert start.metadata["p"] == [1.5, -math.inf]
+    assert start.metadata["s"] == {"label": "?"}, "half a surrogate pair, which no encoding takes"
+    assert start.part == sent
+    again = codec.decode(codec.encode_start(Header(filename=""), start.metadata))
+    assert isinstance(again, Start)
+    assert repr(again.metadata) == repr(start.metadata)
+
+
+@pytest.mark.parametrize(("part", "kept"), [(b"[1, NaN]", "[1, nan]"), (b'"label"', "'label'"), (b"7", "7")])
+def test_metadata_that_are_no_object_are_kept_whole(part: bytes, kept: str) -> None:
+    start = codec.decode([STINS_MD[0], part], [])
+    assert isinstance(start, Start)
+    assert repr(start.metadata["metadata"]) == kept
+    assert start.part == part
+
+
+def test_metadata_that_are_null_are_none() -> None:
+    start = codec.decode([STINS_MD[0], b"null"])
+    assert isinstance(start, Start)
+    assert start.metadata == {}
 
 
 def test_a_header_of_100_megabytes_is_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ DEADLINE = 10.0
 BASE = Settings(
     exposure_time=0.0, latency_time=0.0, n_triggers=4, n_frames_per_trigger=1,
     trigger_mode=TriggerMode.INTERNAL, filename="", overwrite=False, save_raw=True,
-    rotation=0, fliplr=False, flipud=False, metadata={}, beam_center=(0.0, 0.0), distance=0.0, camera={},
+    rotation=0, fliplr=False, flipud=False, metadata="{}", beam_center=(0.0, 0.0), distance=0.0, camera={},
 )  # fmt: skip
 
 

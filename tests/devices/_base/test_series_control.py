@@ -24,7 +24,7 @@ def settings(frames: int = 3, mode: TriggerMode = TriggerMode.SOFTWARE, **change
     values: dict[str, Any] = {
         "exposure_time": 0.01, "latency_time": 0.0, "n_triggers": frames, "n_frames_per_trigger": 1,
         "trigger_mode": mode, "filename": "/data/x.h5", "overwrite": False, "save_raw": True, "rotation": 0,
-        "fliplr": False, "flipud": False, "metadata": {}, "beam_center": (0.0, 0.0),
+        "fliplr": False, "flipud": False, "metadata": "{}", "beam_center": (0.0, 0.0),
         "distance": 0.0, "camera": {},
     }  # fmt: skip
     return Settings(**values | changes)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import pytest
 
 from penstock.devices._base.attributes import ValueRefused
@@ -36,7 +39,7 @@ def test_every_standard_parameter_reaches_the_settings() -> None:
     assert settings.trigger_mode is TriggerMode.EXTERNAL_MULTI
     assert (settings.filename, settings.overwrite, settings.save_raw) == ("/data/x.h5", True, False)
     assert (settings.rotation, settings.fliplr, settings.flipud) == (90, True, True)
-    assert settings.metadata == {"sample": "CeO2"}
+    assert settings.metadata == '{"sample": "CeO2"}'
     assert (settings.beam_center, settings.distance) == ((1.0, 2.0), 0.2)
     assert settings.camera == {"Energy": 9000.0}
 
@@ -53,6 +56,12 @@ def test_live_series_write_nothing_and_do_not_end() -> None:
 def test_metadata_that_is_no_json_object_is_refused(text: str) -> None:
     with pytest.raises(ValueRefused, match="Metadata must be a JSON object"):
         parse_metadata(text)
+
+
+def test_metadata_may_hold_not_a_number_as_python_writes_it() -> None:
+    text = json.dumps({"T": math.nan, "p": math.inf})
+    assert repr(parse_metadata(text)) == "{'T': nan, 'p': inf}"
+    assert settings_of(DEFAULTS | {"Metadata": text}, []).metadata == text
 
 
 def test_the_frame_time_is_exposure_plus_the_dead_time_that_counts() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
@@ -137,3 +139,15 @@ def test_modules_that_announce_different_numbers_of_frames_have_partial_ones() -
     bench.say(2, start(frames=2), frame(0, 2), frame(1, 2), end())
     assert bench.sink.frames == [("a", 0, STORED), ("a", 1, PARTIAL)]
     assert (bench.sink.counts.planned, bench.sink.outcome.complete) == (2, False)
+
+
+def test_a_module_whose_place_is_not_a_number_costs_the_image_and_not_the_series() -> None:
+    bench = ModuleBench()
+    for module in range(3):
+        place = {"x": math.nan if module == 1 else 0, "y": 10 * module, "T": math.nan}
+        bench.say(module, start(frames=1, metadata=place))
+    bench.say_all(frame(0))
+    assert bench.sink.errors == ["not_assembled"]
+    assert bench.sink.indices == [0]
+    (series,) = bench.sink.begun
+    assert math.isnan(series.metadata["T"]), "the same of all modules"

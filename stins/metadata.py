@@ -1,0 +1,76 @@
+"""Free metadata as JSON text: the second part of a start message.
+
+Python's `json` writes NaN and Infinity, which JSON does not know and HDF5 does: they are read, and written
+again, as Python writes them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.stins.errors import LocalError, RemoteError
+from penstock.stins.messages import Buffer
+
+_encoder = msgspec.json.Encoder()
+
+
+def read(text: Buffer | str, *, replace: bool = True) -> Any:
+    """The value of a JSON text, with NaN and Infinity where they stand in it.
+
+    Args:
+        text: bytes are UTF-8.
+        replace: halves of surrogate pairs, which no encoding takes, by question marks; else they are refused.
+
+    Raises:
+        RemoteError: it is not JSON for Python either.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        reason = error
+    try:
+        found = json.loads(text if isinstance(text, str) else str(text, "utf-8"))
+        return _encodable(found, "replace" if replace else "strict")
+    except (ValueError, RecursionError):
+        raise RemoteError("not_json", str(reason)) from reason
+
+
+def write(metadata: Mapping[str, Any]) -> bytes:
+    """The JSON text of metadata.
+
+    Raises:
+        LocalError: JSON has nothing for one of the values.
+    """
+    try:
+        if _is_finite(metadata):
+            return _encoder.encode(metadata)
+        return json.dumps(metadata, default=msgspec.to_builtins, ensure_ascii=False).encode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise LocalError("not_json", f"metadata cannot be written as JSON: {error}") from error
+
+
+def _encodable(value: Any, errors: str) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-8", errors).decode()
+        case dict():
+            return {_encodable(key, errors): _encodable(item, errors) for key, item in value.items()}
+        case list():
+            return [_encodable(item, errors) for item in value]
+    return value
+
+
+def _is_finite(value: Any) -> bool:
+    match value:
+        case float():
+            return math.isfinite(value)
+        case Mapping():
+            return all(map(_is_finite, value.values()))
+        case list() | tuple():
+            return all(map(_is_finite, value))
+    return True
