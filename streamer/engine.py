@@ -330,7 +330,7 @@ class Engine:
             series.end(
                 EndReason.FAULT,
                 f"no receiver took frames any more: {undelivered} of "
-                f"{plural(series.acquired, 'frame')} dropped; "
+                f"{plural(series.acquired, 'frame was', 'frames were')} dropped; "
                 "is the receiver running, and its disk not full?",
             )
         hung = series.aborting and not series.camera_done and self._busy == "acquire"

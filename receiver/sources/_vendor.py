@@ -90,5 +90,6 @@ def count(sent: Mapping[str, Any], key: str, where: str) -> int | None:
 def seconds(sent: Mapping[str, Any], key: str) -> float | None:
     """A time that only informs; `None` where it was not sent, or is no finite number."""
     value = sent.get(key)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if number else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value)

@@ -31,7 +31,8 @@ def test_a_series_is_start_frames_end_numbered_without_a_gap() -> None:
 def test_the_start_message_says_what_will_come() -> None:
     with Rig() as rig:
         rig.connect()
-        rig.arm(filename="/data/a.h5", exposure_time=0.5, latency_time=0.25, metadata='{"sample": "CeO2", "T": NaN}',
+        user = '{"sample": "CeO2", "T": NaN}'
+        rig.arm(filename="/data/a.h5", exposure_time=0.5, latency_time=0.25, metadata=user,
                 beam_center=(3.0, 2.0), distance=0.1)  # fmt: skip
         start = rig.receive()
         assert isinstance(start, Start)
@@ -46,9 +47,7 @@ def test_the_start_message_says_what_will_come() -> None:
         assert (header.index_source, header.trigger_mode) == ("hardware counter", "INTERNAL")
         assert header.frame_time == 0.75
         assert start.metadata["user"]["sample"] == "CeO2"
-        assert math.isnan(start.metadata["user"]["T"]), (
-            "as Python's json writes what a thermometer does not say"
-        )
+        assert math.isnan(start.metadata["user"]["T"]), "as Python's json writes it"
         assert start.metadata["exptime"] == start.metadata["count_time"] == 0.5
         assert (start.metadata["beam_center_x"], start.metadata["beam_center_y"]) == (3.0, 2.0)
         assert start.metadata["distance"] == 0.1
