@@ -363,6 +363,24 @@ CONFIGS = [
         "one socket an endpoint",
     ),
     BadConfig(
+        "consumers behind several sockets",
+        _entry(
+            "source: {endpoints: ['tcp://h:1'], sockets: 2}, data_root: /, "
+            "forward: [{name: a, endpoint: 'tcp://127.0.0.1:5110'}]"
+        ),
+        "forward names 1 consumer and source.sockets is 2",
+    ),
+    BadConfig(
+        "a DECTRIS stream V1 over several sockets",
+        _entry("source: {type: dectris-v1, endpoints: ['tcp://h:1'], sockets: 2}, data_root: /"),
+        "sockets is 2; messages of a dectris-v1 stream have no numbers",
+    ),
+    BadConfig(
+        "a DECTRIS stream V2 over several sockets",
+        _entry("source: {type: dectris-v2, endpoints: ['tcp://h:1'], sockets: 2}, data_root: /"),
+        "sockets is 2; messages of a dectris-v2 stream have no numbers",
+    ),
+    BadConfig(
         "no modules to assemble",
         _entry(f"{_SOURCE}, data_root: /, transforms: [{{type: assemble}}]"),
         "source.join",

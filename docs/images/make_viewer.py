@@ -67,7 +67,7 @@ def series(file: Path) -> Settings:
     return Settings(
         exposure_time=EXPOSURE, latency_time=FRAME_TIME, n_triggers=FRAMES, n_frames_per_trigger=1,
         trigger_mode=TriggerMode.INTERNAL, filename=str(file), overwrite=False, save_raw=True, rotation=0,
-        fliplr=False, flipud=False, metadata={"sample": "CeO2"}, beam_center=(515.0, 532.5), distance=0.2,
+        fliplr=False, flipud=False, metadata='{"sample": "CeO2"}', beam_center=(515.0, 532.5), distance=0.2,
         camera=dict(SCENE),
     )  # fmt: skip
 

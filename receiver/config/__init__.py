@@ -18,6 +18,7 @@ from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.receiver.transforms.assemble import Assemble
 from penstock.receiver.transforms.chain import check_order
+from penstock.stins.texts import plural
 
 # Bounded above too: JSON, by which the data process is told, knows no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -41,7 +42,8 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """ZeroMQ addresses of the streamers, which bind."""
     type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
     sockets: Count = 1
-    """PULL sockets for each endpoint; more than one needs a stream with an order key."""
+    """PULL sockets for each endpoint; more than one needs a stream whose messages have numbers, and no
+    consumer (forward)."""
     io_threads: Count = 1
     high_water_mark: Count = 64
     """Messages that each socket queues. ZeroMQ counts messages, not bytes: 64 frames of 20 kB are 1 MB,
@@ -70,6 +72,11 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError(
                 f"sockets is {self.sockets}; a {self.type} stream is published: leave it at 1, "
                 "for each socket would get all of it"
+            )
+        if self.sockets > 1 and not KINDS[self.type].numbered:
+            raise ValueError(
+                f"sockets is {self.sockets}; messages of a {self.type} stream have no numbers by which those "
+                "of several sockets could be put in order: leave it at 1"
             )
         if KINDS[self.type].published and self.join is None and len(self.endpoints) > 1:
             raise ValueError(
@@ -207,6 +214,12 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(
                 f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
                 f"by one writer in one file: leave out {key}, or put {{type: assemble}} into the transforms"
+            )
+        if self.forward and self.source.sockets > 1:
+            raise ValueError(
+                f"forward names {plural(len(self.forward), 'consumer')} and source.sockets is "
+                f"{self.source.sockets}; frames of several sockets would reach consumers in another order "
+                "than they were sent: set source.sockets to 1, or leave out forward"
             )
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):

@@ -38,12 +38,14 @@ class Kind(NamedTuple):
     """FILE:CLASS of its `Source` in this folder, imported when it is used: its libraries may not be there."""
     published: bool = False
     """Its peer binds PUB, so SUB sockets are connected to it. Otherwise it binds PUSH, and they are PULL."""
+    numbered: bool = False
+    """Its messages count on (`msg_number`), so that those of several sockets can be put in order."""
     modular: bool = False
     """Its start messages can say where a module sits, so that several streams can be joined to one image."""
 
 
 KINDS: Mapping[str, Kind] = {
-    "stins": Kind("stins:StinsSource", modular=True),
+    "stins": Kind("stins:StinsSource", numbered=True, modular=True),
     "dectris-v1": Kind("dectris_v1:DectrisV1Source"),
     "dectris-v2": Kind("dectris_v2:DectrisV2Source"),
     "sls": Kind("sls:SlsSource", published=True, modular=True),

@@ -69,7 +69,7 @@ class Live:
             rotation=0,
             fliplr=False,
             flipud=False,
-            metadata={},
+            metadata="{}",
             beam_center=(0.0, 0.0),
             distance=0.0,
             camera=camera,
