@@ -1,41 +1,87 @@
-"""One conformance suite for every camera: a subclass supplies the unit, nothing else."""
+"""One conformance suite for every camera: a subclass says how its stand-in is triggered, nothing else."""
 
 from __future__ import annotations
 
 import ast
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from penstock.devices._simulated.triggers import TriggerSource
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Camera, CameraError
-from penstock.streamer.settings import STANDARD, TriggerMode
-from tests.streamer.rig import FakeCamera, Rig
+from penstock.streamer.checks import complete_properties
+from penstock.streamer.settings import STANDARD, TriggerMode, Value
+from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done
 
 DEVICES = Path(__file__).resolve().parents[2] / "devices"
+EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
+"""Modes in which each frame has an edge of its own."""
+SHORT, LONG = 0.15, 30.0
+"""Exposures that a test waits for, and that it does not, in seconds."""
+AT_ONCE = 1.0
+"""Seconds: the engine gives a camera half of one to abort, the rest is for a busy computer."""
+WITHOUT_SDK = """
+import sys; sys.modules["{sdk}"] = None
+from {module} import {name}
+from penstock.devices._base.detector_class import detector_class
+print(detector_class({name}).__name__)
+"""
 
 
-class CameraContract(ABC):
-    """What the engine relies on."""
+class CameraContract:
+    """What the engine relies on. A subclass names its camera, and says how the stand-in is triggered."""
 
-    exposure = 0.001
+    camera: ClassVar[type[Camera]]
+    properties: ClassVar[Mapping[str, Value]] = {}
+    """Of the unit, where the defaults do not do."""
+    sdk: ClassVar[str] = ""
+    """Module that the camera loads when it is opened."""
+    sees_exposures: ClassVar[bool] = True
+    """The SDK says when an exposure begins, and the camera passes it on by `Acquisition.triggered`."""
+    exposure: ClassVar[float] = 0.001
+    """Of most series, in seconds."""
 
-    @abstractmethod
+    def edge(self, rig: Rig, seconds: float) -> None:
+        """Give the stand-in's trigger input an edge that is high for `seconds`.
+
+        Edges that come during an exposure wait for its end: the suite measures no time.
+        """
+        raise NotImplementedError(f"{type(self).__name__} needs edge(): it has external trigger modes")
+
+    def lose(self, rig: Rig, index: int) -> None:
+        """Let the stand-in lose this frame of the next series: triggered and counted, it does not come."""
+        raise NotImplementedError(f"{type(self).__name__} needs lose(): every camera loses a frame some day")
+
     def open(self) -> Camera:
-        """A unit, opened."""
+        """A unit, opened as the streamer does it."""
+        return self.camera(complete_properties(self.camera, self.properties))
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Each test with `mode` runs in every mode that the camera declares."""
+        modes = self.camera.trigger_modes
+        if "mode" in metafunc.fixturenames:
+            metafunc.parametrize("mode", modes)
+        if "waiting_mode" in metafunc.fixturenames:
+            metafunc.parametrize("waiting_mode", [mode for mode in modes if mode is not TriggerMode.INTERNAL])
 
     @pytest.fixture
-    def camera(self) -> Iterator[Camera]:
-        camera = self.open()
-        yield camera
-        camera.close()
+    def unit(self) -> Iterator[Camera]:
+        unit = self.open()
+        yield unit
+        unit.close()
 
     @pytest.fixture
     def rig(self) -> Iterator[Rig]:
@@ -43,47 +89,92 @@ class CameraContract(ABC):
             rig.connect()
             yield rig
 
-    def test_names_of_properties_and_parameters_are_unique_and_not_standard(self, camera: Camera) -> None:
-        names = [p.name.lower() for p in (*STANDARD, *camera.parameters)]
+    def arm(self, rig: Rig, mode: TriggerMode, frames: int, exposure: float | None = None) -> None:
+        """Arm a series of one frame a trigger."""
+        exposure = self.exposure if exposure is None else exposure
+        rig.arm(trigger_mode=mode, exposure_time=exposure, n_triggers=frames)
+
+    def trigger(self, rig: Rig, mode: TriggerMode, frames: int = 1, exposure: float | None = None) -> None:
+        """Start frames of a series that is armed."""
+        exposure = self.exposure if exposure is None else exposure
+        if mode is TriggerMode.SOFTWARE:
+            for _ in range(frames):
+                rig.until(lambda status: status.ready_for_trigger)
+                rig.engine.trigger()
+        elif mode is TriggerMode.EXTERNAL:
+            self.edge(rig, exposure)
+        elif mode is not TriggerMode.INTERNAL:
+            for _ in range(frames):
+                self.edge(rig, exposure)
+
+    def long(self, rig: Rig) -> float:
+        """An exposure that is not over before the test, in seconds."""
+        longest = rig.engine.describe().limits["ExposureTime"].maximum
+        return LONG if longest is None else min(LONG, longest)
+
+    # What it declares
+
+    def test_names_of_properties_and_parameters_are_unique_and_not_standard(self, unit: Camera) -> None:
+        names = [p.name.lower() for p in (*STANDARD, *unit.parameters)]
         assert len(set(names)) == len(names)
-        names = [p.name.lower() for p in camera.properties]
+        names = [p.name.lower() for p in unit.properties]
         assert len(set(names)) == len(names)
 
-    def test_every_default_is_one_that_could_be_set(self, camera: Camera) -> None:
-        for parameter in (*camera.properties, *camera.parameters):
+    def test_every_default_is_one_that_could_be_set(self, unit: Camera) -> None:
+        for parameter in (*unit.properties, *unit.parameters):
             assert not parameter.choices or parameter.default in parameter.choices, parameter.name
             if isinstance(parameter.default, float | int):
                 low, high = parameter.limits.minimum, parameter.limits.maximum
                 assert low is None or parameter.default >= low, parameter.name
                 assert high is None or parameter.default <= high, parameter.name
 
-    def test_every_parameter_is_documented_in_a_sentence(self, camera: Camera) -> None:
-        for parameter in (*camera.properties, *camera.parameters):
+    def test_every_parameter_is_documented_in_a_sentence(self, unit: Camera) -> None:
+        for parameter in (*unit.properties, *unit.parameters):
             assert parameter.doc[-1] in ".…", parameter.name
 
-    def test_limits_are_of_declared_parameters(self, camera: Camera) -> None:
-        numbers = {p.name for p in (*STANDARD, *camera.parameters) if not isinstance(p.default, str)}
-        assert set(camera.limits()) <= numbers
-        assert "ExposureTime" in camera.limits()
+    def test_limits_are_of_declared_parameters(self, unit: Camera) -> None:
+        numbers = {p.name for p in (*STANDARD, *unit.parameters) if not isinstance(p.default, str)}
+        assert set(unit.limits()) <= numbers
+        assert "ExposureTime" in unit.limits()
 
-    def test_it_says_how_it_knows_a_frames_trigger(self, camera: Camera) -> None:
-        assert isinstance(camera.index_source, IndexSource)
-        assert camera.trigger_modes
-        assert set(camera.trigger_modes) <= set(TriggerMode)
-        assert camera.readout_time() >= 0
+    def test_it_says_how_it_knows_a_frames_trigger(self, unit: Camera) -> None:
+        assert isinstance(unit.index_source, IndexSource)
+        assert unit.trigger_modes
+        assert set(unit.trigger_modes) <= set(TriggerMode)
+        assert unit.readout_time() >= 0
 
-    def test_what_can_only_be_read_can_be_read(self, camera: Camera) -> None:
-        for parameter in camera.parameters:
+    def test_what_can_only_be_read_can_be_read(self, unit: Camera) -> None:
+        for parameter in unit.parameters:
             if not parameter.writable:
-                assert type(camera.read(parameter.name)) is type(parameter.default)
+                assert type(unit.read(parameter.name)) is type(parameter.default)
         with pytest.raises(CameraError):
-            Camera.read(camera, "Nonsense")
+            Camera.read(unit, "Nonsense")
 
-    def test_its_description_goes_into_json(self, camera: Camera) -> None:
-        json.dumps(dict(camera.describe()))
+    def test_its_description_goes_into_json(self, unit: Camera) -> None:
+        json.dumps(dict(unit.describe()))
 
-    def test_an_internal_series_gives_every_frame_as_announced(self, rig: Rig) -> None:
-        rig.arm(exposure_time=self.exposure, n_triggers=3)
+    def test_without_its_sdk_it_is_a_sentence_that_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        if self.sdk:
+            monkeypatch.setitem(sys.modules, self.sdk, None)
+            with pytest.raises(CameraError, match=f"{self.sdk} cannot be imported on .*; "):
+                self.open()
+
+    def test_its_tango_class_is_made_without_its_sdk(self) -> None:
+        """On the Tango host of a streamer that runs elsewhere."""
+        if self.sdk:
+            program = WITHOUT_SDK.format(
+                sdk=self.sdk, module=self.camera.__module__, name=self.camera.__name__
+            )
+            made = subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE, check=False
+            )
+            assert (made.stdout.strip(), made.stderr) == (self.camera.__name__, "")
+
+    # Series
+
+    def test_a_series_gives_every_frame_as_announced(self, rig: Rig, mode: TriggerMode) -> None:
+        self.arm(rig, mode, 3)
+        self.trigger(rig, mode, 3)
         start, frames, end = rig.receive_series()
         assert [frame.image.frame for frame in frames] == [0, 1, 2]
         for frame in frames:
@@ -92,53 +183,156 @@ class CameraContract(ABC):
             assert sum(map(len, frame.blobs)) <= (start.header.frame_bytes or 0)
         assert (end.reason, end.sent, end.lost) == ("complete", 3, None)
 
-    def test_series_after_series(self, rig: Rig) -> None:
+    def test_series_after_series(self, rig: Rig, mode: TriggerMode) -> None:
         for frames in (1, 5, 2):
-            rig.arm(exposure_time=self.exposure, n_triggers=frames)
-            assert len(rig.receive_series()[1]) == frames
+            self.arm(rig, mode, frames)
+            self.trigger(rig, mode, frames)
+            assert [frame.image.frame for frame in rig.receive_series()[1]] == list(range(frames))
             rig.until_state("idle")
 
-    def test_a_software_trigger_starts_each_burst(self, rig: Rig) -> None:
-        rig.arm(trigger_mode=TriggerMode.SOFTWARE, exposure_time=self.exposure, n_triggers=3)
-        for taken in range(3):
-            assert rig.until(lambda status: status.ready_for_trigger).acquired == taken
-            rig.engine.trigger()
-        assert [frame.image.trigger for frame in rig.receive_series()[1]] == [0, 1, 2]
-
-    @pytest.mark.parametrize("how", ["stop", "abort"])
-    def test_it_ends_at_once_while_it_waits_for_triggers(self, rig: Rig, how: str) -> None:
-        modes = [mode for mode in rig.camera.trigger_modes if mode is not TriggerMode.INTERNAL]
-        for mode in modes:
-            if isinstance(rig.camera, FakeCamera) and mode is not TriggerMode.SOFTWARE:
-                continue  # it has no trigger input
-            rig.arm(trigger_mode=mode, exposure_time=self.exposure, n_triggers=3)
-            getattr(rig.engine, how)()
-            assert rig.until_state("idle").acquired == 0
-            assert rig.receive_series()[2].reason == how
-
-    def test_it_keeps_its_frames_apart(self, rig: Rig) -> None:
+    def test_it_keeps_its_frames_apart(self, rig: Rig, mode: TriggerMode) -> None:
         """A buffer that is filled later does not change a frame that was given earlier."""
-        rig.arm(exposure_time=self.exposure, n_triggers=4)
+        self.arm(rig, mode, 4)
+        self.trigger(rig, mode, 4)
         frames = rig.receive_series()[1]
         pixels = [np.frombuffer(b"".join(frame.blobs), frame.image.type) for frame in frames]
         assert all(not np.array_equal(pixels[0], other) for other in pixels[1:])
 
+    def test_nothing_is_exposed_before_its_trigger(self, rig: Rig, waiting_mode: TriggerMode) -> None:
+        self.arm(rig, waiting_mode, 3)
+        for taken in range(1 if waiting_mode is TriggerMode.EXTERNAL else 3):
+            assert rig.engine.status().acquired == taken
+            self.trigger(rig, waiting_mode)
+            rig.until(lambda status, taken=taken: status.acquired > taken)
+        assert len(rig.receive_series()[1]) == 3
+
+    @pytest.mark.parametrize("lost", [1, 2])
+    def test_a_frame_that_does_not_come_is_missing_and_the_series_ends(
+        self, rig: Rig, mode: TriggerMode, lost: int
+    ) -> None:
+        if lost == 2 and mode in EDGES and not self.sees_exposures:
+            pytest.skip("nothing tells of the last edge: the series waits for Stop")
+        self.lose(rig, lost)
+        self.arm(rig, mode, 3)
+        self.trigger(rig, mode, 3)
+        _, frames, end = rig.receive_series()
+        assert (end.reason, end.triggered, end.sent, end.lost) == ("complete", 3, 2, {"camera": 1})
+        if self.camera.index_source is not IndexSource.ARRIVAL:
+            assert [frame.image.frame for frame in frames] == [index for index in range(3) if index != lost]
+
+    # Stop, Abort, readings
+
+    @pytest.mark.parametrize("how", ["stop", "abort"])
+    def test_it_ends_at_once_while_it_waits_for_triggers(
+        self, rig: Rig, waiting_mode: TriggerMode, how: str
+    ) -> None:
+        self.arm(rig, waiting_mode, 3, self.long(rig))
+        begun = time.monotonic()
+        getattr(rig.engine, how)()
+        assert rig.until_state("idle").acquired == 0
+        assert time.monotonic() - begun < AT_ONCE
+        assert rig.receive_series()[2].reason == how
+
+    def test_stop_finishes_the_frame_under_exposure_and_begins_no_other(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        self.arm(rig, mode, 5, SHORT)
+        self.trigger(rig, mode, 5 if mode in EDGES else 1, SHORT)
+        if mode is TriggerMode.INTERNAL:
+            rig.until(lambda status: status.acquired == 1)
+        elif mode is not TriggerMode.SOFTWARE and self.sees_exposures:
+            rig.until(lambda status: status.triggered >= 1)
+        rig.engine.stop()
+        _, frames, end = rig.receive_series()
+        assert (end.reason, end.sent, end.lost) == ("stop", len(frames), None)
+        if mode in (TriggerMode.INTERNAL, *EDGES):
+            assert len(frames) <= 2  # the next may have begun while the camera was told
+        if mode is TriggerMode.SOFTWARE:
+            assert len(frames) == 1
+        elif mode is TriggerMode.INTERNAL or self.sees_exposures:
+            assert len(frames) >= 1
+        rig.until_state("idle")
+
+    def test_abort_gives_up_a_long_exposure_and_the_next_series_is_whole(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        exposure = self.long(rig)
+        self.arm(rig, mode, 3, exposure)
+        self.trigger(rig, mode, exposure=exposure)
+        if mode in (TriggerMode.EXTERNAL, *EDGES) and self.sees_exposures:
+            rig.until(lambda status: status.triggered == 1)
+        begun = time.monotonic()
+        rig.engine.abort()
+        ended = rig.until(lambda status: status.state in ("idle", "fault"))
+        assert (ended.state, ended.acquired) == ("idle", 0), ended.message
+        assert time.monotonic() - begun < AT_ONCE
+        assert rig.receive_series()[2].reason == "abort"
+        self.arm(rig, mode, 2)
+        self.trigger(rig, mode, 2)
+        assert [frame.image.frame for frame in rig.receive_series()[1]] == [0, 1]
+
+    def test_it_is_asked_for_its_readings_while_it_waits_and_while_it_exposes(
+        self, rig: Rig, mode: TriggerMode, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if all(parameter.writable for parameter in self.camera.parameters):
+            pytest.skip("it has no readings")
+        monkeypatch.setattr("penstock.streamer.parameters.READ_EVERY", 0.02)
+        reads: SimpleQueue[str] = SimpleQueue()
+        read = rig.camera.read
+
+        def counted(name: str) -> Value:
+            reads.put(name)
+            value: Value = read(name)
+            return value
+
+        exposure = self.long(rig)
+        self.arm(rig, mode, 3, exposure)
+        rig.camera.read = counted
+        for _ in range(5):
+            reads.get(timeout=DEADLINE)
+        self.trigger(rig, mode, exposure=exposure)
+        while not reads.empty():
+            reads.get()
+        for _ in range(5):
+            reads.get(timeout=DEADLINE)
+        assert rig.engine.status().state == "acquiring"
+        rig.engine.abort()
+        rig.until_state("idle")
+
 
 class TestFakeCamera(CameraContract):
+    camera = FakeCamera
     exposure = 0.0
 
-    def open(self) -> Camera:
-        return FakeCamera({})
+    def edge(self, rig: Rig, seconds: float) -> None:
+        rig.camera.edge()
+
+    def lose(self, rig: Rig, index: int) -> None:
+        rig.camera.lost = {index}
 
 
 class TestSimulator(CameraContract):
-    def open(self) -> Camera:
-        return Simulator({"SensorWidth": 64, "SensorHeight": 32})
+    camera = Simulator
+    properties: ClassVar[Mapping[str, Value]] = {"SensorWidth": 64, "SensorHeight": 32}
+    edges: ClassVar[Counter[str]] = Counter()
+    """Sent in each series."""
+
+    def edge(self, rig: Rig, seconds: float) -> None:
+        series = rig.engine.status().series
+        host, _, port = str(rig.camera.read("TriggerAddress")).rpartition(":")
+        with closing(TriggerSource((host, int(port)))) as source:
+            source.miss(self.edges[series])
+            source.pulse(seconds, moment=2 * LONG * self.edges[series])
+        self.edges[series] += 1
+
+    def lose(self, rig: Rig, index: int) -> None:
+        done(rig.engine.set({"Faults": f"drop={index}"}))
 
 
-class TestSimulatorOfSeveralModules(CameraContract):
-    def open(self) -> Camera:
-        return Simulator({"SensorWidth": 64, "SensorHeight": 32, "Modules": 3, "PixelType": "uint8"})
+class TestSimulatorOfSeveralModules(TestSimulator):
+    properties: ClassVar[Mapping[str, Value]] = {
+        "SensorWidth": 64, "SensorHeight": 32, "Modules": 3, "PixelType": "uint8",
+    }  # fmt: skip
 
 
 def _camera_files() -> list[Any]:

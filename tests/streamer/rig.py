@@ -77,6 +77,10 @@ class FakeCamera(Camera):
         self.script: Callable[[Acquisition], Iterator[Exposure]] = self.all_frames
         self.on_prepare: Callable[[], None] = lambda: None
         self.temperature: float | None = 21.5
+        self.edges = 0
+        self.lost: set[int] = set()
+        """Frames that are triggered and do not come."""
+        self.wake: Callable[[], None] = lambda: None
         self.closed = False
 
     def limits(self) -> Mapping[str, Limits]:
@@ -101,15 +105,30 @@ class FakeCamera(Camera):
     def close(self) -> None:
         self.closed = True
 
+    def edge(self) -> None:
+        """An edge at the trigger input, from any thread."""
+        self.edges += 1
+        self.wake()
+
     def all_frames(self, acquisition: Acquisition) -> Iterator[Exposure]:
-        """Every planned frame, after its software trigger where there is one."""
+        """Every planned frame, after its trigger where there is one."""
+        settings = acquisition.settings
+        self.edges, self.wake = 0, acquisition.wake
         acquisition.ready()
-        for index in range(acquisition.settings.frames):
-            if acquisition.settings.trigger_mode is TriggerMode.SOFTWARE and not acquisition.wait_trigger():
-                return
+        for index in range(settings.frames):
             if acquisition.stopping:
                 return
-            yield self.frame(acquisition, index)
+            if settings.trigger_mode is TriggerMode.SOFTWARE and not acquisition.wait_trigger():
+                return
+            if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI and not acquisition.wait(
+                lambda index=index: self.edges > index
+            ):
+                return
+            acquisition.triggered(index + 1)
+            if not acquisition.wait_until(acquisition.now() + settings.exposure_time, exposing=True):
+                return
+            if index not in self.lost:
+                yield self.frame(acquisition, index)
 
     def frame(self, acquisition: Acquisition, index: int) -> Exposure:
         """Frame `index`, filled with its number."""
