@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, assert_never
 import msgspec
 import numpy as np
 
-from penstock.receiver.sources import _vendor
+from penstock.receiver.sources import Decoded, _vendor
 from penstock.stins import metadata as free_metadata
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.codec import MAX_JSON_BYTES
-from penstock.stins.errors import RemoteError
-from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, Message, SeriesEnd, Start
+from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, SeriesEnd, Start
 from penstock.stins.texts import plural
 
 NAMES: Mapping[str, str] = {
@@ -104,6 +104,8 @@ _TABLES: Mapping[type[msgspec.Struct], str] = {
     _CountrateTable: "countrate_correction_lookup_table",
 }
 
+_TABLE_TYPES = frozenset(msgspec.inspect.type_info(kind).tag for kind in _TABLES)  # type: ignore[attr-defined]
+
 _first = msgspec.json.Decoder(_Header | _Image | _End)
 _data = msgspec.json.Decoder(_Data)
 _times = msgspec.json.Decoder(_Times)
@@ -119,8 +121,8 @@ class DectrisV1Source:
         self._frames_per_trigger: int | None = None
         self._series: int | None = None
 
-    def decode(self, parts: Sequence[Buffer]) -> Message:
-        """One multi-part message.
+    def decode(self, parts: Sequence[Buffer]) -> Decoded:
+        """One multi-part message; before a start message, which of its parts are not known.
 
         Raises:
             RemoteError: not JSON, unknown htype, missing key, wrong type, wrong number of parts.
@@ -140,7 +142,7 @@ class DectrisV1Source:
             case _:
                 assert_never(first)
 
-    def _start(self, header: _Header, parts: Sequence[Buffer]) -> Start:
+    def _start(self, header: _Header, parts: Sequence[Buffer]) -> Decoded:
         rest = list(parts[1:])
         config: dict[str, Any] = {}
         if header.header_detail != "none":
@@ -151,10 +153,17 @@ class DectrisV1Source:
                 )
             config = _object(rest.pop(0), "detector configuration")
         metadata = _vendor.translate(config, NAMES)
-        if header.header_detail == "all":
-            while len(rest) >= 2:
-                name, array = _array(rest.pop(0), rest.pop(0))
+        left_out: list[StinsError] = []
+        while len(rest) >= 2 and (described := _described(rest[0])) is not None:
+            part = rest.pop(0)
+            if described["htype"] in _TABLE_TYPES:
+                name, array = _array(part, rest.pop(0))
                 metadata[name] = array
+                continue
+            with_blob = "shape" in described
+            if with_blob:
+                rest.pop(0)
+            left_out.append(_not_known(described["htype"], with_blob=with_blob))
         if len(rest) > 1:
             raise RemoteError(
                 "extra_parts",
@@ -170,7 +179,7 @@ class DectrisV1Source:
         self._frames_per_trigger = images
         mode = config.get("trigger_mode")
         compression = config.get("compression")
-        return Start(
+        start = Start(
             Header(
                 filename=filename,
                 series=str(header.series),
@@ -187,6 +196,7 @@ class DectrisV1Source:
             ),
             metadata,
         )
+        return (*left_out, start) if left_out else start
 
     def _frame(self, image: _Image, parts: Sequence[Buffer]) -> Frame:
         # A fifth part is the image appendix: the user's own text, not needed for the frame.
@@ -222,6 +232,26 @@ def _compression(encoding: str, dtype: str) -> str:
         encoding = encoding.rstrip("<>")  # a single byte has no order
         return {"bs8-lz4": "bslz4", "": "none"}.get(encoding, encoding)
     return {f"bs{bits}-lz4<": "bslz4", "<": "none"}.get(encoding, encoding)
+
+
+def _described(part: Buffer) -> dict[str, Any] | None:
+    """The header of a part that follows, or a single part of a start message; `None` where it is neither."""
+    if len(part) > MAX_JSON_BYTES or bytes(part[:1]) != b"{":
+        return None
+    try:
+        found = free_metadata.read(part)
+    except RemoteError:
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("htype"), str) else None
+
+
+def _not_known(htype: str, *, with_blob: bool) -> StinsError:
+    blob = " and the blob that it describes" if with_blob else ""
+    return RemoteError(
+        "unknown_part",
+        f'start message: nothing is known of parts of htype "{htype:.60}"; this one{blob} is left out, '
+        "the series is taken",
+    )
 
 
 def _array(part: Buffer, blob: Buffer) -> tuple[str, np.ndarray[Any, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from tests.data import EIGER_V1, recording
 from tests.receiver.pixels import bslz4, pixels
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
 
 CONFIG = {"nimages": 5, "ntrigger": 3, "count_time": 0.1, "frame_time": 0.2, "trigger_mode": "exts"}
 
@@ -297,3 +300,46 @@ def test_not_a_number_in_configuration_and_appendix_costs_nothing() -> None:
     assert message.header.filename == "/data/x.h5"
     assert math.isnan(message.metadata["distance"])
     assert math.isnan(message.metadata["user"]["T"])
+
+
+TABLE = [text(htype="dpixelmask-1.0", shape=[3, 2], type="uint32"), np.arange(6, dtype="<u4").tobytes()]
+APPENDIX = b'{"filename": "/data/x.h5"}'
+WITH_BLOB = [text(htype="flatfield-1.0", shape=[3, 2], type="float32"), bytes(24)]
+ALONE = [text(htype="dtemperature-1.0", value=21.5)]
+
+
+@pytest.mark.parametrize("extra", [WITH_BLOB, ALONE], ids=["with a blob", "alone"])
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("detail", ["basic", "all"])
+def test_a_part_of_unknown_htype_is_left_out_and_named(extra: list[bytes], before: bool, detail: str) -> None:
+    tables = [*extra, *TABLE] if before else [*TABLE, *extra]
+    decoded = DectrisV1Source().decode([text(htype="dheader-1.0", series=7, header_detail=detail),
+                                        json.dumps(CONFIG).encode(), *tables, APPENDIX])  # fmt: skip
+    assert isinstance(decoded, tuple)
+    error, message = decoded
+    assert isinstance(error, RemoteError) and isinstance(message, Start)
+    assert error.kind == "unknown_part"
+    assert json.loads(extra[0])["htype"] in str(error)
+    assert message.header.filename == "/data/x.h5"
+    assert message.metadata["pixel_mask"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_running_receiver_takes_the_series_and_counts_the_part(tmp_path: Path) -> None:
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint, {"type": "dectris-v1"})
+    try:
+        receiver.connected()
+        path = receiver.root / "x.h5"
+        appendix = json.dumps({"filename": str(path)}).encode()
+        streamer.send([*start(config={"nimages": 2, "ntrigger": 1}), *WITH_BLOB, appendix])
+        for number in range(2):
+            streamer.send(frame(number))
+        streamer.send([text(htype="dseries_end-1.0", series=7)])
+        status = receiver.ended("7")
+        assert (status.counts.stored, status.series.complete) == (2, True)
+        assert status.errors == {"unknown_part": 1}
+        assert 'htype "flatfield-1.0"' in status.last_error
+        assert status.series.filename == str(path)
+    finally:
+        receiver.close()
+        streamer.close()
