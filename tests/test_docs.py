@@ -34,7 +34,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_the_how_to_for_a_new_camera_works_as_it_is_written(checkout: Path) -> None:
-    environment = {"PYTHONPATH": f"{checkout / 'links'}:{checkout / 'vendor'}"}
+    environment = {"PYTHONPATH": f"{checkout / 'links'}:{checkout / 'tests/vendor'}"}
     run(ROOT / "docs/how-to/add-a-camera.md", checkout, environment)
 
 

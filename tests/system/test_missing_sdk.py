@@ -24,8 +24,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], No
     """Lets processes that are started from now on have the page's cameras, with their SDKs or without."""
     shutil.copytree(ROOT / "devices", tmp_path / "devices", ignore=shutil.ignore_patterns("__pycache__"))
     for step in steps(PAGE.read_text()):
-        if step.kind == "file" and step.name.startswith(("devices/", "vendor/")):
-            (tmp_path / step.name).parent.mkdir(exist_ok=True)
+        if step.kind == "file" and step.name.startswith(("devices/", "tests/vendor/")):
+            (tmp_path / step.name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / step.name).write_text(step.text)
     links = tmp_path / "links" / "penstock"
     links.mkdir(parents=True)
@@ -34,7 +34,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], No
         (links / folder).symlink_to(ROOT / folder)
 
     def choose(sdk: bool) -> None:
-        monkeypatch.setenv("PYTHONPATH", f"{tmp_path}/links" + (f":{tmp_path}/vendor" if sdk else ""))
+        monkeypatch.setenv("PYTHONPATH", f"{tmp_path}/links" + (f":{tmp_path}/tests/vendor" if sdk else ""))
 
     return choose
 
