@@ -17,6 +17,8 @@ from penstock.streamer.generator_plan import Plan, module
 from penstock.streamer.patterns import powder_geometry
 from penstock.streamer.sender import PushSocket
 
+EXPOSURE = 1e-3
+"""Seconds for which a frame pretends to have been exposed, where no rate is given."""
 TICK = 0.05
 """Seconds between two looks at whether to stop, while no receiver has room."""
 
@@ -89,7 +91,15 @@ class Stream:
             trigger_mode="INTERNAL",
             frame_time=1 / plan.rate if plan.rate else 0.0,
         )
-        metadata: dict[str, Any] = {"exptime": 1 / plan.rate if plan.rate else 0.0, **self._place}
+        exposure = 1 / plan.rate if plan.rate else EXPOSURE
+        metadata: dict[str, Any] = {
+            "exptime": exposure,
+            "count_time": exposure,
+            "acquisition": {"trigger_mode": "INTERNAL", "triggers": plan.frames, "frames_per_trigger": 1},
+            **self._place,
+        }
+        if plan.rate:
+            metadata["frame_time"] = exposure
         if plan.pattern == "powder" and plan.streams == 1:
             metadata |= powder_geometry(*plan.shape[-2:])
         parts = self._encoder.start(header, metadata)

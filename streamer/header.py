@@ -6,12 +6,20 @@ from penstock.stins.messages import Header
 from penstock.stins.metadata import read
 from penstock.streamer.acquisition import Series
 from penstock.streamer.camera import Camera
+from penstock.streamer.settings import TriggerMode
+
+ACQUISITION_MODE = {
+    TriggerMode.SOFTWARE: "triggered",
+    TriggerMode.EXTERNAL: "triggered",
+    TriggerMode.EXTERNAL_MULTI: "triggered",
+    TriggerMode.EXTERNAL_MULTI_GATE: "gated",
+}
+"""NXdetector's acquisition_mode, which has no word for a detector that goes by its own clock."""
 
 
 def header_of(series: Series, camera: Camera) -> Header:
     """The header: what the receiver needs to prepare a file."""
     settings, frames = series.settings, series.format
-    period = settings.exposure_time + max(settings.latency_time, camera.readout_time())
     return Header(
         filename=settings.filename,
         series=series.id,
@@ -23,15 +31,18 @@ def header_of(series: Series, camera: Camera) -> Header:
         streams=1,
         index_source=camera.index_source.value,
         trigger_mode=settings.trigger_mode.value,
-        frame_time=period,
+        frame_time=_period(series, camera),
         overwrite=settings.overwrite,
     )
 
 
 def metadata_of(series: Series, camera: Camera) -> dict[str, object]:
-    """The metadata: what the file keeps; times in s, lengths in m, beam centre in pixels."""
+    """The metadata: what the file keeps; in s and m, the beam centre in pixels of the image as sent."""
     settings = series.settings
     metadata: dict[str, object] = dict(camera.describe())
+    if settings.rotation % 180 and {"x_pixel_size", "y_pixel_size"} <= metadata.keys():
+        # A camera describes its sensor; what is sent is turned.
+        metadata |= {"x_pixel_size": metadata["y_pixel_size"], "y_pixel_size": metadata["x_pixel_size"]}
     metadata |= {
         "save_raw": settings.save_raw,
         "exptime": settings.exposure_time,
@@ -39,7 +50,25 @@ def metadata_of(series: Series, camera: Camera) -> dict[str, object]:
         "beam_center_x": settings.beam_center[0],
         "beam_center_y": settings.beam_center[1],
         "distance": settings.distance,
+        "frame_time": _period(series, camera),
+        "acquisition": {
+            "trigger_mode": settings.trigger_mode.value,
+            "triggers": settings.n_triggers,
+            "frames_per_trigger": settings.n_frames_per_trigger,
+            "latency_time": settings.latency_time,
+            "rotation": settings.rotation,
+            "fliplr": settings.fliplr,
+            "flipud": settings.flipud,
+        },
     }
+    if settings.trigger_mode in ACQUISITION_MODE:
+        metadata["acquisition_mode"] = ACQUISITION_MODE[settings.trigger_mode]
     if user := read(settings.metadata):
         metadata["user"] = user
     return metadata
+
+
+def _period(series: Series, camera: Camera) -> float:
+    """Seconds from one frame to the next, or the least such time."""
+    settings = series.settings
+    return settings.exposure_time + max(settings.latency_time, camera.readout_time())

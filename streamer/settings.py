@@ -117,10 +117,16 @@ STANDARD: tuple[Parameter, ...] = (
     Parameter(name="Flipud", default=False, memorized=True, doc="Mirror up and down, after Rotation."),
     Parameter(
         name="Metadata", default="{}",
-        doc="JSON object written into the file: sample, scan id and so on.",
+        doc="JSON object written into the file: title, proposal, scan_id, sample, user and so on.",
     ),
-    Parameter(name="BeamCenterX", default=0.0, unit="pixel", doc="Beam position along a row, from the left."),
-    Parameter(name="BeamCenterY", default=0.0, unit="pixel", doc="Beam position along a column, from above."),
+    Parameter(
+        name="BeamCenterX", default=0.0, unit="pixel",
+        doc="Beam position from the left edge of the image after Rotation and flips.",
+    ),
+    Parameter(
+        name="BeamCenterY", default=0.0, unit="pixel",
+        doc="Beam position from the top edge of the image after Rotation and flips.",
+    ),
     Parameter(name="Distance", default=0.0, unit="m", doc="Sample to detector; 0 when unknown."),
 )  # fmt: skip
 """The settings of every detector, in the order in which panels show them."""

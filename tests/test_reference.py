@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
+from xml.etree import ElementTree
 
 import msgspec
+import nxvalidate
 import pytest
 
 from penstock.devices._base.detector import Detector
@@ -17,6 +20,7 @@ from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
 from penstock.receiver.account import FrameStatus
+from penstock.receiver.file import known
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.stins import messages
@@ -48,6 +52,52 @@ def test_every_key_of_a_stins_message_is_described(struct: type[msgspec.Struct])
     page = _page("stins.md")
     for field in msgspec.structs.fields(struct):
         _row(page, field.encode_name)
+
+
+WHAT = {
+    known.Kind.NUMBER: "number", known.Kind.FLAG: "true or false", known.Kind.TEXT: "text",
+    known.Kind.IMAGE: "image", known.Kind.TABLE: "numbers",
+}  # fmt: skip
+
+
+def _place_rows(table: Mapping[str, known.Place]) -> list[str]:
+    """A row for each place of the file: the keys that lead there, and what it takes."""
+    keys: dict[tuple[str, str], list[str]] = {}
+    for key, place in table.items():
+        path = f"{place.parent.value}/{place.name or key.rpartition('.')[2]}".lstrip("/")
+        takes = ", ".join(filter(None, (WHAT[place.kind], place.units)))
+        if place.choices:
+            takes = "; ".join(f'"{choice}"' for choice in place.choices)
+        keys.setdefault((path, takes), []).append(f"`{key}`")
+    return [f"| {', '.join(names)} | `{path}` | {takes} |" for (path, takes), names in keys.items()]
+
+
+@pytest.mark.parametrize(
+    ("title", "table"), [("itself", known.KNOWN), ("acquisition", known.ACQUISITION), ("user", known.USER)]
+)
+def test_the_page_of_the_file_has_the_table_of_known_keys(
+    title: str, table: Mapping[str, known.Place]
+) -> None:
+    _, _, page = _page("file-format.md").partition(f"<!-- known keys: {title} -->\n")
+    rows = [line for line in page.partition("\n\n")[0].splitlines() if line.startswith("| `")]
+    assert rows == _place_rows(table)
+
+
+def test_every_known_key_is_one_of_the_nexus_definitions() -> None:
+    """But for those of `acquisition`, which is an NXcollection because NeXus has no names for them."""
+    folder = Path(nxvalidate.__file__).with_name("definitions") / "base_classes"
+    classes = {
+        known.Parent.ENTRY: "NXentry", known.Parent.INSTRUMENT: "NXinstrument",
+        known.Parent.SAMPLE: "NXsample", known.Parent.USER: "NXuser", known.Parent.SOURCE: "NXsource",
+        known.Parent.BEAM: "NXbeam", known.Parent.DETECTOR: "NXdetector",
+    }  # fmt: skip
+    for key, place in [*known.KNOWN.items(), *known.USER.items()]:
+        definition = ElementTree.parse(folder / f"{classes[place.parent]}.nxdl.xml")
+        name = place.name or key.rpartition(".")[2]
+        fields = definition.findall(f"./{{*}}field[@name='{name}']")
+        assert fields or name == "exptime", key  # STINS' own key, which its readers look for
+        values = {item.get("value") for field in fields for item in field.findall(".//{*}item")}
+        assert set(place.choices) <= values, key
 
 
 def test_every_kind_of_bad_message_is_described() -> None:

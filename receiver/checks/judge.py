@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from penstock.receiver.account import IN_FILE, FrameStatus
-from penstock.receiver.file.nexus import KNOWN, Parent
+from penstock.receiver.file.known import KNOWN, Parent
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 from penstock.stins.texts import plural
 

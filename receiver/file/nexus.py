@@ -1,4 +1,4 @@
-"""Where metadata goes in the file: the one table of NeXus places, units and classes.
+"""Where metadata goes in the file, by the tables of `receiver.file.known`.
 
 `fields` turns the free metadata of a start message into a flat list of datasets; the writer loops
 over it and knows no key by name. Nothing here imports h5py.
@@ -7,6 +7,8 @@ Rules, in this order:
 
 1. A key of `KNOWN` whose value fits goes to its NeXus place with its unit. Lengths and energies of 0
    mean "not set" (DECTRIS and Penstock send that) and give no field; so does a beam centre of 0, 0.
+   In the objects of `OBJECTS` the same holds for the keys of their tables; one whose value does not fit,
+   or whose place is taken, stays in the object.
 2. Any other key becomes a dataset of the NXdetector group, an object becomes an NXcollection in it.
 3. A key that is taken by the writer, and a known key whose value does not fit ("distance": "far"), go
    to the NXcollection `header` of the detector, so that nothing that was sent is lost.
@@ -20,17 +22,14 @@ in the field's `long_name`.
 
 from __future__ import annotations
 
-import datetime
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from typing import Any, TypeAlias
 
-import numpy as np
+from penstock.receiver.file.known import KNOWN, OBJECTS, Parent, Place
+from penstock.receiver.file.values import Value, as_json, fit, plain_text, plain_value
 
-Value: TypeAlias = "np.ndarray[Any, Any] | np.generic | str"
 _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 """Path below /entry, and the NX_class of each name."""
 
@@ -68,38 +67,6 @@ HEADER = "header"
 """NXcollection of the detector for keys that have no place of their own."""
 
 
-class Kind(Enum):
-    """What the value of a known key has to be."""
-
-    NUMBER = auto()
-    """A number, or one for each channel."""
-    FLAG = auto()
-    TEXT = auto()
-    IMAGE = auto()
-    """A numeric array of at least two dimensions, (rows, cols) last."""
-    TABLE = auto()
-    """A numeric array."""
-
-
-class Parent(Enum):
-    """The group that a known key belongs to."""
-
-    DETECTOR = auto()
-    BEAM = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a known key goes."""
-
-    kind: Kind
-    units: str | None = None
-    parent: Parent = Parent.DETECTOR
-    name: str | None = None
-    """Name in the file where it is not the key."""
-    zero_is_unset: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
     """One dataset of the file."""
@@ -117,47 +84,6 @@ class Field:
     """Further attributes."""
     same_as: tuple[str, ...] | None = None
     """Path of the dataset that this one is another name of; `value` is not written then."""
-
-
-KNOWN: Mapping[str, Place] = {
-    # times
-    "count_time": Place(Kind.NUMBER, "s"),
-    "exptime": Place(Kind.NUMBER, "s"),
-    "frame_time": Place(Kind.NUMBER, "s"),
-    "detector_readout_time": Place(Kind.NUMBER, "s"),
-    # geometry
-    "beam_center_x": Place(Kind.NUMBER, "pixel"),
-    "beam_center_y": Place(Kind.NUMBER, "pixel"),
-    "distance": Place(Kind.NUMBER, "m", zero_is_unset=True),
-    "x_pixel_size": Place(Kind.NUMBER, "m", zero_is_unset=True),
-    "y_pixel_size": Place(Kind.NUMBER, "m", zero_is_unset=True),
-    # sensor and electronics
-    "sensor_material": Place(Kind.TEXT),
-    "sensor_thickness": Place(Kind.NUMBER, "m", zero_is_unset=True),
-    "threshold_energy": Place(Kind.NUMBER, "eV", zero_is_unset=True),
-    "saturation_value": Place(Kind.NUMBER, zero_is_unset=True),
-    "underload_value": Place(Kind.NUMBER),
-    "bit_depth_readout": Place(Kind.NUMBER),
-    "gain_setting": Place(Kind.TEXT),
-    "description": Place(Kind.TEXT),
-    "serial_number": Place(Kind.TEXT),
-    "local_name": Place(Kind.TEXT),
-    "type": Place(Kind.TEXT),
-    # corrections
-    "flatfield": Place(Kind.IMAGE),
-    "flatfield_applied": Place(Kind.FLAG),
-    "pixel_mask": Place(Kind.IMAGE),
-    "pixel_mask_applied": Place(Kind.FLAG),
-    "countrate_correction_applied": Place(Kind.FLAG),
-    "countrate_correction_lookup_table": Place(Kind.TABLE),
-    "virtual_pixel_interpolation_applied": Place(Kind.FLAG),
-    # beam
-    "incident_energy": Place(Kind.NUMBER, "eV", Parent.BEAM, zero_is_unset=True),
-    "photon_energy": Place(Kind.NUMBER, "eV", Parent.BEAM, "incident_energy", zero_is_unset=True),
-    "incident_wavelength": Place(Kind.NUMBER, "angstrom", Parent.BEAM, zero_is_unset=True),
-    "wavelength": Place(Kind.NUMBER, "angstrom", Parent.BEAM, "incident_wavelength", zero_is_unset=True),
-}
-"""Known keys. Names, classes and kinds: NeXus definitions NXdetector and NXbeam."""
 
 
 def fields(metadata: Mapping[str, Any], detector: str, channels: Sequence[str] = ()) -> Iterator[Field]:
@@ -185,7 +111,7 @@ def fields(metadata: Mapping[str, Any], detector: str, channels: Sequence[str] =
         left -= needed
         yield from layout.place(str(key), value)
     if rest:
-        yield layout.header("not_expanded", _text(_json(rest)))
+        yield layout.header("not_expanded", plain_text(as_json(rest)))
 
 
 def name_of(key: str) -> str:
@@ -210,7 +136,19 @@ class _Layout:
         self._detector: _Group = (("instrument", detector), ("NXinstrument", "NXdetector"))
         # A detector may be called "beam"; its group then has that name already.
         beam = "beam" if detector != "beam" else "incident_beam"
-        self._beam: _Group = (("instrument", beam), ("NXinstrument", "NXbeam"))
+        source = "source" if detector != "source" else "beam_source"
+        self._groups: Mapping[Parent, _Group] = {
+            Parent.ENTRY: ((), ()),
+            Parent.SAMPLE: (("sample",), ("NXsample",)),
+            Parent.USER: (("user",), ("NXuser",)),
+            Parent.INSTRUMENT: (("instrument",), ("NXinstrument",)),
+            Parent.SOURCE: (("instrument", source), ("NXinstrument", "NXsource")),
+            Parent.BEAM: (("instrument", beam), ("NXinstrument", "NXbeam")),
+            Parent.DETECTOR: self._detector,
+            Parent.ACQUISITION: (
+                (*self._detector[0], "acquisition"), (*self._detector[1], "NXcollection")
+            ),
+        }  # fmt: skip
         self._header: _Group = ((*self._detector[0], HEADER), (*self._detector[1], "NXcollection"))
         names = channel_names(channels)
         self._channels = dict(zip(channels, names, strict=True)) if names else {}
@@ -224,6 +162,8 @@ class _Layout:
             yield from self._of_channels(key, known, parts)
         elif known is not None:
             yield self._known(key, known, value)
+        elif key in OBJECTS and isinstance(value, Mapping):
+            yield from self._object(key, value)
         elif key == HEADER and isinstance(value, Mapping):
             for name, item in value.items():
                 yield from self._free(self._header, str(name), item, depth=2)
@@ -237,13 +177,38 @@ class _Layout:
         return self._field(self._header, key, value)
 
     def _known(self, key: str, place: Place, value: Any) -> Field:
-        parent, classes = self._beam if place.parent is Parent.BEAM else self._detector
-        path = (*parent, place.name or key)
-        fitted = _fit(value, place.kind)
-        if fitted is None or path in self._taken:
-            return self.header(key, _value(value))
+        return self._placed(place, place.name or key, value) or self.header(key, plain_value(value))
+
+    def _placed(self, place: Place, name: str, value: Any) -> Field | None:
+        """The field at its place; `None` where the value does not fit, or the place is taken."""
+        parent, classes = self._groups[place.parent]
+        path = (*parent, name)
+        fitted = fit(value, place.kind)
+        if fitted is None or path in self._taken or (place.choices and fitted not in place.choices):
+            return None
         self._taken.add(path)
         return Field(path, classes, fitted, place.units)
+
+    def _object(self, key: str, value: Mapping[Any, Any]) -> Iterator[Field]:
+        """Fields of an object that has known keys; the others stay in a group of its name."""
+        table = OBJECTS[key]
+        rest = {str(name): item for name, item in value.items()}
+        for dotted, place in table.items():
+            outer, _, inner = dotted.rpartition(".")
+            holder: Any = rest.get(outer) if outer else rest
+            item = holder.get(inner) if isinstance(holder, Mapping) else None
+            if item is None or isinstance(item, Mapping):
+                continue
+            if (field := self._placed(place, place.name or inner, item)) is not None:
+                yield field
+                if outer:
+                    rest[outer] = {name: other for name, other in holder.items() if name != inner}
+                else:
+                    del rest[inner]
+        if rest := {name: item for name, item in rest.items() if item != {} or value.get(name) == {}}:
+            yield from self._free(self._detector, key, rest, depth=1)
+        elif not value:
+            yield self._field(self._detector, key, plain_value(value))
 
     def _by_channel(self, place: Place, value: Any) -> dict[str, Value] | None:
         """The value for each channel, by the name of its dataset; `None` where it is not one for each."""
@@ -251,7 +216,7 @@ class _Layout:
             return None
         if set(value) != set(self._channels):
             return None
-        fitted = {name: _fit(value[sent], place.kind) for sent, name in self._channels.items()}
+        fitted = {name: fit(value[sent], place.kind) for sent, name in self._channels.items()}
         found = {name: item for name, item in fitted.items() if item is not None}
         return found if len(found) == len(fitted) else None
 
@@ -269,7 +234,7 @@ class _Layout:
         if value is None:
             return
         if not isinstance(value, Mapping) or not value or depth >= MAX_DEPTH:
-            yield self._field(group, key, _value(value))
+            yield self._field(group, key, plain_value(value))
             return
         parent, classes = group
         path = self._unique(parent, key)
@@ -279,7 +244,7 @@ class _Layout:
     def _field(self, group: _Group, key: str, value: Value) -> Field:
         parent, classes = group
         path = self._unique(parent, key)
-        return Field(path, classes, value, long_name=None if path[-1] == key else _text(key))
+        return Field(path, classes, value, long_name=None if path[-1] == key else plain_text(key))
 
     def _unique(self, parent: tuple[str, ...], key: str) -> tuple[str, ...]:
         name = name_of(key)
@@ -331,110 +296,3 @@ def _leaves(value: Any, limit: int) -> int:
                 return limit
             stack.extend(item.values())
     return count
-
-
-def _fit(value: Any, kind: Kind) -> Value | None:
-    """The value of a known key as its kind wants it, or `None` where it is something else."""
-    made = _value(value)
-    if kind is Kind.TEXT:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)  # serial numbers are often sent as numbers
-        return made if isinstance(value, str) else None
-    if isinstance(made, str) or made.dtype.kind not in "biuf":
-        return None
-    if kind is Kind.FLAG:
-        # Files of vendors and JSON made by C programs have 0 and 1 for false and true.
-        return np.bool_(made) if made.ndim == 0 and made.item() in (0, 1) else None
-    if made.dtype.kind == "b":
-        return None
-    least, most = {Kind.NUMBER: (0, 1), Kind.IMAGE: (2, 3), Kind.TABLE: (1, 32)}[kind]
-    return made if least <= made.ndim <= most else None
-
-
-def _value(value: Any) -> Value:
-    """Anything as something that HDF5 has a type for."""
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, (bool, np.bool_)):
-        return np.bool_(value)
-    if isinstance(value, int):
-        return _integer(value)
-    if isinstance(value, float):
-        return np.float64(value)
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value if value.dtype.kind in "biuf" and value.size else _text(_json(value))
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return np.frombuffer(value, np.uint8).copy() if len(value) else ""
-    if isinstance(value, (datetime.datetime, datetime.date)):
-        return value.isoformat()
-    if isinstance(value, (list, tuple)):
-        array = _array(value)
-        if array is not None:
-            return array
-    return _text(_json(value))
-
-
-def _integer(value: int) -> Value:
-    if -(2**63) <= value < 2**63:
-        return np.int64(value)
-    return np.uint64(value) if 0 <= value < 2**64 else _digits(value)
-
-
-def _digits(value: int) -> str:
-    try:
-        return str(value)
-    except ValueError:  # beyond Python's limit for decimal digits
-        return hex(value)
-
-
-def _array(value: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
-    """A rectangular list of one kind of value as an array; `None` where it is anything else."""
-    shape: list[int] = []
-    level: Any = value
-    while isinstance(level, (list, tuple)):
-        if not level or len(shape) == 32:  # HDF5's limit of dimensions
-            return None
-        shape.append(len(level))
-        level = level[0]
-    flat: list[Any] = list(value)
-    for length in shape[1:]:
-        if not all(isinstance(item, (list, tuple)) and len(item) == length for item in flat):
-            return None
-        flat = [item for row in flat for item in row]
-    kinds = {type(item) for item in flat}
-    if kinds == {str}:
-        texts = np.empty(len(flat), dtype=object)
-        texts[:] = [_text(item) for item in flat]
-        return texts.reshape(shape)
-    if kinds == {bool}:
-        return np.array(flat, np.bool_).reshape(shape)
-    if kinds == {int}:
-        low, high = min(flat), max(flat)
-        if low < -(2**63) or high >= 2**64 or (low < 0 and high >= 2**63):
-            return None
-        return np.array(flat, np.int64 if high < 2**63 else np.uint64).reshape(shape)
-    if kinds in ({float}, {int, float}):
-        if any(type(item) is int and abs(item) > 2**53 for item in flat):
-            return None  # would lose digits
-        return np.array(flat, np.float64).reshape(shape)
-    return None
-
-
-def _text(value: str) -> str:
-    """Text that HDF5 can hold: no NUL, no half of a surrogate pair."""
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, default=_plain, skipkeys=True, ensure_ascii=False)
-    except (ValueError, RecursionError) as error:
-        return f"not kept: {error}"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    return str(value)

@@ -110,7 +110,6 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     )  # fmt: skip
     entry = _group(file, "entry", "NXentry")
     entry.attrs["default"] = "data"
-    entry["title"] = path.stem
     entry["start_time"] = now
     entry["program_name"] = "Penstock"
     entry["program_name"].attrs["version"] = penstock
@@ -118,6 +117,8 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     group = _group(instrument, detector, "NXdetector")
     channels = series.header.channels or ()
     _write_fields(entry, nexus.fields(series.described, detector, channels))
+    if "title" not in entry:
+        entry["title"] = path.stem
     per_frame.create(group)
     record = _group(group, "series", "NXcollection")
     planned = series.account.planned

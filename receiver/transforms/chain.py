@@ -21,7 +21,7 @@ from penstock.receiver.transforms.format import (
     TransformError,
 )
 from penstock.receiver.transforms.mono12 import TYPES as MONO12_TYPES
-from penstock.receiver.transforms.turned import described
+from penstock.receiver.transforms.turned import described, recorded
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Buffer, Frame, Header
@@ -97,7 +97,8 @@ class Chain:
 
     def describe(self, metadata: Mapping[str, Any], header: Header) -> Mapping[str, Any]:
         """The metadata of a series as they are behind the chain, for its header as it came."""
-        return described(metadata, [step for step, _ in self._steps], header.shape)
+        steps = [step for step, _ in self._steps]
+        return recorded(described(metadata, steps, header.shape), steps)
 
     def apply(self, frame: Frame) -> Frame:
         """The frame behind the chain.

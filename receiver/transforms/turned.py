@@ -17,6 +17,8 @@ from penstock.receiver.transforms.rotate import Rotate
 IMAGES = ("pixel_mask", "flatfield")
 CENTRE = ("beam_center_x", "beam_center_y")
 SIZES = ("x_pixel_size", "y_pixel_size")
+ACQUISITION = "acquisition"
+"""Object of the metadata that says how the series was taken, and how the streamer has turned it."""
 BEFORE = "before_transforms"
 """Object of the metadata for a beam centre that cannot be turned: nobody has said how large the image is."""
 
@@ -56,6 +58,15 @@ def described(
     return turned
 
 
+def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str, Any]:
+    """The metadata with what the steps turn or mirror noted in the object `acquisition`, for the file."""
+    turns = [_words(step) for step in steps if isinstance(step, (Rotate, Flip))]
+    taken = metadata.get(ACQUISITION, {})
+    if not turns or not isinstance(taken, Mapping):
+        return metadata
+    return {**metadata, ACQUISITION: {**taken, "receiver_transforms": turns}}
+
+
 def _turned(image: np.ndarray[Any, Any], turns: Sequence[Rotate | Flip]) -> np.ndarray[Any, Any]:
     for step in turns:
         if isinstance(step, Rotate):
@@ -63,6 +74,10 @@ def _turned(image: np.ndarray[Any, Any], turns: Sequence[Rotate | Flip]) -> np.n
         else:
             image = image[..., ::-1] if step.direction == "left-right" else image[..., ::-1, :]
     return np.ascontiguousarray(image)
+
+
+def _words(step: Rotate | Flip) -> str:
+    return f"rotate {90 * step.quarter_turns}" if isinstance(step, Rotate) else f"flip {step.direction}"
 
 
 def _point(

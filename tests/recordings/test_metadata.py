@@ -165,10 +165,17 @@ def test_the_tables_of_v1_are_those_of_its_message(series: Series) -> None:
 def test_the_users_own_words_are_in_the_file(series: Series) -> None:
     message = cbor2.loads(first_message(series.capture)[0])
     user = json.loads(message["user_data"])
+    places = {
+        "sample_name": "entry/sample/name", "instrument_name": "entry/instrument/name",
+        "source_name": "entry/instrument/source/name", "user": "entry/user/name",
+    }  # fmt: skip
+    assert set(places) <= set(user)
     with h5py.File(series.file) as file:
         for key, value in user.items():
             if not isinstance(value, dict) and value not in ("", None, []):
-                assert np.array_equal(stored(file, f"{DETECTOR}/user/{key}"), value), key
+                place = places.get(key, f"{DETECTOR}/user/{key}")
+                assert np.array_equal(stored(file, place), value), key
+        assert not set(places) & set(file[f"{DETECTOR}/user"])
 
 
 def with_geometry(message: list[bytes]) -> list[bytes]:

@@ -25,6 +25,22 @@ from tests.recordings.validators import Report
 
 KNOWN = yaml.safe_load((Path(__file__).parent / "validator_warnings.yaml").read_text())
 DETECTOR = "/entry/instrument/eiger_1"
+WORDS = {
+    "title": "Rings", "proposal": 20250001, "experiment_description": "A trial.", "scan_id": 17,
+    "collection_identifier": "day-1", "beamline": "ForMAX", "shoe_size": 38,
+    "sample": {
+        "name": "CeO2", "description": "A powder.", "chemical_formula": "Ce O2", "temperature": 295.0,
+        "preparation_date": "2025-01-31T12:00:00",
+    },
+    "user": {
+        "name": "Astrid", "role": "principal_investigator", "affiliation": "LU", "email": "a@example.org",
+        "facility_user_id": "astrid", "ORCID": "https://orcid.org/0000-0002-1825-0097",
+    },
+    "source": {
+        "name": "MAX IV", "type": "Synchrotron X-ray Source", "probe": "x-ray", "mode": "Multi Bunch"
+    },
+}  # fmt: skip
+"""What a user may put into Metadata: every known key, and one that is not."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +51,13 @@ def stins_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     metadata = {
         "save_raw": True, "exptime": 0.01, "count_time": 0.01, "label": "s1", "beam_center_x": 2.0,
         "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 1e-4, "y_pixel_size": 1e-4,
-        "description": "Simulator", "incident_energy": 12_400.0, "user": {"sample": "CeO2"},
+        "description": "Simulator", "incident_energy": 12_400.0, "frame_time": 0.02,
+        "acquisition_mode": "triggered",
+        "acquisition": {
+            "trigger_mode": "SOFTWARE", "triggers": 2, "frames_per_trigger": 1, "latency_time": 0.01,
+            "rotation": 90, "fliplr": True, "flipud": False,
+        },
+        "user": WORDS,
     }  # fmt: skip
     header = {"htype": "header", "msg_number": 0, "filename": str(file), "series": "a1", "frames": 2}
     image = {"htype": "image", "shape": [3, 4], "type": "uint16", "compression": "none", "series": "a1"}

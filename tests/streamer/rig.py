@@ -82,6 +82,10 @@ class FakeCamera(Camera):
         """Frames that are triggered and do not come."""
         self.wake: Callable[[], None] = lambda: None
         self.closed = False
+        self.description: dict[str, object] = {}
+
+    def describe(self) -> Mapping[str, object]:
+        return self.description
 
     def limits(self) -> Mapping[str, Limits]:
         return {"ExposureTime": Limits(0.0, 100.0), "Gain": Limits(0.0, 5.0)}

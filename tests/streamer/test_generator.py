@@ -114,6 +114,21 @@ def test_it_keeps_the_rate(generate: Callable[..., Generator]) -> None:
     assert generator.summary()["seconds"] > 0.2
 
 
+@pytest.mark.parametrize(("options", "seconds"), [((), 1e-3), (("--rate", "200"), 5e-3)])
+def test_it_says_how_long_a_frame_counts(
+    generate: Callable[..., Generator], options: tuple[str, ...], seconds: float
+) -> None:
+    start = generate("--frames", "2", *options).receive()
+    assert isinstance(start, Start)
+    assert start.metadata["count_time"] == start.metadata["exptime"] == seconds
+    assert start.metadata.get("frame_time") == (seconds if options else None)
+    assert start.metadata["acquisition"] == {
+        "trigger_mode": "INTERNAL",
+        "triggers": 2,
+        "frames_per_trigger": 1,
+    }
+
+
 def test_faults_are_committed_and_reported(generate: Callable[..., Generator]) -> None:
     generator = generate(
         "--shape", "4,4", "--frames", "6", "--drop", "1", "--duplicate", "2", "--truncate", "4"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 
 from penstock.stins.messages import Start
 from penstock.streamer.camera import Acquisition, Exposure
@@ -52,6 +53,25 @@ def test_the_start_message_says_what_will_come() -> None:
         assert (start.metadata["beam_center_x"], start.metadata["beam_center_y"]) == (3.0, 2.0)
         assert start.metadata["distance"] == 0.1
         assert start.metadata["save_raw"] is True
+        assert start.metadata["frame_time"] == 0.75
+        assert start.metadata["acquisition"] == {
+            "trigger_mode": "INTERNAL", "triggers": 4, "frames_per_trigger": 1, "latency_time": 0.25,
+            "rotation": 0, "fliplr": False, "flipud": False,
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(("rotation", "sizes"), [(0, (1e-4, 2e-4)), (90, (2e-4, 1e-4)), (180, (1e-4, 2e-4))])
+def test_the_geometry_is_that_of_the_image_as_it_is_sent(rotation: int, sizes: tuple[float, float]) -> None:
+    with Rig() as rig:
+        rig.camera.description = {"x_pixel_size": 1e-4, "y_pixel_size": 2e-4}
+        rig.connect()
+        rig.arm(rotation=rotation, fliplr=True, beam_center=(3.0, 2.0))
+        start = rig.receive()
+        assert isinstance(start, Start)
+        assert (start.metadata["x_pixel_size"], start.metadata["y_pixel_size"]) == sizes
+        assert (start.metadata["beam_center_x"], start.metadata["beam_center_y"]) == (3.0, 2.0)
+        taken = start.metadata["acquisition"]
+        assert (taken["rotation"], taken["fliplr"], taken["flipud"]) == (rotation, True, False)
 
 
 def test_the_pixels_arrive_as_the_camera_gave_them() -> None:

@@ -187,3 +187,81 @@ def test_everything_can_be_written_and_read_back() -> None:
         assert group["texts"].asstr()[...].tolist() == ["a", "ü"]
         assert group["text"].asstr()[()] == "a\ufffdb"
         assert "null" not in group
+
+
+ENTRY_WORDS = {
+    "title": "Rings of CeO2", "proposal": 20250001, "scan_id": 17, "sample": "CeO2", "beamline": "ForMAX",
+    "user": {"name": "Astrid", "ORCID": "https://orcid.org/0000-0002-1825-0097", "shoe_size": 38},
+    "source": {"name": "MAX IV", "type": "Synchrotron X-ray Source", "probe": "x-ray", "current": 0.4},
+    "detector_was": "warm",
+}  # fmt: skip
+
+
+def test_what_a_user_says_of_the_experiment_goes_to_its_nexus_places_and_the_rest_stays() -> None:
+    found = placed({"user": ENTRY_WORDS})
+    assert {path: field.value for path, field in found.items()} == {
+        ("title",): "Rings of CeO2",
+        ("experiment_identifier",): "20250001",
+        ("entry_identifier",): "17",
+        ("sample", "name"): "CeO2",
+        ("instrument", "name"): "ForMAX",
+        ("user", "name"): "Astrid",
+        ("user", "ORCID"): "https://orcid.org/0000-0002-1825-0097",
+        ("instrument", "source", "name"): "MAX IV",
+        ("instrument", "source", "type"): "Synchrotron X-ray Source",
+        ("instrument", "source", "probe"): "x-ray",
+        (*DETECTOR, "user", "user", "shoe_size"): 38,
+        (*DETECTOR, "user", "source", "current"): 0.4,
+        (*DETECTOR, "user", "detector_was"): "warm",
+    }
+    assert found["sample", "name"].classes == ("NXsample",)
+    assert found["user", "name"].classes == ("NXuser",)
+    assert found["instrument", "source", "name"].classes == ("NXinstrument", "NXsource")
+    assert found[*DETECTOR, "user", "user", "shoe_size"].classes[2:] == ("NXcollection", "NXcollection")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ({"sample": {"temperature": "cold"}}, ("user", "sample", "temperature")),
+        ({"source": {"type": "a torch"}}, ("user", "source", "type")),
+        ({"title": ["a", 1]}, ("user", "title")),
+        ({"sample": 1.5}, ("user", "sample")),
+        ({"scan_id": True}, ("user", "scan_id")),
+    ],
+)
+def test_a_users_word_that_does_not_fit_its_place_stays(words: dict[str, Any], kept: tuple[str, ...]) -> None:
+    assert set(placed({"user": words})) == {(*DETECTOR, *kept)}
+
+
+def test_of_two_words_for_one_place_the_nexus_name_wins() -> None:
+    found = placed({"user": {"scan_number": 3, "scan_id": 4, "entry_identifier": "e5", "title": None}})
+    assert found["entry_identifier",].value == "e5"
+    assert found[*DETECTOR, "user", "scan_id"].value == 4
+    assert found[*DETECTOR, "user", "scan_number"].value == 3
+    assert len(found) == 3
+
+
+def test_how_a_series_was_taken_has_units() -> None:
+    taken = {"trigger_mode": "SOFTWARE", "latency_time": 0.25, "rotation": 90, "fliplr": True, "other": 1}
+    found = placed({"acquisition": taken, "acquisition_mode": "triggered"})
+    group = (*DETECTOR, "acquisition")
+    assert {path[-1]: field.value for path, field in found.items() if path[:-1] == group} == taken
+    assert found[*group, "latency_time"].units == "s"
+    assert found[*group, "rotation"].units == "deg"
+    assert found[*group, "rotation"].classes[-1] == "NXcollection"
+    assert found[*DETECTOR, "acquisition_mode"].value == "triggered"
+
+
+@pytest.mark.parametrize(
+    "value", ["x", 1, [1, 2], {}, {"sample": {}}, {"user": {"name": {}}}, {"a": {"b": {}}}]
+)
+def test_objects_of_known_keys_may_be_anything(value: Any) -> None:
+    for key in ("user", "acquisition"):
+        assert all(path[:3] == (*DETECTOR, key) for path in placed({key: value}))
+        assert placed({key: value})
+
+
+def test_a_detector_called_source_keeps_its_group() -> None:
+    found = placed({"user": {"source": "MAX IV"}, "count_time": 1.0}, detector="source")
+    assert set(found) == {("instrument", "beam_source", "name"), ("instrument", "source", "count_time")}

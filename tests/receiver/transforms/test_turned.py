@@ -11,7 +11,7 @@ from penstock.receiver.transforms.bslz4 import Bslz4
 from penstock.receiver.transforms.flip import Flip
 from penstock.receiver.transforms.format import Step
 from penstock.receiver.transforms.rotate import Rotate
-from penstock.receiver.transforms.turned import described
+from penstock.receiver.transforms.turned import described, recorded
 
 SHAPE = (4, 7)
 TURNS: list[list[Step]] = [
@@ -73,3 +73,12 @@ def test_what_is_no_image_is_left_as_it_is(metadata: dict[str, Any]) -> None:
 def test_steps_that_do_not_turn_change_nothing() -> None:
     metadata = {"pixel_mask": np.zeros(SHAPE), "beam_center_x": 1.0, "beam_center_y": 1.0}
     assert described(metadata, [Bslz4()], SHAPE) is metadata
+
+
+def test_what_the_receiver_turns_is_noted_beside_what_the_streamer_has_turned() -> None:
+    steps: list[Step] = [Rotate(quarter_turns=3), Bslz4(), Flip(direction="left-right")]
+    words = {"receiver_transforms": ["rotate 270", "flip left-right"]}
+    assert recorded({"acquisition": {"rotation": 90}}, steps) == {"acquisition": {"rotation": 90, **words}}
+    assert recorded({}, steps) == {"acquisition": words}
+    assert recorded({"acquisition": "by hand"}, steps) == {"acquisition": "by hand"}
+    assert recorded({}, [Bslz4()]) == {}
