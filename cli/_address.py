@@ -9,13 +9,16 @@ from urllib.parse import urlsplit
 from penstock.cli.main import UserError
 
 LAST_PORT = 65535
+THIS_HOST = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 
 def bound_endpoint(text: str) -> str:
     """An address to bind. ZeroMQ itself takes 70000 as port 4464: it looks at the last 16 bits."""
     if not text.startswith(("tcp://", "ipc://", "inproc://")):
         raise argparse.ArgumentTypeError(f'"{text}"; give tcp://HOST:PORT, such as tcp://127.0.0.1:9999')
-    port = text.rpartition(":")[2]
+    host, _, port = text.removeprefix("tcp://").rpartition(":")
+    if text.startswith("tcp://") and ":" in host and not host.startswith("["):
+        raise argparse.ArgumentTypeError(f"{text}: an IPv6 address has brackets, such as tcp://[::1]:9999")
     if text.startswith("tcp://") and port.isdecimal() and int(port) > LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text} has the port {port}; ports end at {LAST_PORT}")
     return text
@@ -50,7 +53,7 @@ def receiver_url(receiver: str, config: Path | None) -> str:
         raise UserError(f"{error}; or give the receiver's address, such as http://127.0.0.1:5000") from error
     host, _, port = http.rpartition(":")
     # A receiver that binds every address is asked on this host.
-    return f"http://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+    return f"http://{THIS_HOST.get(host, host)}:{port}"
 
 
 def shipped() -> Path:

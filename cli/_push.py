@@ -10,6 +10,7 @@ from typing import Any, Self
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.texts import plural
 
@@ -35,6 +36,7 @@ class PushSocket:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.sndhwm = HIGH_WATER_MARK
+        self._socket.set(zmq.IPV6, is_ipv6(endpoint))
         self._socket.set(zmq.ZAP_DOMAIN, b"penstock")  # refuses what is no ZMTP 3, as `streamer.sender` does
         self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()

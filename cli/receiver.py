@@ -20,6 +20,7 @@ from pathlib import Path
 
 from penstock.cli._address import shipped
 from penstock.cli._output import add_json, emit, say
+from penstock.stins.addresses import bare
 
 NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
 NO_SUCH_HOST = "no host of this name is known; give an address of this machine, 0.0.0.0 means all that it has"
@@ -73,7 +74,12 @@ def run(args: argparse.Namespace) -> int:
     host, _, port = config.http.rpartition(":")
     try:
         host.encode("idna")  # or `create_server` raises a TypeError, and leaves its socket open
-        listener = socket.create_server((host, int(port)), reuse_port=False)
+        is_ipv6 = host.startswith("[")
+        listener = socket.create_server(
+            (bare(host), int(port)), family=socket.AF_INET6 if is_ipv6 else socket.AF_INET, reuse_port=False,
+            # [::] means all addresses, as 0.0.0.0 does, and not those of IPv6 alone.
+            dualstack_ipv6=host == "[::]" and socket.has_dualstack_ipv6(),
+        )  # fmt: skip
     except OSError as error:
         raise UserError(f"cannot listen on {config.http}: {_reason(error)}") from error
     except UnicodeError as error:  # a name that has no form for the network, such as "ä..b"

@@ -22,6 +22,7 @@ from penstock.receiver.config import ForwardConfig
 from penstock.receiver.ingest import KEEPALIVE
 from penstock.receiver.models import ConsumerStatus
 from penstock.stins import metadata as free_metadata
+from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
@@ -339,6 +340,7 @@ def check(configs: tuple[ForwardConfig, ...]) -> None:
 
 
 def _bind(socket: zmq.Socket[bytes], config: ForwardConfig) -> None:
+    socket.set(zmq.IPV6, is_ipv6(config.endpoint))
     try:
         socket.bind(config.endpoint)
     except zmq.ZMQError as error:

@@ -11,6 +11,7 @@ from penstock.receiver.config import SourceConfig
 from penstock.receiver.connecting import REFUSED_AFTER, Connecting
 from penstock.receiver.models import Connection
 from penstock.receiver.sources import KINDS
+from penstock.stins.addresses import is_ipv6
 from penstock.stins.errors import RemoteError
 
 KEEPALIVE = (
@@ -176,6 +177,7 @@ class Ingest:
         socket.set(zmq.RCVHWM, config.high_water_mark)
         socket.set(zmq.MAXMSGSIZE, int(config.max_message_mb * 1e6))
         socket.set(zmq.LINGER, 0)
+        socket.set(zmq.IPV6, is_ipv6(endpoint))
         for option, value in KEEPALIVE:
             socket.set(option, value)
         return Connecting(socket, endpoint)

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 import zmq
 
+from penstock.stins.addresses import is_ipv6
 from penstock.streamer import protocol
 from penstock.streamer.protocol import Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings, Value
@@ -224,6 +225,7 @@ class StreamerClient:
     def _connect(self) -> zmq.Socket[bytes]:
         socket = self._context.socket(zmq.DEALER)
         socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.IPV6, is_ipv6(self.control))
         socket.setsockopt(zmq.RECONNECT_IVL, 50)
         socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
         socket.connect(self.control)

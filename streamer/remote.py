@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import zmq
 
+from penstock.stins.addresses import is_ipv6
 from penstock.streamer import protocol
 from penstock.streamer.engine import Engine
 from penstock.streamer.errors import Refused
@@ -50,6 +51,7 @@ class RemoteServer:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 200)
+        self._socket.setsockopt(zmq.IPV6, is_ipv6(endpoint))
         self._socket.setsockopt(zmq.MAXMSGSIZE, protocol.MAX_REQUEST_BYTES)
         try:
             self._socket.bind(endpoint)

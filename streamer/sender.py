@@ -15,6 +15,7 @@ from threading import Condition, Thread
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock.stins.addresses import is_ipv6, joined
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer
 from penstock.streamer.ring import Tracker
@@ -62,6 +63,7 @@ class PushSocket:
         self._context = zmq.Context(io_threads)
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.setsockopt(zmq.SNDHWM, hwm)
+        self._socket.setsockopt(zmq.IPV6, is_ipv6(endpoint))
         self._socket.setsockopt(zmq.LINGER, int(linger * 1000))
         # Not ZeroMQ's heartbeat: a receiver that pauses reading cannot answer one, and its queue
         # would be thrown away with the connection. The kernel answers keep-alives for it.
@@ -182,4 +184,4 @@ def _peer_name(fd: int) -> str:
             name = twin.getpeername()
     except OSError:
         return "unknown"
-    return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else str(name or "local")
+    return joined(name[0], name[1]) if isinstance(name, tuple) else str(name or "local")

@@ -42,6 +42,7 @@ from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
+from penstock.stins.addresses import joined
 from penstock.streamer.camera import Camera
 from penstock.streamer.client import Description, StreamerClient, StreamerRefused
 from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value
@@ -162,7 +163,7 @@ class Detector(Device):
         if self.HighWaterMark:
             options["--hwm"] = str(self.HighWaterMark)
         return ChildStreamer(
-            self.camera.__name__, self._properties, f"tcp://{self.DataHost}:{self.DataPort}", options
+            self.camera.__name__, self._properties, f"tcp://{joined(self.DataHost, self.DataPort)}", options
         )
 
     # Commands

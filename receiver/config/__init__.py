@@ -25,8 +25,10 @@ Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
 """A port that can be connected to: 1 to 65535."""
-Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://\S+:{PORT}|ipc://\S+)$")]
-BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://\S+:({PORT}|0|\*)|ipc://\S+)$")]
+HOST = r"(\S+;)?(\[[^\[\]\s]+\]|[^\[\]:\s]+)"
+"""A name, an IPv4 address, or an IPv6 address in brackets; before it the address to connect from."""
+Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:{PORT}|ipc://\S+)$")]
+BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:({PORT}|0|\*)|ipc://\S+)$")]
 """One that is bound: port 0, or *, takes any free one."""
 EVERY_HOST = ("*", "0.0.0.0", "[::]")
 
@@ -187,6 +189,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'http is "{self.http}"; give HOST:PORT without http://, such as 127.0.0.1:5000')
         if not host or not host.isprintable() or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
             raise ValueError(f'http is "{self.http}"; give HOST:PORT, such as 127.0.0.1:5000')
+        if ":" in host and not (host.startswith("[") and host.endswith("]")):
+            raise ValueError(f'http is "{self.http}"; an IPv6 address has brackets, such as [::1]:5000')
         if not self.data_root.startswith("/"):
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         if self.state_folder and not self.state_folder.startswith("/"):

@@ -22,7 +22,9 @@ UNBOUNDED = 2**31 - 1
 ANY_KEY = "..."
 """How msgspec writes a key of a mapping."""
 NUMBERS = {"int": "a whole number", "float": "a number"}
-PATTERNS = {"tcp://": '"tcp://HOST:PORT" or "ipc://PATH", with a PORT up to 65535'}
+PATTERNS = {
+    "tcp://": '"tcp://HOST:PORT" or "ipc://PATH", with a PORT up to 65535 and brackets around an IPv6 address'
+}
 """What the pattern that begins so stands for."""
 TEXTS = {"http": "HOST:PORT, such as 127.0.0.1:5000", "data_root": "an absolute path, such as /data"}
 """What a text of this place holds."""
