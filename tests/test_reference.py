@@ -205,3 +205,15 @@ def test_every_tango_command_property_and_state_is_described() -> None:
             _row(page, name)
     for state in TANGO_STATE.values():
         _row(page, state)
+
+
+def test_what_a_camera_may_describe_has_the_place_and_the_unit_that_the_how_to_says() -> None:
+    page = (REFERENCE.parent / "how-to/add-a-camera.md").read_text()
+    table = page[page.index("| key | in the file") :].split("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        keys, place = line.strip("|").split(" | ")
+        for key in re.findall(r"`(\w+)`", keys):
+            known_place = known.KNOWN[key]
+            assert (known_place.parent is known.Parent.BEAM) == ("`beam/" in place), key
+            if known_place.units:
+                assert place.split(", ")[1].split()[0] == known_place.units, key
