@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 HELP = "print nothing but JSON on standard output, and the words on standard error"
 
@@ -18,6 +21,17 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def say(args: argparse.Namespace, text: str) -> None:
     """Print words: to standard output, or to standard error where a program reads that."""
     print(text, file=sys.stderr if args.json else sys.stdout, flush=True)
+
+
+def console(args: argparse.Namespace) -> Console:
+    """Where words with a look go: tables, progress."""
+    from rich.console import Console
+
+    class Words(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich ends with status 1; `main` knows better
+
+    return Words(stderr=args.json, highlight=False, soft_wrap=True)
 
 
 def emit(value: object) -> None:

@@ -31,6 +31,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from penstock.cli._numbers import real, whole
 from penstock.cli._output import add_json, emit, say
 
 RAM_DISK = Path("/dev/shm")
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir", type=Path, metavar="DIR", help="folder to write to (default: a RAM disk, if there is one)"
     )
     parser.add_argument(
-        "--rounds", type=int, default=3, metavar="N", help="turns of each contender (%(default)s)"
+        "--rounds", type=whole(1), default=3, metavar="N", help="turns of each contender (%(default)s)"
     )
     parser.add_argument(
         "--sizes", type=_sizes, metavar="BYTES,…", help="of frames (20000,200000,2000000,20000000)"
@@ -51,10 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures = parser.add_argument_group("everything, for the docs")
     figures.add_argument("--figures", type=Path, metavar="DIR", help="folder of results.json and the plots")
     figures.add_argument(
-        "--minutes", type=float, metavar="MIN", help="make the series shorter, to be done by then"
+        "--minutes",
+        type=real(above=True),
+        metavar="MIN",
+        help="make the series shorter, to be done by then",
     )
     figures.add_argument(
-        "--repeats", type=int, default=10, metavar="N", help="runs of each case (%(default)s)"
+        "--repeats", type=whole(1), default=10, metavar="N", help="runs of each case (%(default)s)"
     )
     figures.add_argument("--ram", type=Path, default=RAM_DISK, metavar="DIR", help="RAM disk (%(default)s)")
     figures.add_argument(
@@ -69,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--writers",
-        type=int,
+        type=whole(2),
         metavar="N",
         help="instead: N writers beside one, CPU per frame and equal content",
     )
@@ -85,8 +89,6 @@ def run(args: argparse.Namespace) -> int:
     from penstock.cli.main import UserError
     from penstock.devices._base.processes import ProcessFailed
 
-    if args.rounds < 1:
-        raise UserError(f"--rounds is {args.rounds}; it must be at least 1")
     for option in ("dir", "disk", *(("ram",) if args.figures else ())):
         folder = getattr(args, option)
         if folder is not None and not folder.is_dir():
@@ -123,10 +125,7 @@ def _writers(args: argparse.Namespace) -> int:
     from rich.table import Table
 
     from penstock.bench.writers import BAR, compare, ratio
-    from penstock.cli.main import UserError
 
-    if args.writers < 2:
-        raise UserError(f"--writers is {args.writers}; it is compared with 1, so give 2 or more")
     console = Console(stderr=True)
     with (
         tempfile.TemporaryDirectory(dir=args.dir, prefix="penstock-bench-") as folder,
@@ -200,10 +199,6 @@ def _figures(args: argparse.Namespace) -> int:
     from penstock.bench.plots import draw_all
     from penstock.bench.results import judge
 
-    if args.repeats < 1:
-        raise UserError(f"--repeats is {args.repeats}; it must be at least 1")
-    if args.minutes is not None and args.minutes <= 0:
-        raise UserError(f"--minutes is {args.minutes:g}; it must be more than 0")
     unknown = set(args.part or ()) - set(parts())
     if unknown:
         raise UserError(f"--part {min(unknown)} is none of {', '.join(parts())}")
@@ -214,7 +209,9 @@ def _figures(args: argparse.Namespace) -> int:
             file, ram=args.ram, disk=args.disk or Path(tempfile.gettempdir()),
             repeats=args.repeats, minutes=args.minutes, only=args.part, again=args.again,
         )  # fmt: skip
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UserError(f"--figures {args.figures}: {error.strerror}; give a folder to write to") from error
+    except ValueError as error:
         raise UserError(str(error)) from error
     results = campaign.run(Console(stderr=True))
     draw_all(results, args.figures)

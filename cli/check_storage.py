@@ -17,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
+from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
 
 
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="where files would be written")
     parser.add_argument(
-        "--write-mb", type=_megabytes, default=256, metavar="N",
+        "--write-mb", type=whole(1), default=256, metavar="N",
         help="to write for the rate of writing; a tenth of the free space at most (%(default)s)",
     )  # fmt: skip
     add_json(parser)
@@ -57,13 +58,3 @@ def run(args: argparse.Namespace) -> int:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _megabytes(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}"; give a whole number of megabytes, from 1 on') from None
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is below 1")
-    return value

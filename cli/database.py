@@ -21,6 +21,9 @@ import sys
 import threading
 from pathlib import Path
 
+from penstock.cli._address import LAST_PORT
+from penstock.cli._numbers import whole
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock database`."""
@@ -32,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the SQLite file (%(default)s)",
     )
     parser.add_argument(
-        "--port", type=int, default=10000, metavar="N", help="TCP port, 0 for any free one (%(default)s)"
+        "--port",
+        type=whole(0, LAST_PORT),
+        default=10000,
+        metavar="N",
+        help="TCP port, 0 for any free one (%(default)s)",
     )
 
 
@@ -42,8 +49,6 @@ def run(args: argparse.Namespace) -> int:
     from penstock.devices._base.embedded_database import start_database
     from penstock.devices._base.processes import ProcessFailed
 
-    if not 0 <= args.port <= 65535:
-        raise UserError(f"--port {args.port}: a TCP port is 0 to 65535")
     told = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: told.set())

@@ -22,7 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli._output import add_json, emit
+from penstock.cli._numbers import whole
+from penstock.cli._output import add_json, console, emit
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ FRAMES_IN_VIEW = 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock demo`."""
     parser.add_argument(
-        "--frames", type=int, metavar="N", help=f"frames to take ({FRAMES}, with --view {FRAMES_IN_VIEW})"
+        "--frames",
+        type=whole(1),
+        metavar="N",
+        help=f"frames to take ({FRAMES}, with --view {FRAMES_IN_VIEW})",
     )
     parser.add_argument(
         "--out",
@@ -55,27 +59,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it."""
-    from rich.console import Console
-
     from penstock.cli.main import UserError
     from penstock.devices._base.demonstration import Demonstration, DemonstrationFailed
     from penstock.devices._base.processes import ProcessFailed
 
     frames = args.frames if args.frames is not None else FRAMES_IN_VIEW if args.view else FRAMES
-    if frames < 1:
-        raise UserError(f"--frames {frames}: at least 1")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))  # through every `with`
     # Words for people go to standard error when a machine reads standard output.
-    console = Console(stderr=args.json, highlight=False, soft_wrap=True)
+    words = console(args)
     try:
         with contextlib.ExitStack() as stack:
-            demonstration = stack.enter_context(Demonstration(args.out, note=_note(console)))
+            demonstration = stack.enter_context(Demonstration(args.out, note=_note(words)))
             viewer = _open_viewer(demonstration, stack) if args.view else None
-            outcome = _take(demonstration, frames, console)
-            _report(outcome, console)
+            outcome = _take(demonstration, frames, words)
+            _report(outcome, words)
             if viewer is not None:
-                console.print("\nClose the viewer to end.")
+                words.print("\nClose the viewer to end.")
                 viewer.wait()
     except (DemonstrationFailed, ProcessFailed) as error:
         raise UserError(str(error)) from error

@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from penstock.cli._address import LAST_PORT, bound_endpoint
+from penstock.cli._numbers import real, whole
 from penstock.cli._output import add_json, emit
 from penstock.stins.texts import plural
 
@@ -65,10 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a frame of each stream; K,ROWS,COLS for K blobs (512,1024)",
     )  # fmt: skip
     size.add_argument(
-        "--frame-bytes", type=_positive, metavar="N", help="about so many bytes per frame instead"
+        "--frame-bytes", type=whole(1), metavar="N", help="about so many bytes per frame instead"
     )
     parser.add_argument(
-        "--frames", type=_positive, default=100, metavar="N", help="frames to send (%(default)s)"
+        "--frames", type=whole(1), default=100, metavar="N", help="frames to send (%(default)s)"
     )
     parser.add_argument(
         "--dtype",
@@ -86,10 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--checksum", choices=tuple(ALGORITHMS), help="send a checksum of each blob; the receiver checks it"
     )
     parser.add_argument(
-        "--streams", type=_positive, default=1, metavar="N", help="modules, each on a port of its own (1)"
+        "--streams", type=whole(1), default=1, metavar="N", help="modules, each on a port of its own (1)"
     )
     parser.add_argument(
-        "--rate", type=float, default=0.0, metavar="HZ", help="frames per second; 0: as fast as possible"
+        "--rate", type=real(), default=0.0, metavar="HZ", help="frames per second; 0: as fast as possible"
     )
     parser.add_argument(
         "--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only"
@@ -102,23 +103,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="to bind (%(default)s); more streams have the ports after it",
     )
     parser.add_argument(
-        "--wait-peers", type=int, default=1, metavar="N", help="receivers to wait for (%(default)s)"
+        "--wait-peers", type=whole(0), default=1, metavar="N", help="receivers to wait for (%(default)s)"
     )
     parser.add_argument(
-        "--wait", type=float, default=60.0, metavar="S", help="seconds to wait for them (%(default)g)"
+        "--wait", type=real(), default=60.0, metavar="S", help="seconds to wait for them (%(default)g)"
     )
     parser.add_argument(
         "--linger",
-        type=float,
+        type=real(),
         default=60.0,
         metavar="S",
         help="seconds to wait for what is queued (%(default)g)",
     )
+    parser.add_argument("--io-threads", type=whole(1), default=1, metavar="N", help="of ZeroMQ (%(default)s)")
     parser.add_argument(
-        "--io-threads", type=_positive, default=1, metavar="N", help="of ZeroMQ (%(default)s)"
-    )
-    parser.add_argument(
-        "--hwm", type=_positive, metavar="N", help="messages queued for a receiver (by frame size)"
+        "--hwm", type=whole(1), metavar="N", help="messages queued for a receiver (by frame size)"
     )
     add_json(parser)
     faults = parser.add_argument_group(
@@ -130,30 +129,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=meaning,
         )  # fmt: skip
     faults.add_argument(
-        "--window", type=_positive, default=4, metavar="N", help="frames that overtake (%(default)s)"
+        "--window", type=whole(1), default=4, metavar="N", help="frames that overtake (%(default)s)"
     )
     faults.add_argument(
-        "--delay-seconds", type=_seconds, default=1.0, metavar="S", help="of a delay (%(default)g)"
+        "--delay-seconds", type=real(0, 3600), default=1.0, metavar="S", help="of a delay (%(default)g)"
     )
-    faults.add_argument("--seed", type=_not_negative, default=0, metavar="N", help="of the chances (0)")
+    faults.add_argument("--seed", type=whole(0), default=0, metavar="N", help="of the chances (0)")
     faults.add_argument(
         "--faults-in", type=_numbers, metavar="N,…", help="streams that have them, from 0 (all)"
     )
     faults.add_argument(
         "--die-at",
-        type=_not_negative,
+        type=whole(0),
         metavar="N",
         help="kill it once the frames before have left",
     )
     faults.add_argument(
         "--stream-dies-at",
-        type=_not_negative,
+        type=whole(0),
         metavar="N",
         help="close the stream's connection before frame N",
     )
     faults.add_argument(
         "--lag",
-        type=_not_negative,
+        type=whole(0),
         default=0,
         metavar="N",
         help="frames by which the stream is behind others",
@@ -279,8 +278,6 @@ def _plan(args: argparse.Namespace) -> Plan:
     except BlobError as error:
         raise UserError(str(error)) from error
     _check_numbers(args)
-    if not 0 <= args.rate < math.inf:
-        raise UserError(f"--rate {args.rate}: frames per second, or 0 for as fast as possible")
     return Plan(
         frames=args.frames,
         shape=shape,
@@ -369,34 +366,6 @@ def _shape_of(pixels: int) -> tuple[int, int]:
     """A frame of about so many pixels, twice as wide as high."""
     rows = max(1, math.isqrt(pixels // 2))
     return rows, max(1, pixels // rows)
-
-
-def _positive(text: str) -> int:
-    return _at_least(1, text)
-
-
-def _not_negative(text: str) -> int:
-    return _at_least(0, text)
-
-
-def _at_least(least: int, text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}"; give a whole number from {least} on') from None
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{value} is below {least}")
-    return value
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}"; give seconds from 0 to 3600') from None
-    if not 0 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} s is not within 0 and 3600")
-    return value
 
 
 def _lengths(text: str) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unit", default="2th_deg", choices=("2th_deg", "q_A^-1", "q_nm^-1", "r_mm"),
         help="of the abscissa (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--points", type=int, default=1000, metavar="N", help="of a curve (%(default)s)")
+    parser.add_argument("--points", type=whole(1), default=1000, metavar="N", help="of a curve (%(default)s)")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the curves; else beside the files"
     )
@@ -40,8 +41,6 @@ def run(args: argparse.Namespace) -> int:
     from penstock.receiver.powder import integrate
     from penstock.receiver.reader import ReaderError
 
-    if args.points < 1:
-        raise UserError(f"--points {args.points}: a curve has at least 1 point")
     written: dict[str, str] = {}
     failed: dict[str, str] = {}
     for path in args.files:
@@ -54,10 +53,13 @@ def run(args: argparse.Namespace) -> int:
             out.parent.mkdir(parents=True, exist_ok=True)
             integrate(path, points=args.points, unit=args.unit, out=out)
         except (ReaderError, OSError) as error:
+            why = str(error)
+            if isinstance(error, OSError) and error.strerror:
+                why = f"cannot write {out}: {error.strerror}; --out takes another folder"
             if len(args.files) == 1 and not args.json:
-                raise UserError(str(error)) from error
-            say(args, f"penstock integrate: {error}")
-            failed[str(path)] = str(error)
+                raise UserError(why) from error
+            say(args, f"penstock integrate: {why}")
+            failed[str(path)] = why
             continue
         say(args, f"{out}: {plural(args.points, 'point')} in {args.unit}")
         written[str(path)] = str(out)

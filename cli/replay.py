@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock.cli._address import bound_endpoint
+from penstock.cli._numbers import real, whole
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
@@ -43,17 +44,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where to bind (default: %(default)s)",
     )
     parser.add_argument(
-        "--rate", type=_positive, metavar="HZ", help="messages per second (default: as fast as it is taken)"
+        "--rate",
+        type=real(above=True),
+        metavar="HZ",
+        help="messages per second (default: as fast as it is taken)",
     )
     parser.add_argument(
         "--wait-peers",
-        type=_count,
+        type=whole(0),
         default=1,
         metavar="N",
         help="connections to wait for (default: %(default)s)",
     )
     parser.add_argument(
-        "--timeout", type=_positive, default=60.0, metavar="S",
+        "--timeout", type=real(above=True), default=60.0, metavar="S",
         help="longest wait for the connections, and for each message to be taken (default: %(default)g)",
     )  # fmt: skip
     add_json(parser)
@@ -142,17 +146,3 @@ def _send(
             nbytes += sum(len(part) for part in message)
             progress.update(task, completed=count)
     return {"messages": count, "bytes": nbytes, "seconds": round(time.monotonic() - began, 6)}
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value

@@ -23,6 +23,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._numbers import real
 from penstock.cli._output import add_json, emit
 from penstock.cli.main import UserError
 from penstock.stins.texts import plural
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usual=parser.get_default("receiver"))
     parser.add_argument("--wait", action="store_true", help="until no series runs, and there has been one")
     parser.add_argument(
-        "--timeout", type=_seconds, default=math.inf, metavar="SECONDS",
+        "--timeout", type=real(), default=math.inf, metavar="SECONDS",
         help="with --wait: for so long at most (default: for ever)",
     )  # fmt: skip
     add_json(parser)
@@ -77,13 +78,6 @@ def run(args: argparse.Namespace) -> int:
 def _goes_on(status: Status) -> bool:
     """Whether there is something to wait for: a series that runs, or the first one."""
     return not status.error and not status.refused and (status.series is None or status.series.active)
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not seconds >= 0:
-        raise argparse.ArgumentTypeError(f"{text}: give seconds, 0 or more")
-    return seconds
 
 
 def _said(args: argparse.Namespace) -> str:

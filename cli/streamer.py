@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import argparse
 
+from penstock.cli._address import bound_endpoint
+from penstock.cli.main import UserError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand."""
@@ -26,4 +29,9 @@ def run(args: argparse.Namespace) -> int:
     """Serve until told to end."""
     from penstock.streamer import process
 
+    for option in ("data", "control"):
+        try:
+            bound_endpoint(getattr(args, option))
+        except argparse.ArgumentTypeError as error:
+            raise UserError(f"--{option} {error}") from error
     return process.run(args)

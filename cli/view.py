@@ -24,6 +24,7 @@ import sys
 from pathlib import Path
 
 from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._numbers import real, whole
 from penstock.cli.main import UserError
 
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_receiver(parser)
     parser.add_argument(
         "--rate",
-        type=_rate,
+        type=real(above=True),
         default=10.0,
         metavar="HZ",
         help="frames per second at most (default: %(default)g)",
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="colour map (default: viridis)",
     )
     parser.add_argument(
-        "--downsample", type=_positive, metavar="N", help="every N-th row and column only, for all viewers"
+        "--downsample", type=whole(1), metavar="N", help="every N-th row and column only, for all viewers"
     )
     parser.add_argument(
         "--backend", choices=("mpl", "gl"), default="mpl",
@@ -52,11 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
     parser.add_argument(
-        "--after-frames", type=_count, default=1, metavar="N",
+        "--after-frames", type=whole(0), default=1, metavar="N",
         help="frames to draw before the picture is taken (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--deadline", type=_rate, default=60.0, metavar="SECONDS",
+        "--deadline", type=real(above=True), default=60.0, metavar="SECONDS",
         help="give the picture up after this time (default: %(default)g)",
     )  # fmt: skip
 
@@ -87,24 +88,3 @@ def run(args: argparse.Namespace) -> int:
     if trouble is not None:
         raise UserError(trouble)
     return 0
-
-
-def _rate(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is below 1")
-    return value

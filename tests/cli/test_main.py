@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
-import sys
+from pathlib import Path
+
+import pytest
+
+from tests.receiver.files import write_series
 
 DEADLINE = 60
 
 
-def test_who_reads_no_further_gets_no_traceback() -> None:
-    command = [sys.executable, "-c", "from penstock.cli.main import main; raise SystemExit(main())"]
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["receiver", "--schema"], ["--help"], ["check", "--help"], ["completion", "bash"],
+        ["check", "FILE", "FILE"], ["demo", "--out", "FOLDER"],
+        ["check", "--json", "FILE"], ["verify", "FILE"], ["check-storage", "FOLDER"], ["status", "--help"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_who_reads_no_further_gets_no_traceback(arguments: list[str], tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 2)
+    given = {"FILE": str(tmp_path / "a.h5"), "FOLDER": str(tmp_path)}
     process = subprocess.Popen(
-        [*command, "receiver", "--schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        ["penstock", *(given.get(word, word) for word in arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
-    assert process.stderr.read() == ""
-    assert process.wait(DEADLINE) == 141
+    # With --json the words for people still have a reader.
+    said = [line for line in process.stderr.read().splitlines() if "--json" not in arguments]
+    assert said == []
+    assert process.wait(DEADLINE) == 128 + signal.SIGPIPE
     process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "waits"),
+    [
+        (["generate", "--endpoint", "tcp://127.0.0.1:0"], "waiting for 1 receiver"),
+        (["replay", "RECORDING", "--endpoint", "tcp://127.0.0.1:0", "--json"], "waiting for its receiver"),
+    ],
+)
+def test_ctrl_c_ends_quietly_with_130(arguments: list[str], waits: str, tmp_path: Path) -> None:
+    recording = tmp_path / "stins.cborseq"
+    recording.write_bytes(b"\x81X" + bytes([len(START)]) + START)
+    process = subprocess.Popen(
+        ["penstock", *(str(recording) if word == "RECORDING" else word for word in arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert waits in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+    assert "Error" not in rest
+
+
+START = b'{"htype": "header", "filename": "", "msg_number": 0}'
