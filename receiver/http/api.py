@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,20 +13,21 @@ from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http.body_limit import BodyLimit
+from penstock.receiver.http.document import DESCRIPTION, NEWEST_FRAME, NOT_WELL, NUMBERED_FRAME, refusals
 from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.pictures import ViewError
+from penstock.receiver.http.requests import SeriesCheck, StopRequest
 from penstock.receiver.models import (
     Colormap,
     Contrast,
     Health,
     Method,
-    Refusal,
     Scale,
-    SeriesCheck,
     SeriesCheckResult,
     Status,
     View,
@@ -38,8 +39,6 @@ from penstock.stins.texts import quoted
 MAX_WAIT = 30.0
 MAX_BODY_BYTES = 2**20
 MAX_SENTENCE = 10_000
-MAX_AMOUNT = 2**53
-"""Of frames and bytes: beyond it, JSON's numbers are not exact everywhere."""
 KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
 """What the web framework itself refuses; anything else of it is a bad request."""
 
@@ -49,13 +48,6 @@ class Value:
     """A single number, as MAX IV's clients know it."""
 
     value: int
-
-
-@dataclass(frozen=True)
-class StopRequest:
-    """Why a running series is to end."""
-
-    reason: str = "stop requested over HTTP"
 
 
 def _wished(
@@ -93,7 +85,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         await service.close()
 
     frames = Frames(service)
-    app = FastAPI(title="Penstock receiver", lifespan=life, responses={409: {"model": Refusal}})
+    app = FastAPI(title="Penstock receiver", description=DESCRIPTION, lifespan=life)
     app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
 
     @app.exception_handler(Refused)
@@ -116,10 +108,11 @@ def create_app(service: ReceiverService) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def refused_unseen(request: Request, error: HTTPException) -> JSONResponse:
+        allowed = {"Allow": _methods(app, request)} if error.status_code == 405 else None
         sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
-        return _refusal(error.status_code, KINDS.get(error.status_code, "bad_request"), sentence)
+        return _refusal(error.status_code, KINDS.get(error.status_code, "bad_request"), sentence, allowed)
 
-    @app.get("/status")
+    @app.get("/status", responses=refusals(422))
     async def status(
         seen: int | None = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
     ) -> Status:
@@ -136,31 +129,30 @@ def create_app(service: ReceiverService) -> FastAPI:
         """Every n-th row and column that /last_frame returns."""
         return Value(service.step)
 
-    @app.post("/downsample")
+    @app.post("/downsample", responses=refusals(422))
     async def set_downsample(value: Annotated[int, Query(ge=1, le=64)]) -> Value:
         """Set the down-sampling of the live view, for every viewer."""
         service.step = value
         return Value(value)
 
-    @app.post("/series/check")
+    @app.post("/series/check", responses=refusals(409, 413, 422))
     def check(series: SeriesCheck) -> SeriesCheckResult:
         """Could this series be taken now? 409 with a sentence if not."""
-        _check_amounts(series)
         return service.check(series)
 
-    @app.post("/stop")
+    @app.post("/stop", responses=refusals(409, 413, 422))
     async def stop(request: StopRequest | None = None) -> Status:
         """End the running series; returns when its file is closed."""
         await service.stop((request or StopRequest()).reason)
         return service.status
 
-    @app.post("/reset")
+    @app.post("/reset", responses=refusals(409))
     async def reset() -> Status:
         """Leave Error."""
         await service.reset()
         return service.status
 
-    @app.get("/last_frame", response_class=Response)
+    @app.get("/last_frame", response_class=Response, responses=NEWEST_FRAME)
     def last_frame(wish: Wished, seen: int | None = None) -> Response:
         """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
@@ -175,7 +167,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         encode = answers.as_pickle if old_client else answers.answer
         return _response(encode(found, wish, service.step))
 
-    @app.get("/frame/{index}", response_class=Response)
+    @app.get("/frame/{index}", response_class=Response, responses=NUMBERED_FRAME)
     async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], wish: Wished) -> Response:
         """Frame n of the running, or the last, series, as `/last_frame` gives the newest.
 
@@ -199,14 +191,14 @@ def create_app(service: ReceiverService) -> FastAPI:
         )  # fmt: skip
         return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
 
-    @app.get("/health", responses={503: {"model": Health}})
+    @app.get("/health", responses=NOT_WELL)
     async def health(response: Response) -> Health:
         """Liveness: 503, with the sentence, once the data process is dead or hangs. Restart it then."""
         found = service.health
         response.status_code = 200 if found.alive else 503
         return found
 
-    @app.get("/health/ready", responses={503: {"model": Health}})
+    @app.get("/health/ready", responses=NOT_WELL)
     async def ready(response: Response) -> Health:
         """Readiness: 503 in Error too, which a person has to look at: no restart cures that."""
         found = service.health
@@ -216,16 +208,18 @@ def create_app(service: ReceiverService) -> FastAPI:
     return app
 
 
-def _check_amounts(series: SeriesCheck) -> None:
-    for key, amount in (("frames", series.frames), ("frame_bytes", series.frame_bytes)):
-        if amount is not None and not 0 <= amount <= MAX_AMOUNT:
-            said = f"give a number from 0 to {MAX_AMOUNT}, or leave it out where it is not known"
-            raise RequestValidationError([{"loc": ("body", key), "msg": said}])
+def _methods(app: FastAPI, request: Request) -> str:
+    """Every method of a path: the framework's own list has those of the first route alone."""
+    routes = [route for route in app.routes if isinstance(route, Route)]
+    found = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted({method for route in found for method in route.methods or ()}))
 
 
-def _refusal(status: int, kind: str, message: str) -> JSONResponse:
+def _refusal(
+    status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
     # Sentences quote what was asked for, which may have characters that no encoding takes.
-    return JSONResponse({"kind": kind, "message": quoted(message, MAX_SENTENCE)}, status_code=status)
+    return JSONResponse({"kind": kind, "message": quoted(message, MAX_SENTENCE)}, status, headers)
 
 
 def _response(answer: answers.Answer) -> Response:
