@@ -45,6 +45,10 @@ test: lint ## lint, types, import contracts, and all tests but the slow ones
 test-slow: $(STAMPS)/develop ## the slow tests: many seeds, kills at every moment, benchmarks from end to end
 	QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
+.PHONY: contract
+contract: $(STAMPS)/develop ## Schemathesis against running receivers: do they answer as their OpenAPI document says
+	pytest -m slow tests/receiver/http/test_contract.py $(ARGS)
+
 .PHONY: faults
 faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: half an hour
 	PENSTOCK_FAULT_CASES=500 pytest tests/receiver/test_random_faults.py tests/receiver/test_generated_faults.py $(ARGS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,6 +12,8 @@ import msgspec
 from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
@@ -20,6 +22,7 @@ from penstock.receiver.http import answers, metrics
 from penstock.receiver.http.body_limit import BodyLimit
 from penstock.receiver.http.document import DESCRIPTION, NEWEST_FRAME, NOT_WELL, NUMBERED_FRAME, refusals
 from penstock.receiver.http.frames import Frames
+from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import SeriesCheck, StopRequest
 from penstock.receiver.models import (
@@ -40,7 +43,14 @@ MAX_WAIT = 30.0
 MAX_BODY_BYTES = 2**20
 MAX_SENTENCE = 10_000
 KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
-"""What the web framework itself refuses; anything else of it is a bad request."""
+"""What the web framework itself refuses; anything else of it (a body that is no text) is a bad request."""
+
+
+Absent = SkipJsonSchema[None]
+"""A query leaves a value out; it cannot say null, and so the OpenAPI document does not either."""
+Length = Annotated[int, Field(ge=1)]
+Step = Annotated[int, Field(ge=1, le=64)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -53,15 +63,15 @@ class Value:
 def _wished(
     x: Annotated[int, Query(ge=0)] = 0,
     y: Annotated[int, Query(ge=0)] = 0,
-    width: Annotated[int | None, Query(ge=1)] = None,
-    height: Annotated[int | None, Query(ge=1)] = None,
-    downsample: Annotated[int | None, Query(ge=1, le=64)] = None,
+    width: Length | Absent = None,
+    height: Length | Absent = None,
+    downsample: Step | Absent = None,
     method: Method = "nth",
-    channel: Annotated[str | None, Query(max_length=256)] = None,
-    format: answers.Format | None = None,
+    channel: Annotated[str, Field(max_length=256)] | Absent = None,
+    format: answers.Format | Absent = None,
     scale: Scale = "lin",
-    low: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-    high: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    low: Finite | Absent = None,
+    high: Finite | Absent = None,
     low_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.low_percentile,
     high_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.high_percentile,
     colormap: Colormap = "gray",
@@ -85,7 +95,11 @@ def create_app(service: ReceiverService) -> FastAPI:
         await service.close()
 
     frames = Frames(service)
-    app = FastAPI(title="Penstock receiver", description=DESCRIPTION, lifespan=life)
+    app = FastAPI(
+        title="Penstock receiver", description=DESCRIPTION, lifespan=life, docs_url=None, redoc_url=None
+    )
+    for path, asset in ASSETS.items():
+        app.add_api_route(path, _read(asset), include_in_schema=False)
     app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
 
     @app.exception_handler(Refused)
@@ -98,23 +112,26 @@ def create_app(service: ReceiverService) -> FastAPI:
 
     @app.exception_handler(ViewError)
     async def no_view(_: Request, error: ViewError) -> JSONResponse:
-        return _refusal(422, "bad_request", str(error))
+        return _refusal(409, "no_such_view", str(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         place = ".".join(str(item) for item in first["loc"])
-        return _refusal(422, "bad_request", f"{place}: {first['msg']}")
+        value = first.get("input")
+        given = f" is {value!r:.100}" if isinstance(value, (str, int, float)) else ""
+        return _refusal(422, "bad_request", f"{place}{given}: {first['msg']}")
 
     @app.exception_handler(HTTPException)
     async def refused_unseen(request: Request, error: HTTPException) -> JSONResponse:
-        allowed = {"Allow": _methods(app, request)} if error.status_code == 405 else None
+        status = error.status_code if error.status_code in KINDS else 422
+        allowed = {"Allow": _methods(app, request)} if status == 405 else None
         sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
-        return _refusal(error.status_code, KINDS.get(error.status_code, "bad_request"), sentence, allowed)
+        return _refusal(status, KINDS.get(status, "bad_request"), sentence, allowed)
 
     @app.get("/status", responses=refusals(422))
     async def status(
-        seen: int | None = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
+        seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
     ) -> Status:
         """Everything about the receiver; with `seen`, waits for a version that differs."""
         return service.status if seen is None else await service.status_after(seen, wait)
@@ -130,7 +147,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         return Value(service.step)
 
     @app.post("/downsample", responses=refusals(422))
-    async def set_downsample(value: Annotated[int, Query(ge=1, le=64)]) -> Value:
+    async def set_downsample(value: Step) -> Value:
         """Set the down-sampling of the live view, for every viewer."""
         service.step = value
         return Value(value)
@@ -153,7 +170,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         return service.status
 
     @app.get("/last_frame", response_class=Response, responses=NEWEST_FRAME)
-    def last_frame(wish: Wished, seen: int | None = None) -> Response:
+    def last_frame(wish: Wished, seen: int | Absent = None) -> Response:
         """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
         304 when nothing is newer than `seen`, 404 before the first frame.
@@ -208,6 +225,13 @@ def create_app(service: ReceiverService) -> FastAPI:
     return app
 
 
+def _read(asset: Asset) -> Callable[[], Response]:
+    def read() -> Response:
+        return Response(asset.read(), media_type=asset.media_type, headers=HEADERS)
+
+    return read
+
+
 def _methods(app: FastAPI, request: Request) -> str:
     """Every method of a path: the framework's own list has those of the first route alone."""
     routes = [route for route in app.routes if isinstance(route, Route)]
@@ -215,9 +239,7 @@ def _methods(app: FastAPI, request: Request) -> str:
     return ", ".join(sorted({method for route in found for method in route.methods or ()}))
 
 
-def _refusal(
-    status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
-) -> JSONResponse:
+def _refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     # Sentences quote what was asked for, which may have characters that no encoding takes.
     return JSONResponse({"kind": kind, "message": quoted(message, MAX_SENTENCE)}, status, headers)
 

@@ -8,9 +8,9 @@ from penstock.receiver.http.answers import HEADER
 from penstock.receiver.models import Health, Refusal
 
 DESCRIPTION = """\
-What a receiver answers. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that says what to change.
-Besides those that are listed with each call: 404 `no_such_path` for any other path, and 405 `no_such_method` for any
-other method, with the header `Allow`. The pages for people, `/` and `/docs`, are not listed.
+What a receiver answers. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that says what to
+change. Besides those listed with each call: 404 `no_such_path` for any other path, and 405 `no_such_method`
+for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are not listed.
 """
 
 Answers = dict[int | str, dict[str, Any]]
@@ -31,15 +31,17 @@ def refusals(*statuses: int) -> Answers:
 
 
 _FRAME_HEADER = {
-    "description": "JSON: shape, dtype, frame, trigger, series, version, x, y, downsample, method, saturation, "
-    "channels, modules; of a picture also low and high. An image/pickle has none",
+    "description": "JSON: shape, dtype, frame, trigger, series, version, x, y, downsample, method, "
+    "saturation, channels, modules; of a picture also low and high. An image/pickle has none",
     "schema": {"type": "string", "contentMediaType": "application/json"},
 }
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _FRAME: dict[str, Any] = {
     "description": "The frame: raw little-endian pixels, .npy, PNG or JPEG",
     "headers": {HEADER: _FRAME_HEADER},
-    "content": dict.fromkeys(("application/octet-stream", "application/x-npy", "image/png", "image/jpeg"), _BINARY),
+    "content": dict.fromkeys(
+        ("application/octet-stream", "application/x-npy", "image/png", "image/jpeg"), _BINARY
+    ),
 }  # fmt: skip
 NUMBERED_FRAME: Answers = {200: _FRAME, **refusals(404, 409, 422, 500, 503)}
 NEWEST_FRAME: Answers = {

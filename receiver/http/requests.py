@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, Strict, StrictBool
+from pydantic import BeforeValidator, Field, StrictBool
 from pydantic.dataclasses import dataclass
 
 from penstock.receiver import models
@@ -18,7 +18,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Amount = Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=0, le=MAX_AMOUNT)]
+Amount = Annotated[int, Field(strict=True, ge=0, le=MAX_AMOUNT), BeforeValidator(_whole)]
 
 
 @dataclass(frozen=True, kw_only=True)

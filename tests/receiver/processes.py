@@ -27,12 +27,14 @@ class ReceiverProcess:
         folder: for its configuration file and, in `data`, for its files.
         endpoint: of the streamer.
         source: further keys of its source.
+        http: HOST:PORT; any free port of loopback by default.
         keys: further keys of its entry.
     """
 
     def __init__(
-        self, folder: Path, endpoint: str, source: dict[str, Any] | None = None, **keys: Any
-    ) -> None:
+        self, folder: Path, endpoint: str, source: dict[str, Any] | None = None,
+        http: str = "127.0.0.1:0", **keys: Any,
+    ) -> None:  # fmt: skip
         self.root = folder / "data"
         self.root.mkdir(parents=True, exist_ok=True)
         entry = {
@@ -44,7 +46,7 @@ class ReceiverProcess:
         self.log = folder / "receiver.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                ["penstock", "receiver", "sim-1", "--config", str(config), "--http", "127.0.0.1:0", "--json"],
+                ["penstock", "receiver", "sim-1", "--config", str(config), "--http", http, "--json"],
                 stdout=subprocess.PIPE, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:

@@ -89,6 +89,36 @@ def test_the_committed_openapi_document_is_the_one_of_the_code(tmp_path: Path) -
     )
 
 
+def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path) -> None:
+    document = json.loads(OPENAPI.read_text())
+    calls = {
+        f"{method} {path}": call
+        for path, calls in document["paths"].items()
+        for method, call in calls.items()
+    }
+    assert {call: " ".join(sorted(said["responses"])) for call, said in calls.items()} == {
+        "get /status": "200 422",
+        "get /received_frames": "200",
+        "get /downsample": "200",
+        "post /downsample": "200 422",
+        "post /series/check": "200 409 413 422",
+        "post /stop": "200 409 413 422",
+        "post /reset": "200 409",
+        "get /last_frame": "200 304 404 409 422 500",
+        "get /frame/{index}": "200 404 409 422 500 503",
+        "get /config": "200",
+        "get /metrics": "200",
+        "get /health": "200 503",
+        "get /health/ready": "200 503",
+    }
+    pictures = {"application/octet-stream", "application/x-npy", "image/png", "image/jpeg"}
+    assert set(calls["get /frame/{index}"]["responses"]["200"]["content"]) == pictures
+    assert set(calls["get /last_frame"]["responses"]["200"]["content"]) == {*pictures, "image/pickle"}
+    assert "content" not in calls["get /last_frame"]["responses"]["304"]
+    number, _ = document["components"]["schemas"]["SeriesCheck"]["properties"]["frames"]["anyOf"]
+    assert number == {"type": "integer", "minimum": 0, "maximum": 2**53}
+
+
 # -- status ----------------------------------------------------------------------------------------
 
 
@@ -157,6 +187,13 @@ def test_a_running_series_is_told_with_its_counts(pair: Pair) -> None:
         ("POST", "/series/check", b'{"filename": "", "frames": -1}'),
         ("POST", "/series/check", b'{"filename": "", "frame_bytes": -5}'),
         ("POST", "/series/check", b'{"filename": "", "frames": 1' + b"0" * 400 + b"}"),
+        ("POST", "/series/check", b'{"filename": "", "frames": "7"}'),
+        ("POST", "/series/check", b'{"filename": "", "frames": true}'),
+        ("POST", "/series/check", b'{"filename": "", "frames": 7.5}'),
+        ("POST", "/series/check", b'{"filename": "", "overwrite": 1}'),
+        ("POST", "/series/check", b'{"filename": "", "overwrite": "yes"}'),
+        ("POST", "/series/check", b'{"filename": "", "overwrite": "on"}'),
+        ("POST", "/series/check", b'{"filename": "\xff"}'),
         ("POST", "/stop", b'{"reason": ["a"]}'),
     ],
 )
@@ -168,6 +205,32 @@ def test_a_bad_request_is_answered_with_a_kind_and_a_sentence(
     refusal = json.loads(answer.data)
     assert refusal["kind"] == "bad_request"
     assert len(refusal["message"]) > 10
+
+
+def test_a_bad_request_is_told_the_value_that_is_wrong(pair: Pair) -> None:
+    answer = pair.ask("POST", "/series/check", b'{"filename": "", "overwrite": "yes"}')
+    assert json.loads(answer.data)["message"].startswith("body.overwrite is 'yes': ")
+
+
+def test_a_whole_number_of_frames_may_be_written_with_a_point(pair: Pair) -> None:
+    assert pair.ask("POST", "/series/check", b'{"filename": "", "frames": 7.0}').status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/status", "GET"),
+        ("PUT", "/downsample", "GET, POST"),
+        ("GET", "/stop", "POST"),
+        ("POST", "/frame/7", "GET"),
+        ("POST", "/", "GET"),
+    ],
+)
+def test_who_takes_the_wrong_method_is_told_the_right_ones(
+    method: str, path: str, allowed: str, pair: Pair
+) -> None:
+    answer = pair.ask(method, path)
+    assert (answer.status, answer.headers["Allow"]) == (405, allowed)
 
 
 # -- check -----------------------------------------------------------------------------------------

@@ -212,11 +212,15 @@ def test_a_wish_that_cannot_be_met_is_refused_with_the_reason(
     receiver.ended(streamer.series_of(str(receiver.root / "run.h5"), 1))
     for query in (
         "format=pickle", "downsample=0", "downsample=65", "x=-1", "width=0", "method=median", "low=nan",
-        "low_percentile=101", "colormap=jet", "scale=cubic", "x=6",
+        "low_percentile=101", "colormap=jet", "scale=cubic",
     ):  # fmt: skip
         for path in ("/last_frame", "/frame/0"):
             answer = ask(receiver, f"{path}?{query}")
             assert (answer.status, json.loads(answer.data)["kind"]) == (422, "bad_request"), query
+    for query in ("x=6", "channel=threshold_2"):
+        for path in ("/last_frame", "/frame/0"):
+            answer = ask(receiver, f"{path}?{query}")
+            assert (answer.status, json.loads(answer.data)["kind"]) == (409, "no_such_view"), query
 
 
 def test_only_where_it_is_switched_on_old_clients_get_a_pickle_and_of_built_in_types(

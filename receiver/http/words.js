@@ -1,0 +1,63 @@
+// What a status means, in words: as `penstock status` says it.
+
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+export function number(value) {
+  const digits = Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 };
+  return value.toLocaleString("en-US", digits);
+}
+
+export function time(date) {
+  return date.toLocaleString("sv-SE"); // year-month-day: read alike everywhere
+}
+
+function bytes(value) {
+  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(value, 1)) / 3));
+  return `${number(value / 1000 ** power)} ${UNITS[power]}`;
+}
+
+// Something lacks of a series that has ended; a live view that somebody stopped lacks nothing.
+function lacks({ series, counts }) {
+  if (!series || series.complete !== false) return false;
+  return Boolean(series.filename) || counts.delivered + counts.not_triggered !== counts.planned;
+}
+
+export function sentence(status, origin) {
+  if (status.state === "error") return `${status.error}\nIt takes no series until it is reset: penstock reset ${origin}`;
+  if (status.refused) return `The last series was NOT taken: ${status.refused}`;
+  if (status.waits_for) return status.waits_for;
+  const series = status.series;
+  if (!series) return "No series yet.";
+  if (series.active) return series.reason || "A series is being taken.";
+  const ended = series.complete ? "complete" : lacks(status) ? "NOT complete" : "ended";
+  return `The last series is ${ended}${series.reason ? `: ${series.reason}` : "."}`;
+}
+
+export function seriesFacts(status) {
+  const series = status.series;
+  const facts = [
+    { name: "File", text: series.filename ?? "none: live view and consumers only" },
+    { name: "Series", text: series.id },
+    { name: "Started", text: time(new Date(series.started * 1000)) },
+  ];
+  if (series.active) facts.unshift({ name: "Rate", text: `${number(status.frame_rate)} frames/s, ${bytes(status.byte_rate)}/s` });
+  if (series.restarts) facts.push({ name: "Restarts", text: `${series.restarts}: the receiver was killed and went on`, bad: true });
+  return facts;
+}
+
+export function receiverFacts(status) {
+  const facts = status.connections.map(({ endpoint, connections }) => connections
+    ? { name: "Streamer", text: `connected to ${endpoint}` }
+    : { name: "Streamer", text: `NOT connected to ${endpoint}: is that its address, and does it run?`, bad: true });
+  for (const { name, sent, dropped, connected, stalls } of status.consumers) {
+    const there = connected ? "connected" : "not connected";
+    const held = stalls ? "; the series waits for it" : "";
+    facts.push({ name: `Consumer ${name}`, text: `${there}, ${number(sent)} sent, ${number(dropped)} dropped${held}`, bad: stalls });
+  }
+  if (status.stalled) facts.push({ name: "Stalled", text: `silent for ${number(status.stalled)} s; does its file system hang?`, bad: true });
+  const errors = Object.entries(status.errors);
+  if (errors.length) facts.push({ name: "Bad messages", text: errors.map(([kind, count]) => `${number(count)} ${kind}`).join(", "), bad: true });
+  if (status.last_error) facts.push({ name: "The last of them", text: status.last_error });
+  if (status.drained) facts.push({ name: "Dropped", text: `${number(status.drained)} messages that belonged to no series` });
+  return facts;
+}

@@ -1,0 +1,89 @@
+"""The pages in a real browser, which finds no host but this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import browser
+from tests.browser import Browser
+from tests.receiver.processes import ReceiverProcess
+from tests.streams import Streamer
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.CHROMIUM is None, reason="Chromium is missing: apt-get install chromium"),
+]
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Iterator[Browser]:
+    running = Browser(tmp_path / "profile")
+    yield running
+    running.close()
+
+
+def test_the_page_follows_a_receiver_through_series_error_and_restart(
+    chromium: Browser, streamer: Streamer, tmp_path: Path
+) -> None:
+    receiver = ReceiverProcess(tmp_path / "a", streamer.endpoint)
+    address = receiver.client.url.removeprefix("http://")
+    picture_hidden = "document.getElementById('picture').hidden"
+    try:
+        receiver.connected()
+        chromium.open(f"{receiver.client.url}/")
+        chromium.shows("idle", "No series yet.", f"connected to {streamer.endpoint}")
+        assert chromium.value(picture_hidden), "there is no frame to show"
+
+        streamer.start(str(receiver.root / "a.h5"), frames=9, series=HOSTILE)
+        for number in (0, 1, 3):
+            streamer.frame(number)
+        chromium.shows("running", HOSTILE, "a.h5", "received\t3", "stored\t3", "missing\t1", "pending\t5")
+        chromium.wait(f"!{picture_hidden} && document.images[0].naturalWidth === 6")
+        chromium.shows("Frame 3 of series")
+
+        streamer.end()
+        chromium.shows("idle", "The last series is NOT complete", "not triggered\t5")
+        streamer.start(f"/elsewhere/{HOSTILE}.h5", frames=1)
+        chromium.shows("error", f"/elsewhere/{HOSTILE}.h5", f"penstock reset http://{address}")
+        assert chromium.value("document.querySelectorAll('img').length") == 1, "a name is text"
+
+        streamer.end()
+
+        receiver.close()
+        chromium.shows("away", "Receiver away since", "What stands below is what it said last.")
+        receiver = ReceiverProcess(tmp_path / "b", streamer.endpoint, http=address)
+        chromium.shows("idle", "No series yet.")
+        chromium.wait(picture_hidden)
+        streamer.series_of("", 2)
+        chromium.shows("The last series is complete", "delivered\t2")
+        assert all(url.startswith((f"http://{address}/", "blob:", "data:")) for url in chromium.requested)
+    finally:
+        receiver.close()
+
+
+def test_nothing_is_wider_than_the_window(
+    chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    name = "visitors/" + "a-long-name-without-any-space" * 5 + ".h5"
+    receiver.ended(streamer.series_of(str(receiver.root / name), 3))
+    chromium.open(f"{receiver.client.url}/")
+    chromium.shows("a-long-name-without-any-space", "Frame 2 of series")
+    for width in (320, 390, 1280, 1920):
+        chromium.show_as(width, 800, phone=width < 500)
+        chromium.wait(f"innerWidth === {width}")
+        assert chromium.value("document.documentElement.scrollWidth") <= width
+
+
+def test_the_page_of_the_interface_shows_every_call_without_the_internet(
+    chromium: Browser, receiver: ReceiverProcess
+) -> None:
+    chromium.open(f"{receiver.client.url}/docs")
+    chromium.wait("document.querySelectorAll('.opblock').length === 13")
+    chromium.shows("/series/check", "/frame/{index}", "/health/ready")
+    asked = [url for url in chromium.requested if not url.startswith("data:")]
+    assert asked
+    assert all(url.startswith(f"{receiver.client.url}/") for url in asked)
