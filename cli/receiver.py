@@ -6,7 +6,7 @@ Examples:
   penstock receiver eiger-1 --config beamline.yaml --http 127.0.0.1:0 --json
   penstock receiver --schema                          JSON schema of the configuration file
 
-Then look at it: curl http://127.0.0.1:5000/status, or penstock view http://127.0.0.1:5000
+Then look at it: http://127.0.0.1:5000/ in a browser, penstock status, or penstock view
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     def ready() -> None:
         if args.json:
             emit(ReadyLine(name=args.name, http=url, pid=os.getpid()))
-        say(args, f"receiver {args.name} is ready: {url}/status")
+        say(args, f"receiver {args.name} is ready: {url}/")
 
     return serve(args.name, config, listener, ready)
 

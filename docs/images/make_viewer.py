@@ -36,30 +36,35 @@ COLOURS = 256
 def main() -> None:
     """Take the series and the picture."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        streamer = start(
-            stack, "streamer", "Simulator", "--properties", json.dumps(DETECTOR),
-            "--data", "tcp://127.0.0.1:0", "--control", "tcp://127.0.0.1:0",
-        )  # fmt: skip
-        source = {"type": "stins", "endpoints": [streamer["data"]]}
-        config = folder / "receivers.yaml"
-        entry = {"source": source, "data_root": str(folder)}
-        config.write_text(yaml.safe_dump({"receivers": {"sim-1": entry}}))
-        receiver = start(
-            stack, "receiver", "sim-1", "--config", str(config), "--http", "127.0.0.1:0", "--json"
-        )
-        camera = StreamerClient(streamer["control"], timeout=30.0)
-        stack.callback(camera.close)
-        camera.prepare(series(folder / "visitors" / "20250001" / "raw" / "ceo2-0001.h5"))
-        camera.announce()
-        camera.start()
+        receiver = take(stack)
         subprocess.run(
             [penstock(), "view", receiver["http"], "--log", "--after-frames", str(SHOWN),
              "--screenshot", str(PICTURE)],
             check=True,
         )  # fmt: skip
-        camera.abort()
     shrink(PICTURE)
+
+
+def take(stack: ExitStack) -> dict[str, Any]:
+    """Start a simulated detector, its receiver and a series, to be ended with `stack`; returns what the
+    receiver says when it is ready."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    streamer = start(
+        stack, "streamer", "Simulator", "--properties", json.dumps(DETECTOR),
+        "--data", "tcp://127.0.0.1:0", "--control", "tcp://127.0.0.1:0",
+    )  # fmt: skip
+    source = {"type": "stins", "endpoints": [streamer["data"]]}
+    config = folder / "receivers.yaml"
+    entry = {"source": source, "data_root": str(folder)}
+    config.write_text(yaml.safe_dump({"receivers": {"sim-1": entry}}))
+    receiver = start(stack, "receiver", "sim-1", "--config", str(config), "--http", "127.0.0.1:0", "--json")
+    camera = StreamerClient(streamer["control"], timeout=30.0)
+    stack.callback(camera.close)
+    camera.prepare(series(folder / "visitors" / "20250001" / "raw" / "ceo2-0001.h5"))
+    camera.announce()
+    camera.start()
+    stack.callback(camera.abort)
+    return receiver
 
 
 def series(file: Path) -> Settings:
