@@ -174,9 +174,9 @@ class Camera(ABC):
         """Arm the hardware at once, then yield one `Exposure` for each buffer filled.
 
         Calls `acquisition.ready()` when triggers would be taken. Indices grow, with gaps where the
-        hardware missed a trigger and the index source can tell. Returns once every planned
-        trigger has been taken, or soon after `acquisition.stopping`; `acquisition.aborting` leaves
-        it half a second.
+        hardware missed a trigger and the index source can tell. Waits for no frame longer than it can take.
+        Returns once every planned trigger is accounted for, or soon after `acquisition.stopping`;
+        `acquisition.aborting` leaves it half a second.
 
         Raises:
             CameraError: the hardware failed; the frames so far are sent, the series is a FAULT.

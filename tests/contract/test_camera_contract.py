@@ -31,7 +31,7 @@ EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
 """Modes in which each frame has an edge of its own."""
 SHORT, LONG = 0.15, 30.0
 """Exposures that a test waits for, and that it does not, in seconds."""
-AT_ONCE = 1.0
+AT_ONCE = 3.0
 """Seconds: the engine gives a camera half of one to abort, the rest is for a busy computer."""
 WITHOUT_SDK = """
 import sys; sys.modules["{sdk}"] = None
@@ -309,6 +309,15 @@ class TestFakeCamera(CameraContract):
 
     def lose(self, rig: Rig, index: int) -> None:
         rig.camera.lost = {index}
+
+
+class TestCameraThatDoesNotSeeExposures(TestFakeCamera):
+    sees_exposures = False
+
+    def open(self) -> Camera:
+        camera = FakeCamera({})
+        camera.sees_exposures = False
+        return camera
 
 
 class TestSimulator(CameraContract):

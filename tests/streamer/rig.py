@@ -78,6 +78,7 @@ class FakeCamera(Camera):
         self.on_prepare: Callable[[], None] = lambda: None
         self.temperature: float | None = 21.5
         self.edges = 0
+        self.sees_exposures = True
         self.lost: set[int] = set()
         """Frames that are triggered and do not come."""
         self.wake: Callable[[], None] = lambda: None
@@ -128,7 +129,8 @@ class FakeCamera(Camera):
                 lambda index=index: self.edges > index
             ):
                 return
-            acquisition.triggered(index + 1)
+            if self.sees_exposures or settings.trigger_mode is not TriggerMode.EXTERNAL_MULTI:
+                acquisition.triggered(index + 1)
             if not acquisition.wait_until(acquisition.now() + settings.exposure_time, exposing=True):
                 return
             if index not in self.lost:
