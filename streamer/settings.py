@@ -7,6 +7,7 @@ check in the engine all derive from it. Names are the Tango names that clients i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -28,6 +29,15 @@ class TriggerMode(StrEnum):
     """Each edge starts one trigger of ExposureTime."""
     EXTERNAL_MULTI_GATE = "EXTERNAL_MULTI_GATE"
     """Each gate exposes one frame for as long as it lasts."""
+
+
+def default_trigger_mode(modes: Sequence[TriggerMode] = tuple(TriggerMode)) -> TriggerMode:
+    """Return the TriggerMode before anybody has set one: INTERNAL, or a camera's first where it has none.
+
+    Args:
+        modes: that the camera has, one at least.
+    """
+    return TriggerMode.INTERNAL if TriggerMode.INTERNAL in modes else modes[0]
 
 
 SHOWN_AS = "%.9g"
@@ -97,7 +107,7 @@ STANDARD: tuple[Parameter, ...] = (
         doc="Frames that each trigger takes; frames planned = nTriggers x nFramesPerTrigger.",
     ),
     Parameter(
-        name="TriggerMode", default="INTERNAL", choices=tuple(TriggerMode),
+        name="TriggerMode", default=default_trigger_mode().value, choices=tuple(TriggerMode),
         doc="Who starts a frame: SOFTWARE, INTERNAL, EXTERNAL, EXTERNAL_MULTI or EXTERNAL_MULTI_GATE.",
     ),
     Parameter(

@@ -191,6 +191,13 @@ def test_every_tango_attribute_of_a_detector_is_described_with_its_unit(paramete
     assert parameter.unit in row
 
 
+@pytest.mark.parametrize("parameter", STANDARD, ids=lambda parameter: parameter.name)
+def test_every_setting_is_described_with_what_it_is_at_first(parameter: Parameter) -> None:
+    first = parameter.default
+    text = str(first).lower() if isinstance(first, bool) else str(first) or '""'
+    assert f"| `{text}` |" in _row(_page("tango.md"), parameter.name)
+
+
 def test_every_tango_attribute_of_the_receiver_is_described() -> None:
     _, _, page = _page("tango.md").partition("## The receiver's device")
     for shown in SHOWN:

@@ -45,7 +45,7 @@ from penstock.receiver.client import ReceiverClient
 from penstock.stins.addresses import joined
 from penstock.streamer.camera import Camera
 from penstock.streamer.client import Description, StreamerClient, StreamerRefused
-from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value
+from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value, default_trigger_mode
 
 log = logging.getLogger(__name__)
 
@@ -102,8 +102,7 @@ class Detector(Device):
             name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
         }
         modes = tuple(str(mode) for mode in self.camera.trigger_modes)
-        if self._values["TriggerMode"] not in modes:
-            self._values["TriggerMode"] = modes[0]
+        self._values["TriggerMode"] = default_trigger_mode(self.camera.trigger_modes).value
         self._modes = modes
         self._readout = 0.0
         self._set_points: dict[str, Value] = {}

@@ -16,7 +16,7 @@ from penstock.devices._base.series_settings import (
     parse_metadata,
     settings_of,
 )  # fmt: skip
-from penstock.streamer.settings import STANDARD, TriggerMode
+from penstock.streamer.settings import STANDARD, TriggerMode, default_trigger_mode
 
 DEFAULTS = {parameter.name: parameter.default for parameter in STANDARD}
 
@@ -82,3 +82,9 @@ def test_a_period_below_exposure_and_read_out_is_refused() -> None:
 def test_more_frames_than_can_be_counted_are_refused() -> None:
     with pytest.raises(ValueRefused, match="= 4611686014132420609 frames"):
         settings_of(DEFAULTS | {"nTriggers": 2**31 - 1, "nFramesPerTrigger": 2**31 - 1}, [])
+
+
+def test_the_trigger_mode_is_internal_at_first_or_the_cameras_first() -> None:
+    assert DEFAULTS["TriggerMode"] == default_trigger_mode() == TriggerMode.INTERNAL
+    assert default_trigger_mode((TriggerMode.SOFTWARE, TriggerMode.INTERNAL)) is TriggerMode.INTERNAL
+    assert default_trigger_mode((TriggerMode.EXTERNAL, TriggerMode.SOFTWARE)) is TriggerMode.EXTERNAL
