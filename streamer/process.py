@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         remote = RemoteServer(args.control)
         push = PushSocket(args.data, io_threads=args.io_threads)
     except OSError as error:
-        log.error("%s", error.strerror)
+        log.error("%s; choose another address for it: --data or --control", error.strerror)
         camera.close()
         return 1
 

@@ -162,7 +162,11 @@ class Detector(Device):
         if self.HighWaterMark:
             options["--hwm"] = str(self.HighWaterMark)
         return ChildStreamer(
-            self.camera.__name__, self._properties, f"tcp://{joined(self.DataHost, self.DataPort)}", options
+            self.camera.__name__,
+            self._properties,
+            f"tcp://{joined(self.DataHost, self.DataPort)}",
+            options,
+            device=self.get_name(),
         )
 
     # Commands

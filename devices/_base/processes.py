@@ -6,6 +6,7 @@ Used for the streamer of a device, by the commands that bring up several process
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -192,3 +193,20 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def is_taken(host: str, port: int) -> bool:
+    """Tell whether somebody listens on a TCP port; what else may be wrong with the address is not judged."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    except OverflowError:
+        return False
+    return False
+
+
+def next_free_port(host: str, port: int) -> int:
+    """The first port above `port` that nobody listens on now; 0, for any, where there is none."""
+    return next((number for number in range(port + 1, 2**16) if not is_taken(host, number)), 0)

@@ -11,7 +11,15 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol
 
-from penstock.devices._base.processes import PYTHON, Child, ProcessFailed, ready_line
+from penstock.devices._base.processes import (
+    PYTHON,
+    Child,
+    ProcessFailed,
+    is_taken,
+    next_free_port,
+    ready_line,
+)
+from penstock.stins.addresses import bare
 from penstock.streamer.client import StreamerClient, StreamerUnavailable
 from penstock.streamer.process import ReadyLine
 from penstock.streamer.settings import Value
@@ -50,6 +58,7 @@ class ChildStreamer:
         properties: the camera's properties.
         data: address to bind the data socket to.
         options: further command line options, such as "--hwm": "8".
+        device: name of the device, for messages.
     """
 
     restartable = True
@@ -62,8 +71,12 @@ class ChildStreamer:
         properties: Mapping[str, Value],
         data: str,
         options: Mapping[str, str] | None = None,
+        *,
+        device: str,
     ) -> None:
         self._name = f"streamer of {camera}"
+        self._device = device
+        self._data = data
         self._argv = [
             *PYTHON, "-m", "penstock.streamer.process", camera,
             "--properties", json.dumps(dict(properties)), "--data", data,
@@ -85,7 +98,7 @@ class ChildStreamer:
                 relay=lambda line: log.info("%s: %s", self._name, line),
             )  # fmt: skip
         except ProcessFailed as error:
-            raise StreamerUnavailable(str(error)) from error
+            raise StreamerUnavailable(self._port_taken() or str(error)) from error
         with self._lock:
             if not self._closed:
                 self._child = child
@@ -104,6 +117,20 @@ class ChildStreamer:
         """See `StreamerLink`."""
         self._closed = True
         self._let_go()
+
+    def _port_taken(self) -> str:
+        """Sentence that says what to set, where somebody else has the port; "" if nobody has."""
+        address, _, port = self._data.removeprefix("tcp://").rpartition(":")
+        host = bare(address)
+        if not int(port) or not is_taken(host, int(port)):
+            return ""
+        free, device = next_free_port(host, int(port)), self._device
+        return (
+            f"port {port} of {host}, from which frames are sent, is taken by the streamer of another device "
+            f"or by another program; set the property DataPort of {device} to a free port, such as {free}, "
+            f'in Jive or by tango.Database().put_device_property("{device}", {{"DataPort": ["{free}"]}}), '
+            f"have the receiver's source.endpoints name the same port, and call Init"
+        )
 
     def _let_go(self) -> None:
         with self._lock:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import queue
+import re
 
 import pytest
 import tango
 
+from penstock.devices._base.processes import free_port
 from tests.system.beamline import ON, Beamline, refusal, until, wait_state
 
 
@@ -100,21 +102,39 @@ def test_a_device_without_its_receivers_address_says_so(beamline: Beamline) -> N
         beamline.end(server)
 
 
-def test_a_data_port_that_is_taken_is_a_fault_with_the_streamers_sentence(beamline: Beamline) -> None:
-    server = "Simulator/taken"
-    receiver = beamline.receiver("taken", 1)
-    beamline.register(
-        server,
-        "Simulator",
-        "taken/det/1",
-        ReceiverUrl=receiver.url,
-        DataPort=beamline.tango_host.rpartition(":")[2],
-    )
+def test_a_data_port_that_another_device_has_is_a_fault_that_says_what_to_set(beamline: Beamline) -> None:
+    server, port = "Simulator/taken", free_port()
+    receiver = beamline.receiver("taken", port)
+    for number in (1, 2):
+        beamline.register(server, "Simulator", f"taken/det/{number}", ReceiverUrl=receiver.url, DataPort=port)
     beamline.serve(server)
     try:
-        detector = beamline.device("taken/det/1")
+        devices = [beamline.device(f"taken/det/{number}") for number in (1, 2)]
+        for device in devices:
+            wait_state(device, ON, tango.DevState.FAULT)
+        (second,) = (device for device in devices if device.State() == tango.DevState.FAULT)
+        remedy = re.search(r"DataPort of (\S+) to a free port, such as (\d+), .* call Init", second.Status())
+        assert f"port {port} of 127.0.0.1" in second.Status() and remedy, second.Status()
+        assert remedy[1] == second.dev_name()
+        host, _, database_port = beamline.tango_host.partition(":")
+        database = tango.Database(host, int(database_port))
+        database.put_device_property(remedy[1], {"DataPort": [remedy[2]]})
+        second.Init()
+        wait_state(second, ON)
+    finally:
+        beamline.end(server)
+
+
+def test_a_data_port_that_another_program_has_is_a_fault_that_says_what_to_set(beamline: Beamline) -> None:
+    server, port = "Simulator/foreign", beamline.tango_host.rpartition(":")[2]
+    receiver = beamline.receiver("foreign", 1)
+    beamline.register(server, "Simulator", "foreign/det/1", ReceiverUrl=receiver.url, DataPort=port)
+    beamline.serve(server)
+    try:
+        detector = beamline.device("foreign/det/1")
         wait_state(detector, tango.DevState.FAULT)
-        assert "cannot bind the data socket" in detector.Status()
+        assert f"port {port} of 127.0.0.1, from which frames are sent, is taken" in detector.Status()
+        assert "set the property DataPort of foreign/det/1 to a free port" in detector.Status()
     finally:
         beamline.end(server)
 

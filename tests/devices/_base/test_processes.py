@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.processes import PYTHON, Child, ProcessFailed
+from penstock.devices._base.processes import PYTHON, Child, ProcessFailed, is_taken, next_free_port
 
 
 def ready(line: str) -> str | None:
@@ -71,3 +72,17 @@ def test_a_death_by_signal_is_told() -> None:
         os.kill(child.pid, 9)
         child.wait(5.0)
         assert child.ended() == "a child was killed by signal 9"
+
+
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+def test_a_port_is_taken_while_somebody_listens(host: str, family: socket.AddressFamily) -> None:
+    with socket.create_server((host, 0), family=family) as server:
+        port = server.getsockname()[1]
+        assert is_taken(host, port)
+        assert next_free_port(host, port) not in (0, port)
+    assert not is_taken(host, port)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "*"])
+def test_an_address_that_is_not_ours_is_not_taken(host: str) -> None:
+    assert not is_taken(host, 9999)
