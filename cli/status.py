@@ -104,7 +104,9 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     if status.stalled:
         yield f"  has said nothing for {status.stalled:.1f} s; does its file system hang?"
     series = status.series
-    if series is None:
+    if status.refused:
+        yield f"  the last series was NOT taken: {status.refused}"
+    elif series is None:
         yield "  no series yet"
     else:
         ended = "complete" if series.complete else "NOT complete" if status.lacks else "ended"
@@ -118,8 +120,6 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         if series.active:
             yield f"    {status.frame_rate:.0f} frames/s, {status.byte_rate / 1e6:.1f} MB/s"
         yield f"    series {series.id}"
-    if status.refused:
-        yield f"  the last series was NOT taken: {status.refused}"
     if status.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in status.errors.items())
         yield f"  errors since it was started: {kinds}"

@@ -51,6 +51,9 @@ class Sink(Protocol):
     def end(self, series: RunningSeries, outcome: Outcome) -> None:
         """The series has ended; its account is closed."""
 
+    def not_taken(self, header: Header, error: Exception) -> None:
+        """A series could not be begun; the error is raised behind this call."""
+
     def bad_message(self, error: StinsError) -> None:
         """A message, or a frame's blob, that is not what the protocol allows."""
 
@@ -193,7 +196,10 @@ class Collector:
 
     def _start(self, start: Start, now: float, *, came_back: bool) -> None:
         series = self.series
-        self._refuse_what_has_no_order(start.header)
+        if (error := self._has_no_order(start.header)) is not None:
+            if series is None:
+                self._sink.not_taken(start.header, error)
+            raise error
         in_order = self._is_in_order(start.header.series)
         match self._succession.judge(start, series, in_order=in_order, came_back=came_back):
             case Does.BEGINS:
@@ -216,22 +222,23 @@ class Collector:
                 log.warning("second start message of series %s ignored", start.header.series)
                 self.drained += 1
 
-    def _refuse_what_has_no_order(self, header: Header) -> None:
+    def _has_no_order(self, header: Header) -> RemoteError | None:
         source = self._config.source
         if header.series is not None or source.sockets == 1:
-            return
+            return None
         if header.msg_number is None:
-            raise RemoteError(
+            return RemoteError(
                 "no_order_key",
                 "this streamer sends neither series nor msg_number, so its messages cannot be put in order; "
                 "set source.sockets to 1",
             )
         if len(source.endpoints) > 1:
-            raise RemoteError(
+            return RemoteError(
                 "no_order_key",
                 "this streamer names no series, so its messages cannot be told from those of the other "
                 "endpoints; set source.sockets to 1",
             )
+        return None
 
     def _wait(self, start: Start, now: float) -> None:
         """The end of the running series, and some frames, may be on their way through another socket."""
@@ -246,13 +253,18 @@ class Collector:
             self._begin(following, now)
 
     def _begin(self, start: Start, now: float, taken_up: TakenUp | None = None) -> None:
-        series = self._announce(start, taken_up)
-        series.sent = start
-        self._gap_clock.begin()
-        self._end_due = self._doubt = None
-        self._silence.begin(now)
-        self._next_due = now + self._config.gap.seconds
-        self._sink.begin(series)
+        try:
+            series = self._announce(start, taken_up)
+            series.sent = start
+            self._gap_clock.begin()
+            self._end_due = self._doubt = None
+            self._silence.begin(now)
+            self._next_due = now + self._config.gap.seconds
+            self._sink.begin(series)
+        except Exception as error:
+            if taken_up is None:
+                self._sink.not_taken(start.header, error)
+            raise
         self._succession.begins(start)
         self.series = series
         self._release(now)

@@ -137,8 +137,8 @@ class Status:
     last_error: str = ""
     """The latest bad message, in words; cleared by nothing, it is history."""
     refused: str = ""
-    """Why the last series was not taken, where its start message asked for more memory than is allowed; until
-    the next one begins, or `reset`."""
+    """Why the last series was not taken, where its start message was at fault; until the next one begins, or
+    `reset`."""
     drained: int = 0
     """Messages discarded while idle or in error."""
     frame_rate: float = 0.0

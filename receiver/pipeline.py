@@ -38,7 +38,7 @@ from penstock.receiver.transforms.chain import Chain
 from penstock.receiver.transforms.format import TransformError
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import StinsError
-from penstock.stins.messages import Frame, Message, SeriesEnd
+from penstock.stins.messages import Frame, Header, Message, SeriesEnd
 from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
@@ -350,9 +350,17 @@ class Pipeline:
         else:
             self.machine.handle(Event.FINISH, f"series {series.id}: {outcome.reason}")
 
+    def not_taken(self, header: Header, error: Exception) -> None:
+        """A series could not be begun: it is shown as the last one. Where its start message is at fault, and
+        not this side, that is no Error: the status says why it was refused."""
+        self._shown.not_taken(header, str(error))
+        self._latest = None
+        if isinstance(error, StinsError):
+            self._bad.refused = str(error)
+
     def bad_message(self, error: StinsError) -> None:
         """Count a bad message by its kind, and log the first few."""
-        self._bad.take(error, in_series=self._collector.series is not None)
+        self._bad.take(error)
 
     def _log_stall(self, consumers: str) -> None:
         """Once a series: a consumer at its limit holds up many times a second."""

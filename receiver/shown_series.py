@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash.recovery import Recovered
 from penstock.receiver.models import Counts, Series
 from penstock.receiver.series import MAX_REASON, RunningSeries
+from penstock.stins.messages import Header
 from penstock.stins.texts import quoted
 
 
@@ -52,6 +54,14 @@ class ShownSeries:
             checksum=series.checksum,
             restarts=len(series.interruptions),
         )
+
+    def not_taken(self, header: Header, reason: str) -> None:
+        """A series was announced and could not be begun: it is the last one all the same, and has nothing."""
+        self._counts = Counts(planned=header.frames)
+        self._series = Series(
+            id=header.series or "", filename=None, active=False, complete=False, started=time.time(),
+            reason=quoted(f"not taken: {reason}", MAX_REASON),
+        )  # fmt: skip
 
     def end(self, counts: Counts, *, complete: bool, reason: str) -> None:
         """It has ended."""

@@ -1,4 +1,9 @@
-"""The receiver's states: one table; an illegal event raises and changes nothing."""
+"""The receiver's states: one table; an illegal event raises and changes nothing.
+
+Error says that this side has failed: its disk, a file, its processing, or a configured policy. What is wrong
+with a start message is refused in Idle, what is wrong with frames stands in their account: see the table in
+docs/reference/http.md.
+"""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
 
     Raises:
         ReceiverUnavailable: it went away.
-        ArmRefused: "receiver_error" with its sentence, or "not_started" when the time is up.
+        ArmRefused: "receiver_error" or "not_taken" with its sentence, or "not_started" when the time is up.
     """
     status = receiver.status()
     while True:
@@ -117,8 +117,13 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
                 f"the receiver at {receiver.url} could not begin the series: {status.error}; "
                 "mend that and call RestartReceiver",
             )
-        if status.state == "running" and status.series is not None and status.series.id == series:
-            return status
+        if status.series is not None and status.series.id == series:
+            if status.state == "running":
+                return status
+            if status.refused:
+                raise ArmRefused(
+                    "not_taken", f"the receiver at {receiver.url} refused the series: {status.refused}"
+                )
         left = budget.left()
         if left <= 0.0:
             raise ArmRefused(

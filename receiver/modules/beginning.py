@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from penstock.receiver.modules import series as joined_series
-from penstock.receiver.modules.events import Event, Stale
+from penstock.receiver.modules.events import Event, NotTaken, Stale
 from penstock.receiver.modules.series import JoinedStart
 from penstock.receiver.modules.stream import Stream, series_of
 from penstock.receiver.past_series import PastSeries
 from penstock.receiver.series import held_bytes
 from penstock.stins.errors import RemoteError, StinsError
-from penstock.stins.messages import Message, Start
+from penstock.stins.messages import Header, Message, Start
 from penstock.stins.texts import plural
 
 
@@ -108,7 +108,8 @@ class Beginning:
         except RemoteError as error:
             if name is not None:
                 self.past.add(name, [start.header for start in starts])
-            return [error, *self.forget_all()], None
+            refused = NotTaken(error.kind, str(error), starts[0].header)
+            return [refused, *self.forget_all()], None
         said: list[Event] = [
             RemoteError("modules_differ", f"series {start.header.series}: {sentence}") for sentence in wrong
         ]
@@ -159,19 +160,24 @@ class Beginning:
         )
 
     def _differ(self) -> StinsError:
-        return RemoteError(
+        return NotTaken(
             "series_differ",
             f"the modules have begun different series ({self._names()}); "
             f"{plural(self._waiting(), 'message is', 'messages are')} dropped. Give every module's "
             "streamer the same series id, or none",
+            self._first_header(),
         )
 
     def _not_taken(self, why: str) -> StinsError:
-        return RemoteError(
+        return NotTaken(
             "no_module_header",
             f"a series is not taken, {plural(self._waiting(), 'message')} of its modules dropped: {why}. "
             "Does every module's streamer run and take part in each series?",
+            self._first_header(),
         )
+
+    def _first_header(self) -> Header:
+        return next(stream.next.header for stream in self._streams if stream.next is not None)
 
     def _names(self) -> str:
         return ", ".join(

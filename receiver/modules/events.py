@@ -7,8 +7,8 @@ from typing import TypeAlias
 import msgspec
 
 from penstock.receiver.modules.series import JoinedFrame, JoinedStart
-from penstock.stins.errors import StinsError
-from penstock.stins.messages import SeriesEnd
+from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.messages import Header, SeriesEnd
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -21,6 +21,20 @@ class Stale(msgspec.Struct, frozen=True):
     """Messages that belong to no series that runs or is to come."""
 
     count: int = 1
+
+
+class NotTaken(RemoteError):
+    """A series cannot be begun, by what the modules' start messages say, or because one did not come.
+
+    Args:
+        kind: stable name.
+        message: why.
+        header: of one of the start messages.
+    """
+
+    def __init__(self, kind: str, message: str, header: Header) -> None:
+        super().__init__(kind, message)
+        self.header = header
 
 
 Event: TypeAlias = JoinedStart | JoinedFrame | SeriesEnd | Cut | Stale | StinsError

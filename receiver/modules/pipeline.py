@@ -14,6 +14,7 @@ from penstock.receiver.ingest import Ingest
 from penstock.receiver.memory import Budget
 from penstock.receiver.models import Status
 from penstock.receiver.modules.collector import ModuleCollector
+from penstock.receiver.modules.events import NotTaken
 from penstock.receiver.modules.ingest import ModuleIngest
 from penstock.receiver.modules.joiner import Cut, Event, Joiner, Stale
 from penstock.receiver.modules.series import JoinedFrame
@@ -105,6 +106,8 @@ class ModulePipeline(Pipeline):
             if isinstance(event, Stale):
                 self._entry.drop(event)
             elif isinstance(event, StinsError):
+                if isinstance(event, NotTaken) and self._collector.series is None:
+                    self.not_taken(event.header, event)
                 self.bad_message(event)
             elif isinstance(event, Cut):
                 self._drain(now)

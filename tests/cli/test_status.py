@@ -110,8 +110,7 @@ def test_a_series_that_is_not_taken_ends_the_wait_with_its_sentence(
         assert "the last series was NOT taken: series " in said
         assert "its memory_mb allows 300" in said
         streamer.end()
-        streamer.series_of("", 1)
-        receiver.wait(lambda status: status.series is not None and not status.series.active)
+        receiver.ended(streamer.series_of("", 1))
         assert status(receiver) == 0
         assert "NOT taken" not in capsys.readouterr().out
     finally:

@@ -28,6 +28,7 @@ class Sink:
         self.ended: list[tuple[RunningSeries, Outcome]] = []
         self.errors: list[str] = []
         self.refuses: Exception | None = None
+        self.refused: list[tuple[str | None, str]] = []
 
     def begin(self, series: RunningSeries) -> None:
         if self.refuses is not None:
@@ -40,6 +41,9 @@ class Sink:
 
     def end(self, series: RunningSeries, outcome: Outcome) -> None:
         self.ended.append((series, outcome))
+
+    def not_taken(self, header: Header, error: Exception) -> None:
+        self.refused.append((header.series, str(error)))
 
     def bad_message(self, error: StinsError) -> None:
         self.errors.append(error.kind)

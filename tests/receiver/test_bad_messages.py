@@ -11,7 +11,7 @@ from penstock.stins.errors import BlobError, StinsError
 def test_each_kind_is_counted_by_itself_and_the_last_is_shown() -> None:
     bad = BadMessages("sim-1")
     for error in (StinsError("json", "no JSON"), StinsError("json", "none"), BlobError("size", "too short")):
-        bad.take(error, in_series=True)
+        bad.take(error)
     assert bad.counts == {"json": 2, "size": 1}
     assert bad.last == "size: too short"
 
@@ -21,19 +21,7 @@ def test_the_first_few_of_a_kind_are_logged_and_the_last_of_them_says_so(
 ) -> None:
     bad = BadMessages("sim-1")
     for _ in range(3 * LOGGED_PER_KIND):
-        bad.take(StinsError("json", "no JSON"), in_series=True)
+        bad.take(StinsError("json", "no JSON"))
     said = [record.getMessage() for record in caplog.records]
     assert said[:-1] == ["sim-1: bad message, json: no JSON"] * (LOGGED_PER_KIND - 1)
     assert said[-1] == "sim-1: bad message, json: no JSON; more of this kind are only counted"
-
-
-@pytest.mark.parametrize(
-    ("kind", "in_series", "refused"),
-    [("over_memory", False, "too large"), ("over_memory", True, ""), ("json", False, "")],
-)
-def test_a_start_message_that_is_refused_between_two_series_is_kept(
-    kind: str, in_series: bool, refused: str
-) -> None:
-    bad = BadMessages("sim-1")
-    bad.take(StinsError(kind, "too large"), in_series=in_series)
-    assert bad.refused == refused

@@ -161,6 +161,7 @@ def test_what_does_not_fit_is_refused_at_the_check_and_at_the_start(tmp_path: Pa
         streamer.end(reason="complete", triggered=1, sent=1)
         status = receiver.wait(lambda status: status.drained == 2)
         assert (status.state, status.errors) == ("idle", {"over_memory": 1})
+        assert status.refused == status.last_error.removeprefix("over_memory: ")
         assert "is not taken" in status.last_error and "its memory_mb allows 300" in status.last_error
         series = streamer.start("", frames=1, frame_bytes=100_000)
         streamer.frame(0)
