@@ -63,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from error
     server = classes[0].__name__
     host, database = _database()
-    print(f"Tango database {host}", file=sys.stderr)
     name = f"{server}/{args.instance}"
     if args.register:
+        print(f"Tango database {host}", file=sys.stderr)
         _register(args, database, name, classes)
         return 0
     if args.property or args.kind:

@@ -17,7 +17,10 @@ import tango.server
 from penstock.devices._base.detector_class import detector_class
 from penstock.devices._base.receiver_device import receiver_class
 from penstock.devices._base.registry import UnknownCamera, camera_class, camera_names
+from penstock.devices._base.tango_host import tango_host
 from penstock.streamer.loading import CameraFileError
+
+log = logging.getLogger(__name__)
 
 RECEIVER = "PenstockReceiver"
 """Server and class of the receiver's device."""
@@ -55,6 +58,9 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
     """
     classes = server_classes(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    without = any(argument.startswith(("-nodb", "-file")) for argument in arguments)
+    if not without and (host := tango_host()):
+        log.info("Tango database %s", host)
     # "Ready to accept request" has to leave at once, also into a pipe: whoever started us waits for it.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:

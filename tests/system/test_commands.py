@@ -114,10 +114,13 @@ def test_the_servers_own_commands_know_their_name(beamline: Beamline) -> None:
     beamline.register(
         "PenstockReceiver/own", "PenstockReceiver", "own/receiver/1", ReceiverUrl="http://127.0.0.1:1"
     )
+    said: list[str] = []
     with Child(
         "the server", ["PenstockReceiver", "own"], lambda line: True if "Ready to accept" in line else None,
-        environment={"TANGO_HOST": beamline.tango_host},
+        environment={"TANGO_HOST": beamline.tango_host}, relay=said.append,
     ):  # fmt: skip
+        database = f"Tango database {beamline.tango_host} (from TANGO_HOST)"
+        until(lambda: any(database in line for line in said), "which database it uses")
         device = beamline.device("own/receiver/1")
         wait_state(device, tango.DevState.UNKNOWN)
         until(lambda: "does not answer" in device.Status(), "sentence")

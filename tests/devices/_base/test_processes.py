@@ -83,6 +83,5 @@ def test_a_port_is_taken_while_somebody_listens(host: str, family: socket.Addres
     assert not is_taken(host, port)
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "*"])
-def test_an_address_that_is_not_ours_is_not_taken(host: str) -> None:
-    assert not is_taken(host, 9999)
+def test_an_address_that_is_not_ours_is_not_taken() -> None:
+    assert not is_taken("192.0.2.1", 9999)
