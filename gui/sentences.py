@@ -73,10 +73,11 @@ def age(seconds: float) -> str:
 
 
 def _away(snapshot: Snapshot, since: float) -> Message:
+    said = "No receiver has answered since" if snapshot.status is None else "Receiver away since"
     kept = " The picture is the last one received." if snapshot.frame is not None else ""
     return Message(
         "away", "AWAY",
-        f"Receiver away since {clock(since)}: {_sentence(snapshot.trouble, capital=False)}{kept}"
+        f"{said} {clock(since)}: {_sentence(snapshot.trouble, capital=False)}{kept}"
         f" Trying again at least every {LAST_RETRY:g} s.",
     )  # fmt: skip
 

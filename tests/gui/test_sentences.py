@@ -118,6 +118,13 @@ def test_a_fault_of_the_viewer_outweighs_everything() -> None:
     assert says.title == "VIEWER FAULT"
 
 
+def test_who_has_never_answered_is_not_said_to_have_gone() -> None:
+    says = message(Snapshot(url=URL, away_since=0.0, trouble="nobody answers"))
+
+    assert says.title == "AWAY"
+    assert says.text.startswith("No receiver has answered since ")
+
+
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
