@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import subprocess
@@ -100,6 +101,8 @@ def test_a_tango_server_without_the_file_ends_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from penstock import devices
+    from penstock.cli import device
+    from penstock.cli.main import UserError
     from penstock.devices._base import server
 
     (tmp_path / "yak.py").write_text("import yak_sdk\n")
@@ -108,3 +111,5 @@ def test_a_tango_server_without_the_file_ends_with_a_sentence(
     assert server.main() == 2
     assert "penstock.devices.yak cannot be imported on" in capsys.readouterr().err
     assert "yak" in registry.camera_names()
+    with pytest.raises(UserError, match=r"penstock\.devices\.yak cannot be imported on .*SDK"):
+        device.run(argparse.Namespace(server="Yak"))
