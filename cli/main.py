@@ -40,10 +40,13 @@ COMMANDS = {
 }
 
 EXTRA_OF = {
-    "tango": "tango", "fastapi": "receiver", "uvicorn": "receiver", "h5py": "receiver",
-    "prometheus_client": "receiver", "yaml": "receiver", "cbor2": "receiver",
-    "pyFAI": "powder", "PyQt5": "gui", "silx": "gui", "fabio": "tango",
+    "PIL": "receiver", "cbor2": "receiver", "fastapi": "receiver", "h11": "receiver", "h5py": "receiver",
+    "hdf5plugin": "receiver", "prometheus_client": "receiver", "pydantic": "receiver",
+    "starlette": "receiver", "uvicorn": "receiver", "yaml": "receiver",
+    "fabio": "tango", "tango": "tango", "pyFAI": "powder",
+    "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
 }  # fmt: skip
+"""Which extra of setup.cfg brings a package that may not be there."""
 
 
 class UserError(Exception):

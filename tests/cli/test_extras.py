@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
 import json
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.cli import extras
+from penstock.cli.main import EXTRA_OF
 
 
 @pytest.mark.parametrize(
@@ -58,3 +62,24 @@ def test_a_checkout_that_is_not_installed_is_named_by_its_package(monkeypatch: p
 
     monkeypatch.setattr(extras, "distribution", none)
     assert extras.install_command("gui,tango") == "pip install 'penstock[gui,tango]'"
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CORE = {"msgspec", "numpy", "rich", "shtab", "urllib3", "zmq"}
+"""Installed with Penstock itself."""
+
+
+def test_every_package_that_is_imported_anywhere_has_an_extra_that_brings_it() -> None:
+    imported: set[str] = set()
+    for folder in ("bench", "cli", "codecs", "devices", "gui", "receiver", "stins", "streamer"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    imported |= {each.name.partition(".")[0] for each in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                    imported.add(node.module.partition(".")[0])
+    others = imported - set(sys.stdlib_module_names) - CORE - {"penstock"}
+    assert others <= set(EXTRA_OF), "cli/main.py cannot say how to install these"
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    assert set(EXTRA_OF.values()) <= set(setup["options.extras_require"])
