@@ -7,6 +7,7 @@ Examples:
   penstock generate --pattern powder --compression bslz4 --checksum crc32 --rate 100
   penstock generate --streams 3 --shape 516,1556 --endpoint tcp://127.0.0.1:9010
   penstock generate --shape 2,512,1024 --frames 100 --drop 7,8 --duplicate 20 --lose-end
+  penstock generate --filename /data/first.h5 --overwrite --receiver http://127.0.0.1:5000
   penstock generate --frames 1000 --seed 7 --drop 0.01 --reorder 0.05 --checksum crc32 --corrupt 0.002
 
 It binds --endpoint, waits for its receivers, sends one series, and ends once everything has left.
@@ -15,8 +16,9 @@ With --json the first line on standard output is {"data": endpoint, "endpoints":
 last line the summary: frames sent, rate, CPU time per frame (I/O threads included), and for each stream
 the log of the faults that were committed. A number with a point is a chance: 0.01 of all frames.
 
-Exit status: 0 all frames were sent, 1 not all, 2 what was asked for cannot be. It knows what it has sent, not
-what became of it: PUSH has no answer. Whether the receiver took the series, `penstock status` says.
+Exit status: 0 all frames were sent, 1 not all, 2 what was asked for cannot be. PUSH has no answer: what
+became of the series only its receiver knows. With --receiver it is asked, and 1 is also for a series that it
+refused, could not write, or has not as a whole.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli._address import LAST_PORT, bound_endpoint
+from penstock.cli._address import LAST_PORT, bound_endpoint, receiver_url
 from penstock.cli._numbers import real, whole
 from penstock.cli._output import add_json, emit
 from penstock.stins.texts import plural
@@ -95,6 +98,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only"
     )
+    parser.add_argument("--overwrite", action="store_true", help="let the receiver replace that file")
+    parser.add_argument(
+        "--receiver", metavar="URL|NAME",
+        help="ask this receiver, such as http://127.0.0.1:5000, what became of the series",
+    )  # fmt: skip
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration that knows NAME")
     parser.add_argument(
         "--endpoint",
         type=bound_endpoint,
@@ -165,10 +174,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send one series; 0 when every frame was sent, whatever its receiver made of it."""
+    """Send one series; 0 when every frame was sent, and its receiver, if that is asked, has them all."""
+    from penstock.cli import _verdict
     from penstock.streamer.generator import DIED, generate
 
     plan = _plan(args)
+    receiver = None if args.receiver is None else _verdict.ask(receiver_url(args.receiver, args.config))
     told: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
     signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
@@ -198,7 +209,10 @@ def run(args: argparse.Namespace) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     if signal.SIGINT in told:
         raise KeyboardInterrupt
-    return 0 if report.sent == report.planned else 1
+    wrong = "" if receiver is None else receiver.verdict(report.series, lambda: bool(told))
+    if wrong:
+        print(wrong, file=sys.stderr)
+    return 0 if report.sent == report.planned and not wrong else 1
 
 
 def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> None:
@@ -284,6 +298,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         dtype=args.dtype,
         compression=args.compression,
         filename=args.filename,
+        overwrite=args.overwrite,
         rate=args.rate,
         pattern=args.pattern,
         checksum=args.checksum,

@@ -22,6 +22,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str = "uint16"
     compression: str = "none"
     filename: str = ""
+    overwrite: bool = False
+    """Whether the receiver may replace a file of this name."""
     rate: float = 0.0
     """Frames a second; 0 for as fast as possible."""
     pattern: str = "noise"

@@ -90,6 +90,7 @@ class Stream:
             index_source=IndexSource.HARDWARE_COUNTER.value,
             trigger_mode="INTERNAL",
             frame_time=1 / plan.rate if plan.rate else 0.0,
+            overwrite=plan.overwrite,
         )
         exposure = 1 / plan.rate if plan.rate else EXPOSURE
         metadata: dict[str, Any] = {

@@ -1,0 +1,75 @@
+"""What a receiver made of a series that was sent to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from penstock.cli.main import UserError
+from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import Status
+
+BEGIN_SECONDS = 20.0
+"""Time within which a receiver must have begun, or refused, a series of which everything was handed to the
+network; modules wait for each other."""
+SLICE = 0.5
+"""Seconds of one question, so that an interrupt is heard."""
+
+
+class Receiver:
+    """One that is asked about a series.
+
+    Args:
+        client: of it.
+    """
+
+    def __init__(self, client: ReceiverClient) -> None:
+        self._client = client
+
+    def verdict(self, series: str, stopping: Callable[[], bool]) -> str:
+        """Wait until the receiver is done with a series; "" if it has all of it, else why not.
+
+        Args:
+            series: its id.
+            stopping: whether to wait no longer.
+
+        Raises:
+            UserError: the receiver does not answer.
+        """
+        due = time.monotonic() + BEGIN_SECONDS
+        try:
+            status = self._client.status()
+            while not _is_over(status, series):
+                known = status.series is not None and status.series.id == series
+                if stopping() or (not known and time.monotonic() > due):
+                    return f"the receiver at {self._client.url} has not begun the series; is it its receiver?"
+                status = self._client.status(seen=status.version, wait=SLICE)
+        except (ReceiverRefused, ReceiverUnavailable) as error:
+            raise UserError(str(error)) from error
+        if status.error:
+            return f"the receiver is in Error: {status.error}"
+        assert status.series is not None
+        return f"the receiver has not all of it: {status.series.reason}" if status.lacks else ""
+
+
+def ask(url: str) -> Receiver:
+    """The receiver at an address.
+
+    Raises:
+        UserError: it does not answer, or is in Error, so that it would take no series.
+    """
+    client = ReceiverClient(url, timeout=5.0)
+    try:
+        status = client.status()
+    except (ReceiverRefused, ReceiverUnavailable) as error:
+        raise UserError(str(error)) from error
+    if status.error:
+        raise UserError(
+            f"the receiver at {url} is in Error: {status.error}; reset it first: penstock reset {url}"
+        )
+    return Receiver(client)
+
+
+def _is_over(status: Status, series: str) -> bool:
+    own = status.series is not None and status.series.id == series
+    return bool(status.error) or (own and status.series is not None and not status.series.active)
