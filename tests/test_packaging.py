@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from penstock.devices._base.server import server_names
+from penstock.receiver.http.page import ASSETS
 
 ROOT = Path(__file__).resolve().parent.parent
 QT = {"pyqt5", "pyqt6", "pyside6", "qtpy", "silx", "taurus", "sardana"}
@@ -57,6 +58,11 @@ def test_the_wheel_holds_every_python_file_of_every_folder(wheel_names: list[str
         if init.parent.name not in ("tests", "build")
     }
     assert here == {name for name in wheel_names if name.endswith(".py")}
+
+
+def test_the_wheel_holds_every_file_that_a_browser_asks_for(wheel_names: list[str]) -> None:
+    ours = [asset for asset in ASSETS.values() if asset.package.startswith("penstock.")]
+    assert {f"{asset.package.replace('.', '/')}/{asset.name}" for asset in ours} <= set(wheel_names)
 
 
 def test_resources_are_read_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:

@@ -120,8 +120,8 @@ class StandIn:
         array, index, saturation = frame
         channels = known.get("channels", ())
         if channel is not None and channel not in channels:
-            body = {"kind": "bad_request", "message": f"channel {channel}: leave it out"}
-            self._send(request, 422, msgspec.json.encode(body))
+            body = {"kind": "no_such_view", "message": f"channel {channel}: leave it out"}
+            self._send(request, 409, msgspec.json.encode(body))
             return
         if channel is not None:
             array = array[channels.index(channel)]
