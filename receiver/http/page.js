@@ -8,7 +8,8 @@ const PATIENCE = 15_000; // ms until a question counts as unanswered
 const PAUSE = 250; // ms between two answers at least: frames come faster than anybody reads
 const RETRY = 1_000; // ms
 const PICTURE = 1_000; // ms between two pictures at least
-const CHANCES = 3; // questions for a picture after the last change: the newest frame is handed over when somebody asks
+const CHANCES = 3; // questions after a change: between series, the first has the newest frame handed over; and one
+// more where the size of the frames was not known
 const PIXELS = 1_024; // of the longer edge; larger frames come down-sampled
 
 const FATES = ["stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered", "pending"];
@@ -65,8 +66,8 @@ function showSeries(series) {
 function showAway(error) {
   const last = status ? "\nWhat stands below is what it said last." : "";
   setState("away", status ? status.detector : "Receiver");
-  setText(element("sentence"), `Receiver away since ${time(away)}: ${location.origin} does not answer. Is its penstock `
-    + `receiver running? This page goes on asking.${last}`);
+  setText(element("sentence"), `Receiver away since ${time(away)}: ${location.origin} does not answer; is it running? `
+    + `This page goes on asking.${last}`);
   element("facts").classList.add("old");
   console.info("no answer:", error);
 }
@@ -114,7 +115,8 @@ function showList(list, facts) {
   const items = facts.flatMap(({ name, text, bad }) => {
     const term = document.createElement("dt"), value = document.createElement("dd");
     term.textContent = name;
-    value.textContent = text;
+    // A path breaks behind a slash, if it has to; what is copied stays the path.
+    for (const part of text.split(/(?<=\/)/)) value.append(part, document.createElement("wbr"));
     if (bad) value.className = "bad";
     return [term, value];
   });
@@ -122,19 +124,19 @@ function showList(list, facts) {
 }
 
 async function followPicture() {
-  let seen = null, step = 8, before = "", chances = 0;
+  let step = 8, before = "", chances = 0;
   for (;;) {
     await visible();
     const news = status && !away ? `${status.series?.id} ${status.series?.active} ${status.latest_frame}` : "";
-    if (news && news !== before) [before, chances] = [news, CHANCES];
-    if (away) [before, seen] = ["", null]; // a receiver that is started again counts anew
-    if (chances > 0 && news) {
+    if (news !== before) [before, chances] = [news, CHANCES];
+    if (news && chances > 0) {
       chances -= 1;
       try {
-        const wanted = await showPicture(step, seen);
-        if (wanted === null) seen = null;
-        else if (wanted.step !== step) [step, seen, chances] = [wanted.step, null, CHANCES];
-        else seen = wanted.version;
+        const suits = await showPicture(step);
+        if (suits !== step) {
+          step = suits;
+          continue;
+        }
       } catch (error) {
         console.info("no picture:", error); // the status says whether the receiver is away
       }
@@ -143,14 +145,12 @@ async function followPicture() {
   }
 }
 
-async function showPicture(step, seen) {
-  // `max`: a spot of one pixel stays. Returns the version shown, and the step that suits its size.
-  const news = seen === null ? "" : `&seen=${seen}`;
-  const answer = await ask(`last_frame?format=png&scale=log&colormap=viridis&method=max&downsample=${step}${news}`);
-  if (answer.status === 304) return { version: seen, step };
+async function showPicture(step) {
+  // `max`: a spot of one pixel stays. Returns the step that suits the frame's size.
+  const answer = await ask(`last_frame?format=png&scale=log&colormap=viridis&method=max&downsample=${step}`);
   if (!answer.ok) {
     element("picture").hidden = answer.status === 404; // none yet
-    return null;
+    return step;
   }
   const frame = JSON.parse(answer.headers.get("X-Penstock-Frame"));
   const image = element("image"), old = image.src;
@@ -164,7 +164,7 @@ async function showPicture(step, seen) {
     + `Logarithmic, ${number(frame.low)} (dark) to ${number(frame.high)} (bright)${smaller}`);
   element("picture").hidden = false;
   const images = frame.shape.length > 2 ? frame.shape[0] : 1;
-  return { version: frame.version, step: Math.min(64, Math.max(1, Math.round(Math.max(rows * images, cols) * step / PIXELS))) };
+  return Math.min(64, Math.max(1, Math.round(Math.max(rows * images, cols) * step / PIXELS)));
 }
 
 followStatus();
