@@ -158,7 +158,11 @@ class Camera(ABC):
         """
 
     def describe(self) -> Mapping[str, object]:
-        """What goes into the file's NXdetector group as it is: model, serial number, pixel size."""
+        """What goes into the file's NXdetector group: model, serial number, pixel size.
+
+        Pixel sizes are those of the sensor: x and y change places with a quarter turn of Rotation. All else
+        goes there as it is.
+        """
         return {}
 
     def read(self, name: str) -> Value:
