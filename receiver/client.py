@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlencode
 
 import msgspec
 import numpy as np
@@ -185,7 +186,7 @@ class ReceiverClient:
     ) -> urllib3.BaseHTTPResponse:  # fmt: skip
         url = self.url + path
         if fields:
-            url += "?" + "&".join(f"{key}={value}" for key, value in fields.items())
+            url += f"?{urlencode(fields)}"
         headers = {"Content-Type": "application/json"} if body is not None else {}
         payload = msgspec.json.encode(body) if body is not None else None
         timeout = urllib3.Timeout(total=self._timeout + wait)

@@ -11,7 +11,7 @@ import pytest
 from tests import browser
 from tests.browser import Browser
 from tests.receiver.processes import ReceiverProcess
-from tests.streams import Streamer
+from tests.streams import Streamer, pixels
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,13 +67,17 @@ def test_the_page_follows_a_receiver_through_series_error_and_restart(
         receiver.close()
 
 
-def test_nothing_is_wider_than_the_window(
+def test_neither_a_long_name_nor_a_large_frame_is_wider_than_the_window(
     chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
     name = "visitors/" + "a-long-name-without-any-space" * 5 + ".h5"
     receiver.ended(streamer.series_of(str(receiver.root / name), 3))
     chromium.open(f"{receiver.client.url}/")
     chromium.shows("a-long-name-without-any-space", "Frame 2 of series")
+    streamer.start("", frames=1)
+    streamer.frame(0, pixels(0, (600, 3000)))
+    chromium.wait("document.images[0].naturalWidth === 1000")
+    chromium.shows("3 × 3 pixels shown as their greatest")
     for width in (320, 390, 1280, 1920):
         chromium.show_as(width, 800, phone=width < 500)
         chromium.wait(f"innerWidth === {width}")

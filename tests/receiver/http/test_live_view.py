@@ -223,6 +223,17 @@ def test_a_wish_that_cannot_be_met_is_refused_with_the_reason(
             assert (answer.status, json.loads(answer.data)["kind"]) == (409, "no_such_view"), query
 
 
+@pytest.mark.parametrize("channel", ["a&x=6", "a#b", "a+b", "schwelle ä"])
+def test_the_name_of_a_channel_may_have_any_character(
+    channel: str, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    receiver.ended(streamer.series_of(str(receiver.root / "run.h5"), 1))
+    with pytest.raises(ReceiverRefused) as caught:
+        receiver.client.frame(0, View(channel=channel))
+    assert caught.value.kind == "no_such_view"
+    assert f"channel {channel}: " in str(caught.value)
+
+
 def test_only_where_it_is_switched_on_old_clients_get_a_pickle_and_of_built_in_types(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:
