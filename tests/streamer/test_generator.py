@@ -179,7 +179,7 @@ def test_without_a_receiver_it_says_so_and_ends(generate: Callable[..., Generato
     ("options", "sentence"),
     [
         (["--shape", "0,4"], "shape [0, 4]"),
-        (["--rate", "-1"], "--rate -1.0"),
+        (["--rate", "-1"], '--rate: "-1"; give a number from 0 on'),
         (["--endpoint", "tcp://192.0.2.1:1"], "cannot bind the data socket to tcp://192.0.2.1:1"),
         (["--frames", "0"], "0 is below 1"),
         (["--drop", "0.6", "--delay", "0.6"], "a frame has one fault at most, so 1 is the limit"),
