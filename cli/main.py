@@ -71,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments)
         finally:
-            sys.stdout.flush()  # here, where a reader that has gone is no traceback
+            if sys.stdout is not None:  # as it is where the shell has closed it: `>&-`
+                sys.stdout.flush()  # here, where a reader that has gone is no traceback
     except BrokenPipeError:  # who reads the output has seen enough: `penstock status | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
         return 128 + signal.SIGPIPE

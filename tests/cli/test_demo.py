@@ -47,7 +47,7 @@ def test_the_viewer_is_open_while_the_series_is_taken_and_closing_it_ends_the_de
             viewers[0].send_signal(signal.SIGINT)
 
             assert demo.wait(30) == 0
-            summary = json.loads(demo.stdout.read().splitlines()[-1])
+            summary = json.loads(demo.stdout.read())
             assert summary["counts"]["stored"] == 20
             _, alive = psutil.wait_procs(family, timeout=5)
             assert not alive

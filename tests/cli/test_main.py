@@ -38,6 +38,14 @@ def test_who_reads_no_further_gets_no_traceback(arguments: list[str], tmp_path: 
     process.stderr.close()
 
 
+def test_without_a_standard_output_the_exit_status_still_says_it(tmp_path: Path) -> None:
+    write_series(tmp_path / "a.h5", 2)
+    done = subprocess.run(
+        f"penstock check {tmp_path}/a.h5 >&-", shell=True, stderr=subprocess.PIPE, text=True, timeout=DEADLINE
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "waits"),
     [
