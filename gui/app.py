@@ -15,6 +15,7 @@ from penstock.gui.feed import Feed
 from penstock.gui.sentences import no_answer_yet
 from penstock.gui.viewer import Viewer
 from penstock.receiver.client import ReceiverClient
+from penstock.stins.texts import plural
 
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
@@ -123,7 +124,7 @@ def _arrange_screenshot(viewer: Viewer, options: Options, path: Path, failure: l
         failure.append(
             f"no picture in {options.deadline:g} s: {no_answer_yet(snapshot)}"
             if snapshot.status is None
-            else f"{viewer.drawn()} of {options.after_frames} frames came from {options.url} in "
+            else f"{viewer.drawn()} of {plural(options.after_frames, 'frame')} came from {options.url} in "
             f"{options.deadline:g} s ({viewer.banner.title().lower()}: {viewer.banner.text()}); "
             "start a series, or give --after-frames 0 to take the window as it is"
         )

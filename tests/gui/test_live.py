@@ -83,7 +83,7 @@ def test_a_picture_that_never_comes_is_given_up_with_the_reason(
 
     assert status == 2
     assert not picture.exists()
-    assert "0 of 1 frames came from" in capsys.readouterr().err
+    assert "0 of 1 frame came from" in capsys.readouterr().err
 
 
 def test_the_rings_of_a_real_detector_are_on_the_screen(
