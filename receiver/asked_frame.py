@@ -17,6 +17,7 @@ from penstock.receiver.file.writer import SeriesWriter
 from penstock.receiver.frame_refusal import FrameRefused, check_status, live_only, out_of_range
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.series import RunningSeries
+from penstock.stins.texts import of_series
 
 SHARE = 0.02
 """Of the data process' time: after a frame that took 10 ms to read the next one waits for 0.5 s."""
@@ -85,4 +86,4 @@ class AskedFrames:
                 "unreadable", f"frame {index} cannot be read back from {writer.path}: {error}"
             ) from error
         if not self._shared.show(series.id, index, frame):
-            raise FrameRefused("too_large", f"frame {index} of series {series.id} is too large to be shown")
+            raise FrameRefused("too_large", f"frame {index} is too large to be shown{of_series(series.id)}")

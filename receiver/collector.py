@@ -32,7 +32,7 @@ from penstock.receiver.succession import Does, Succession
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import BlobError, RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
-from penstock.stins.texts import plural
+from penstock.stins.texts import named, of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -211,15 +211,17 @@ class Collector:
                 self._wait(start, now)
             case Does.HAS_TO_PROVE:
                 log.warning(
-                    "start message of series %s came again; it begins anew with its first frame",
-                    start.header.series,
+                    "%s: its start message came again; it begins anew with its first frame%s",
+                    named(start.header.filename),
+                    of_series(start.header.series),
                 )
                 self.drained += 1
                 self._succession.doubt(start)
                 if self._early.has_frame_of(start.header.series):
                     self._prove(start, now)
             case Does.CAME_TWICE:
-                log.warning("second start message of series %s ignored", start.header.series)
+                name = named(start.header.filename)
+                log.warning("%s: a second start message ignored%s", name, of_series(start.header.series))
                 self.drained += 1
 
     def _has_no_order(self, header: Header) -> RemoteError | None:
@@ -327,9 +329,9 @@ class Collector:
         self._sink.bad_message(
             StinsError(
                 "frame_out_of_range",
-                f"frame {frame.image.frame} is index {index} of series {series.id}, "
-                f"which has {plural(planned, 'frame')}; it is not "
-                "stored. Set source.frame_origin if this detector counts from elsewhere",
+                f"{series.name}: frame {frame.image.frame} is index {index} of {plural(planned, 'frame')}; "
+                "it is not stored. Set source.frame_origin if this detector counts from "
+                f"elsewhere{of_series(series.id)}",
             )
         )
 

@@ -6,7 +6,7 @@ import logging
 
 from penstock.receiver.config import GapConfig
 from penstock.receiver.series import RunningSeries
-from penstock.stins.texts import plural
+from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,6 @@ class GapClock:
                 f"{plural(given_up, 'frame')} from index {first} on did not come within "
                 f"{config.seconds:g} s of a later one"
             )
-            log.warning("series %s: %s", series.id, sentence)
+            log.warning("%s: %s%s", series.name, sentence, of_series(series.id))
             if config.policy == "fail":
                 raise GapError(f"{sentence}, and gap.policy is fail; look for losses at the streamer")

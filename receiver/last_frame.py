@@ -24,6 +24,7 @@ import numpy as np
 from penstock.receiver.modules.layout import Layout, Region
 from penstock.receiver.modules.series import JoinedFrame
 from penstock.stins.messages import Buffer, Frame
+from penstock.stins.texts import of_series
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class LastFrame:
         try:
             self.show(*order)
         except Exception:
-            log.exception("frame %d of series %s cannot be shown", order[1], order[0])
+            log.exception("frame %d cannot be shown%s", order[1], of_series(order[0]))
         finally:
             self._orders.task_done()
 

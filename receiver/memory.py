@@ -23,6 +23,7 @@ from penstock.receiver.transforms.ahead import BYTES, FRAMES_PER_THREAD
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Header
+from penstock.stins.texts import named, of_series
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +203,8 @@ class Budget:
         """
         sizes = Sizes.announced(header, after, images)
         if over := objection(self._name, self._config, sizes):
-            raise StinsError("over_memory", f"series {header.series or 'without id'} is not taken: {over}")
+            name = named(header.filename)
+            raise StinsError("over_memory", f"{name} is not taken: {over}{of_series(header.series)}")
         if over := objection(self._name, self._config, sizes.at_most):
             log.warning("packed, not known how far: %s", over)
 

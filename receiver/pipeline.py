@@ -39,7 +39,7 @@ from penstock.receiver.transforms.format import TransformError
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd
-from penstock.stins.texts import plural
+from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -306,7 +306,7 @@ class Pipeline:
         self._latest = None
         self._bad.refused = ""
         self._shown.begin(series, path, started)
-        what = f"series {series.id}, {plural(header.frames, 'frame')}, {path or 'live only'}"
+        what = f"{path or 'live only'}, {plural(header.frames, 'frame')}{of_series(series.id)}"
         self.machine.handle(Event.BEGIN, what)
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
@@ -348,7 +348,8 @@ class Pipeline:
         if failed:
             self.machine.handle(Event.FAIL, failed)
         else:
-            self.machine.handle(Event.FINISH, f"series {series.id}: {outcome.reason}")
+            where = "live only" if writer is None else writer.path
+            self.machine.handle(Event.FINISH, f"{where}: {outcome.reason}{of_series(series.id)}")
 
     def not_taken(self, header: Header, error: Exception) -> None:
         """A series could not be begun: it is shown as the last one. Where its start message is at fault, and
@@ -367,4 +368,5 @@ class Pipeline:
         series = self._shown.id
         if series != self._stall_logged:
             self._stall_logged = series
-            log.warning("%s: series %s waits for consumer %s", self.machine.name, series, consumers)
+            name, where = self.machine.name, self._shown.filename or "live only"
+            log.warning("%s: %s waits for consumer %s%s", name, where, consumers, of_series(series))

@@ -26,7 +26,7 @@ from penstock.stins.messages import (
     SeriesEnd,
     Start,
 )
-from penstock.stins.texts import plural, quoted
+from penstock.stins.texts import named, plural, quoted
 
 if TYPE_CHECKING:
     from penstock.receiver.modules.series import Joined
@@ -124,6 +124,11 @@ class RunningSeries:
         # Streams that name their series number its frames from 0; others show their origin with
         # the first frame.
         self._origin = 0 if origin is None and start.header.series is not None else origin
+
+    @property
+    def name(self) -> str:
+        """What a person knows it by: its file as the sender names it."""
+        return named(self.header.filename)
 
     @property
     def sent_part(self) -> Buffer | None:

@@ -32,6 +32,11 @@ class ShownSeries:
         """Of the series; `None` before the first."""
         return None if self._series is None else self._series.id
 
+    @property
+    def filename(self) -> str | None:
+        """Of its file; `None` where nothing is written."""
+        return None if self._series is None else self._series.filename
+
     def recovered(self, recovered: Recovered) -> None:
         """An earlier process was killed, and these are the series that it left."""
         if recovered.marked:

@@ -28,6 +28,7 @@ from penstock.receiver.past_series import PastSeries
 from penstock.receiver.series import RunningSeries, held_bytes
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Header, Start
+from penstock.stins.texts import named, of_series
 
 
 class Does(Enum):
@@ -103,8 +104,9 @@ class Succession:
         if self.nbytes + nbytes > most_bytes:
             raise RemoteError(
                 "hold_overflow",
-                f"series {start.header.series} is not taken: {len(self._waiting)} others wait for the end "
-                "of the running one, and hold_mb has no room for more; are end messages lost?",
+                f"{named(start.header.filename)} is not taken: {len(self._waiting)} others wait for the end "
+                "of the running one, and hold_mb has no room for more; are end messages "
+                f"lost?{of_series(start.header.series)}",
             )
         self._waiting.append(start)
         self.nbytes += nbytes

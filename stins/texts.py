@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from penstock.stins.messages import MAX_NAME
+
+MAX_SHOWN = 300
+"""Characters of a file's name that stand in a sentence."""
+
 
 def plural(count: int | None, one: str, many: str | None = None) -> str:
     """A number and what is counted: "1 frame", "2 frames", "an unknown number of frames".
@@ -14,6 +19,16 @@ def plural(count: int | None, one: str, many: str | None = None) -> str:
     if count == 1:
         return f"1 {one}"
     return f"{'an unknown number of' if count is None else count} {many or one + 's'}"
+
+
+def named(filename: str | None) -> str:
+    """What a sentence about a series begins with: its file, by which a person knows it."""
+    return quoted(filename, MAX_SHOWN) if filename else "a live series"
+
+
+def of_series(series: str | None) -> str:
+    """What stands at the end of a sentence about a series: an id is long and says nothing to a person."""
+    return f" (series {quoted(series, MAX_NAME)})" if series else ""
 
 
 def quoted(text: str, most: int) -> str:

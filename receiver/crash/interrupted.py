@@ -25,7 +25,7 @@ from penstock.receiver.file import per_frame
 from penstock.receiver.models import Counts
 from penstock.receiver.stores.found import whole
 from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
-from penstock.stins.texts import plural
+from penstock.stins.texts import of_series, plural
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What h5py raises for a file that is not what it should be depends on where it stumbles."""
@@ -91,7 +91,7 @@ def look_at(entry: Entry) -> str:
             f"{path} is damaged ({error}) and is left as it is; try h5dump, and keep a copy"
         ) from error
     if series != entry.series.replace("\0", "\ufffd"):
-        raise Untouched(f"{path} is of series {series} by now; it is left as it is")
+        raise Untouched(f"{path} has become another file; it is left as it is{of_series(series)}")
     return str(state)
 
 

@@ -29,7 +29,7 @@ from penstock.receiver.models import Counts, Series
 from penstock.receiver.series import Interruption, TakenUp
 from penstock.receiver.stores.found import format_of
 from penstock.stins.messages import Header, Start
-from penstock.stins.texts import plural
+from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,8 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
         try:
             recovered.goes_on = _open(latest)
         except (Untouched, *DAMAGED) as error:
-            log.warning("series %s does not go on: %s", latest.entry.series, error)
+            entry = latest.entry
+            log.warning("%s does not go on: %s%s", entry.filename, error, of_series(entry.series))
             _mark([latest], KILLED, recovered)
     return recovered
 
@@ -107,9 +108,9 @@ def _open(left: Left) -> GoesOn | None:
         raise
     death = Interruption(account.gap_start, account.highest)
     log.warning(
-        "series %s goes on in %s: %s when %s in it",
-        entry.series, entry.filename, KILLED,
-        plural(account.counts().stored, "frame was", "frames were"),
+        "%s goes on: %s when %s in it%s",
+        entry.filename, KILLED, plural(account.counts().stored, "frame was", "frames were"),
+        of_series(entry.series),
     )  # fmt: skip
     taken_up = TakenUp(account, (*entry.interruptions, death), entry.filename, entry.started)
     return GoesOn(left, found, Start(header, entry.metadata), taken_up)
@@ -136,10 +137,10 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
             log.warning("%s is marked as incomplete: %s", entry.filename, sentence)
         except Untouched as error:
             sentence = f"{sentence}; {error}"
-            log.error("series %s: %s", entry.series, sentence)
+            log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
         except DAMAGED as error:
             sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
-            log.error("series %s: %s", entry.series, sentence)
+            log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
         _tell(left, sentence, counts, recovered)
 
 
@@ -148,7 +149,7 @@ def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterat
     for left in entries:
         if drop_draft(left.entry):
             sentence = f"{reason} before {left.entry.filename} was there; nothing is left of it"
-            log.warning("series %s: %s", left.entry.series, sentence)
+            log.warning("%s%s", sentence, of_series(left.entry.series))
             _tell(left, sentence, Counts(), recovered)
         else:
             yield left

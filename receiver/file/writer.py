@@ -33,7 +33,7 @@ from penstock.receiver.stores.space import make_room
 from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
-from penstock.stins.texts import plural
+from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -373,18 +373,18 @@ class SeriesWriter:
             here = False
         if not here:
             raise FileGoneError(
-                f"{self.path} was removed, moved or replaced while series {self._series.id} was written "
-                f"into it; the frames stored so far ({self._account.counts().stored}) went with it. "
-                "Look who did that (a clean-up job, a sync program?), then reset the receiver"
+                f"{self.path} was removed, moved or replaced while it was written; the frames stored so far "
+                f"({self._account.counts().stored}) went with it. Look who did that (a clean-up job, a sync "
+                f"program?), then reset the receiver{of_series(self._series.id)}"
             )
 
     def _failed(self, what: str, error: Exception) -> WriterError:
         self._take_back()
         counts = self._account.counts()
         return WriterError(
-            f"writer of {self._series.id} could not write {what} to {self.path}: {_cause(error)}; "
+            f"{self.path}: could not write {what}: {_cause(error)}; "
             f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
-            f"{remedy(error, self.path.parent)}, then reset the receiver"
+            f"{remedy(error, self.path.parent)}, then reset the receiver{of_series(self._series.id)}"
         )
 
     def _not_created(self, error: Exception) -> WriterError:

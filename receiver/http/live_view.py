@@ -15,6 +15,7 @@ from penstock.receiver.last_frame import CAPACITY, Held
 from penstock.receiver.modules.layout import Region, assemble
 from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.receiver.stores.contract import fill_value
+from penstock.stins.texts import of_series
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def unpacked(held: Held, version: int = 0) -> Shown:
             modules = info.layout.covered([len(blob) > 0 for blob in held.blobs])
     except ValueError as error:
         raise FrameRefused(
-            "not_unpacked", f"frame {info.index} of series {info.series} cannot be unpacked: {error}"
+            "not_unpacked", f"frame {info.index} cannot be unpacked: {error}{of_series(info.series)}"
         ) from error
     return Shown(
         array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules
@@ -82,7 +83,7 @@ def from_closed_file(path: str, series: str, index: int) -> Shown:
     try:
         with SeriesFile(path) as file:
             if file.id != series:
-                raise FrameRefused("file_gone", f"{path} is not the file of series {series} any more")
+                raise FrameRefused("file_gone", f"{path} is another series' file by now{of_series(series)}")
             if index >= len(file):
                 raise out_of_range(index, len(file), series)
             statuses = file.frame_status
@@ -102,8 +103,8 @@ def _check_size(nbytes: int, index: int, series: str) -> None:
     if nbytes > CAPACITY:
         raise FrameRefused(
             "too_large",
-            f"frame {index} of series {series} has {nbytes / 1e6:,.0f} MB once its modules are assembled; "
-            f"more than {CAPACITY / 1e6:,.0f} MB is not shown",
+            f"frame {index} has {nbytes / 1e6:,.0f} MB once its modules are assembled; more than "
+            f"{CAPACITY / 1e6:,.0f} MB is not shown{of_series(series)}",
         )
 
 

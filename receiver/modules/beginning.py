@@ -18,7 +18,7 @@ from penstock.receiver.past_series import PastSeries
 from penstock.receiver.series import held_bytes
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Header, Message, Start
-from penstock.stins.texts import plural
+from penstock.stins.texts import of_series, plural
 
 
 class Begun(NamedTuple):
@@ -111,7 +111,7 @@ class Beginning:
             refused = NotTaken(error.kind, str(error), starts[0].header)
             return [refused, *self.forget_all()], None
         said: list[Event] = [
-            RemoteError("modules_differ", f"series {start.header.series}: {sentence}") for sentence in wrong
+            RemoteError("modules_differ", f"{sentence}{of_series(start.header.series)}") for sentence in wrong
         ]
         behind = [(module, each) for module, stream in enumerate(self._streams) for each in stream.behind]
         self.forget_all()

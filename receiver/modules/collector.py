@@ -16,6 +16,7 @@ from penstock.receiver.modules.worker import ModuleWorker
 from penstock.receiver.series import RunningSeries, TakenUp
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Message, Start
+from penstock.stins.texts import of_series
 
 NOTHING_YET = (FrameStatus.PENDING, FrameStatus.MISSING)
 
@@ -176,6 +177,7 @@ class ModuleCollector(Collector):
         if why:
             self._sink.bad_message(
                 StinsError(
-                    LayoutError.kind, f"series {series.id} is stored module by module, not assembled: {why}"
+                    LayoutError.kind,
+                    f"{series.name} is stored module by module, not assembled: {why}{of_series(series.id)}",
                 )
             )

@@ -13,6 +13,7 @@ from penstock.receiver.modules.events import Cut
 from penstock.receiver.modules.stream import Stream
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import SeriesEnd
+from penstock.stins.texts import of_series
 
 
 class Ending:
@@ -81,7 +82,7 @@ class Ending:
             errors.append(
                 RemoteError(
                     "module_gone",
-                    f"series {series}: {stream.endpoint}: {stream.lost}; look whether it still runs",
+                    f"{stream.endpoint}: {stream.lost}; look whether it still runs{of_series(series)}",
                 )
             )
         return errors

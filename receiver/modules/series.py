@@ -19,6 +19,8 @@ NO_PIXEL = 1
 IMAGES = {"pixel_mask": NO_PIXEL, "flatfield": 1}
 """Metadata that are images of a module, and what stands between modules in the assembled one. A flat field
 of 1 changes nothing."""
+OF_EACH = {*IMAGES, "x", "y", "rotation"}
+"""Metadata that are a list of the modules' values, also where these are alike."""
 WORST_FIRST = (EndReason.FAULT, EndReason.ABORT, EndReason.STOP)
 
 
@@ -63,6 +65,19 @@ class Joined:
         """Where the modules sit, as they say themselves; empty where one does not."""
         return self._places or ()
 
+    def placed(self, image: Image, layout: Layout | None) -> Image:
+        """The header of a frame with one blob a module, and where they sit in it, as far as they say that."""
+        if self._places is None:
+            return image
+        told = (place.full_shape for place in self._places if place.full_shape is not None)
+        return JoinedImage(
+            **msgspec.structs.asdict(image),
+            x=tuple(place.x for place in self._places),
+            y=tuple(place.y for place in self._places),
+            rotation=tuple(place.rotation for place in self._places),
+            full_shape=layout.shape if layout is not None else next(told, None),
+        )
+
     def _arrange(self, rows: int, columns: int) -> Layout | None:
         if self._places is None:
             self.why_not = f"no x and y, or not a number, in the start message of {', '.join(self._without)}"
@@ -72,6 +87,19 @@ class Joined:
         except LayoutError as error:
             self.why_not = str(error)
             return None
+
+
+class JoinedImage(Image, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
+    """Header of a frame with one blob a module: where each sits, as its own stream says it, in their order.
+
+    The keys are those that STINS has for the frames of one module, with a list in place of a number.
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    rotation: tuple[float, ...]
+    full_shape: tuple[int, int] | None = None
+    """Rows and columns of the whole; `None` where nobody says, and the modules do not make one image."""
 
 
 class JoinedStart(Start, frozen=True, kw_only=True):
@@ -246,7 +274,7 @@ def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for key in dict.fromkeys(key for item in metadata for key in item):
         values = [item.get(key) for item in metadata]
-        same = key not in IMAGES and all(_same(value, values[0]) for value in values[1:])
+        same = key not in OF_EACH and all(_same(value, values[0]) for value in values[1:])
         merged[key] = values[0] if same else values
     return merged
 

@@ -269,6 +269,7 @@ class ModuleWorker(Worker):
             chunks=None,
             checksums=tuple(sums) if any(sums) else None,
         )
+        image = frame.joined.placed(image, layout)
         return msgspec.structs.replace(frame, image=image, blobs=parts, layout=layout)
 
 

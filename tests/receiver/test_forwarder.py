@@ -501,7 +501,7 @@ def test_a_consumer_that_blocks_stalls_the_series_visibly_and_gets_every_frame(
     receiver, consumer, series, frames = stalled
     log = receiver.log.read_text()
     assert "consumer offline" in log and "may stall series" in log
-    assert f"series {series} waits for consumer offline" in log
+    assert f"waits for consumer offline (series {series})" in log
     status = receiver.client.status()
     assert status.series is not None
     assert (status.state, status.series.active) == ("running", True)

@@ -143,7 +143,7 @@ def test_a_frame_that_cannot_be_copied_ends_nothing(
     reader.want()
     writer.offer("a", 0, Frame(image(0, pixels(0)), [released]))
     writer.step(1.0)
-    assert "frame 0 of series a cannot be shown" in caplog.text
+    assert "frame 0 cannot be shown (series a)" in caplog.text
     reader.want()
     writer.offer("a", 1, frame(1))
     writer.step(2.0)

@@ -198,5 +198,5 @@ def test_a_file_that_may_not_be_written_is_left_as_it_is(
 def test_a_file_of_another_series_is_left_as_it_is(config: ReceiverConfig, path: Path) -> None:
     die(enter(config, path, series="another"))
     (entry,) = entries(config)
-    with pytest.raises(Untouched, match="is of series a1 by now"):
+    with pytest.raises(Untouched, match="has become another file"):
         look_at(entry)

@@ -127,7 +127,7 @@ def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(
     written = Written(path, start(frames=9))
     written.add(frame(0), frame(1))
     monkeypatch.setattr(written.writer._store, "write", fails)
-    words = r"could not write frame 2 .*: Input/output error; 2 of 9 frames .* is away .* reset the receiver"
+    words = r"could not write frame 2: Input/output error; 2 of 9 frames .* is away .* reset the receiver"
     with pytest.raises(WriterError, match=words):
         written.writer.add(2, frame(2))
     written.close("the disk is away")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -274,9 +275,19 @@ def test_consumers_get_the_blobs_of_all_modules_and_are_told_of_a_missing_one(
         sim.frame(1, 1)
         sim.end()
         messages: list[Message] = []
+        heads: list[dict[str, Any]] = []
         for _ in range(4):
             assert pull.poll(int(DEADLINE * 1000))
-            messages.append(codec.decode(pull.recv_multipart()))
+            parts = pull.recv_multipart()
+            messages.append(codec.decode(parts))
+            heads.append(json.loads(parts[0]))
+    for head in heads[1:3]:
+        assert (head["x"], head["y"], head["rotation"], head["full_shape"]) == (
+            [0, 0],
+            [0, 10],
+            [0, 0],
+            [14, 6],
+        )
     whole, partial = (message for message in messages if isinstance(message, Frame))
     assert whole.image.shape == (2, 4, 6) and whole.image.partial is None
     assert [bytes(blob) for blob in whole.blobs] == [pixels(0).tobytes(), pixels(1).tobytes()]

@@ -379,7 +379,7 @@ def test_a_disk_that_is_full_when_a_segment_begins_ends_the_series_before_it(
             patch.setattr(side_file, "make_room", full)
         else:
             patch.setattr(ChunkedStore, "write", full)
-        with pytest.raises(WriterError, match="could not write frame 8 .*No space left"):
+        with pytest.raises(WriterError, match="could not write frame 8: .*No space left"):
             series.add(frame(8))
     series.close("the disk is full")
     assert files(path) == ["scan.h5", "scan_000001.h5", "scan_000002.h5"]
@@ -394,7 +394,7 @@ def test_a_full_disk_refuses_the_last_frame_of_a_segment_before_it_is_in_the_fil
     series.add(*map(frame, range(3)))
     with monkeypatch.context() as patch:
         patch.setattr(segments, "make_room", full)
-        with pytest.raises(WriterError, match="could not write frame 3 .*No space left"):
+        with pytest.raises(WriterError, match="could not write frame 3: .*No space left"):
             series.add(frame(3))
     series.close("the disk is full", pad=True)
     check(path, [0, 1, 2], 10)
