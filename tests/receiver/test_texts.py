@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 import h5py
 import pytest
@@ -61,3 +62,31 @@ def test_the_cause_stays_when_the_senders_words_are_cut() -> None:
     reason = bench.sink.outcome.reason
     assert reason.startswith("1 of 2 frames: 1 missing; ended by fault: the fan\\nhas stopped")
     assert len(reason) < MAX_REASON
+
+
+def test_what_is_said_of_a_series_begins_with_its_file_and_ends_with_its_id(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
+) -> None:
+    receiver = start_receiver(memory_mb=300)
+    receiver.connected()
+    path = receiver.root / "x.h5"
+    series = streamer.start(str(path), frames=2)
+    streamer.frame(1)
+    streamer.frame(7)
+    streamer.end(triggered=2)
+    receiver.ended(series)
+    refused = streamer.start(str(path), frames=2, frame_bytes=3_000_000)
+    streamer.end()
+    assert receiver.wait(lambda status: bool(status.refused)).refused.startswith(f"{path} is not taken: ")
+    said = [line for line in receiver.log.read_text().splitlines() if series in line or refused in line]
+    assert len(said) >= 4, "begun, a frame out of range, ended, refused"
+    for line in said:
+        assert line.index(str(path)) < line.index("(series "), line
+        assert re.search(rf"\(series ({series}|{refused})\)$", line), line
+
+
+def test_an_existing_file_is_said_with_the_file_first(receiver: ReceiverProcess, streamer: Streamer) -> None:
+    path = receiver.root / "x.h5"
+    receiver.ended(streamer.series_of(str(path), 1))
+    streamer.start(str(path), frames=1)
+    assert receiver.wait(lambda status: status.state == "error").error.startswith(str(path))
