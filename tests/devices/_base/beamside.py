@@ -45,6 +45,8 @@ class StandInReceiver:
         self.away = False
         self.deaf = False
         """Takes no start message."""
+        self.refuses = ""
+        """Why it takes none."""
         self.stops: list[str] = []
         self.checks: list[SeriesCheck] = []
 
@@ -68,11 +70,15 @@ class StandInReceiver:
         return Status(
             state=self.state, error=self.error, series=self.series, counts=self.counts,  # type: ignore[arg-type]
             connections=[Connection(endpoint="tcp://stand-in:9999", connections=self.connections)],
-            stalled=self.stalled,
+            stalled=self.stalled, refused=self.refuses,
         )  # fmt: skip
 
     def begin(self, series: str, planned: int) -> None:
         if self.deaf:
+            return
+        if self.refuses:
+            reason = f"not taken: {self.refuses}"
+            self.series = Series(id=series, filename=None, active=False, complete=False, reason=reason)
             return
         self.state = "running"
         self.series = Series(id=series, filename="/data/x.h5", active=True)

@@ -254,6 +254,15 @@ def test_a_receiver_that_takes_no_start_message_is_given_up_in_time(loop: Loop) 
     assert loop.state is SeriesState.IDLE
 
 
+def test_a_receiver_that_refuses_the_start_message_fails_arm_at_once(loop: Loop) -> None:
+    loop.receiver.refuses = "its memory_mb allows 300"
+    begun = loop.clock.now
+    with pytest.raises(ArmRefused, match="refused the series: its memory_mb allows 300"):
+        loop.control.arm(settings())
+    assert loop.clock.now - begun < 0.5
+    assert loop.state is SeriesState.IDLE
+
+
 def test_a_receiver_that_cannot_create_the_file_fails_arm(loop: Loop) -> None:
     loop.receiver.deaf = True
     loop.receiver.state, loop.receiver.error = "error", "no space left"
