@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
-    from penstock.receiver import logs, memory
+    from penstock.receiver import last_frame, logs, memory
+    from penstock.receiver.file import limit
     from penstock.receiver.forwarder import CannotBind, check
     from penstock.receiver.http.server import serve
     from penstock.receiver.models import ReadyLine
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
             config = msgspec.structs.replace(config, http=args.http)
             config.__post_init__()
         memory.check(args.name, config)
+        limit.check_start(last_frame.memory_bytes())
         Chain(config.transforms)  # reads its tables, as the data process will
     except (configuration.ConfigError, ValueError) as error:
         raise UserError(str(error)) from error

@@ -90,6 +90,7 @@ class Account:
         self._reach = reach
         self._tally = [0] * 256
         self._triggered = 0
+        self._came = 0  # end of the indices of which a frame is known to have come
         # Bytes for the single frame, the same memory as an array for everything else.
         self._bytes = bytearray()
         self._status = np.empty(0, np.uint8)
@@ -162,6 +163,11 @@ class Account:
         if index == self.gap_start:
             self._advance()
 
+    def refuse(self, index: int) -> None:
+        """A sound frame came that could not be stored, which ends the series: it is missing, even where no
+        total was announced."""
+        self._came = max(self._came, index + 1)
+
     def revise(self, index: int, status: FrameStatus, *, late: bool) -> None:
         """Enter what has become of a frame by something that arrived after it: one of its modules.
 
@@ -209,7 +215,7 @@ class Account:
             triggered: how many frames the sender says were triggered; `None` if it did not say.
         """
         if self.planned is None:
-            self.planned = max(self.highest + 1, triggered or 0)
+            self.planned = max(self.highest + 1, self._came, triggered or 0)
         self._triggered = self.planned if triggered is None else min(triggered, self.planned)
         self.closed = True
         size = min(self.planned, len(self._status))

@@ -320,7 +320,11 @@ class Collector:
                 return
         if status is FrameStatus.PARTIAL:
             self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
-        self._sink.frame(series, index, frame, status)
+        try:
+            self._sink.frame(series, index, frame, status)
+        except Exception:
+            account.refuse(index)
+            raise
         account.take(index, status)
 
     def _out_of_range(self, series: RunningSeries, index: int, frame: Frame) -> None:

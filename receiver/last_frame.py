@@ -67,6 +67,11 @@ class Held(msgspec.Struct, frozen=True):
     blobs: Sequence[Buffer]
 
 
+def memory_bytes() -> int:
+    """Of the memory that `create` makes."""
+    return _HEAD + CAPACITY
+
+
 def create() -> int:
     """A file descriptor of new shared memory, to be passed to the other process."""
     descriptor = os.memfd_create("penstock-last-frame")

@@ -220,9 +220,9 @@ class RunningSeries:
         complete = good == planned and (announced or cause is None)
         if self.index_source == IndexSource.ARRIVAL and good != planned:
             self.index_source = "arrival, uncertain"
-        return Outcome(complete, quoted(self._reason(complete, cause), MAX_REASON))
+        return Outcome(complete, quoted(self._reason(complete, cause, announced), MAX_REASON))
 
-    def _reason(self, complete: bool, cause: str | None) -> str:
+    def _reason(self, complete: bool, cause: str | None, announced: bool) -> str:
         counts = self.account.counts()
         planned = counts.planned
         sentences = []
@@ -235,9 +235,11 @@ class RunningSeries:
                 "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
                 "not triggered": counts.not_triggered,
             }  # fmt: skip
-            what = ", ".join(f"{n} {name}" for name, n in parts.items() if n) or "none missing"
+            what = ", ".join(f"{n} {name}" for name, n in parts.items() if n)
             good = counts.stored + counts.delivered + counts.discarded
-            sentences.append(f"{good} of {plural(planned, 'frame')}: {what}")
+            said = f"{good} of {plural(planned, 'frame')}: {what}" if what else plural(good, "frame")
+            unknown = not announced and cause is not None
+            sentences.append(said + ", how many more were to come is not known" * unknown)
         if cause is not None:
             sentences.append(cause)
         elif self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):

@@ -36,6 +36,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
                 min_free=int(config.min_free_mb * 1e6),
                 writers=config.writers,
             )
+            storage.check_limit(path, storage.in_one_file(config, series.frames, series.frame_bytes))
             storage.check_segments(series.frames, config.frames_per_file)
     except StorageError as error:
         raise Refused(error.kind, str(error)) from error

@@ -19,12 +19,14 @@ import hdf5plugin  # noqa: F401  (registers the filters that frames are packed w
 import numpy as np
 
 from penstock.receiver import stores
-from penstock.receiver.account import COUNTERS, Account, FrameStatus
+from penstock.receiver.account import COUNTERS, IN_FILE, Account, FrameStatus
 from penstock.receiver.crash.journal import Entry
 from penstock.receiver.file import per_frame
+from penstock.receiver.file.structure import set_text
 from penstock.receiver.models import Counts
+from penstock.receiver.stores import disk_file
 from penstock.receiver.stores.found import whole
-from penstock.receiver.stores.superblock import FOR_SWMR, put_in_order, version_of
+from penstock.receiver.stores.superblock import FOR_SWMR, is_followed, put_in_order, version_of
 from penstock.stins.texts import of_series, plural
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
@@ -46,7 +48,7 @@ class Interrupted:
 
     def close(self) -> None:
         """Let go of it."""
-        self.file.close()
+        disk_file.close(self.file)
 
 
 def drop_draft(entry: Entry) -> bool:
@@ -106,7 +108,7 @@ def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
     """
     put_in_order(path)
     bounds = "latest" if version_of(path) == FOR_SWMR else None
-    file = h5py.File(path, "r+", locking=False, libver=bounds)
+    file = disk_file.open_file(os.open(path, os.O_RDWR | os.O_CLOEXEC), path, "r+", bounds)
     try:
         detector = _detector(file)
         record = detector["series"]
@@ -126,9 +128,28 @@ def open_again(path: str | Path, *, damaged: bool = False) -> Interrupted:
         account = Account(None if planned < 0 else planned)
         account.restore(statuses[:length], {name: int(record[name][()]) for name in COUNTERS})
     except BaseException:
-        file.close()
+        with contextlib.suppress(OSError, RuntimeError):
+            disk_file.close(file)
         raise
     return Interrupted(file, detector, account)
+
+
+def frames_in(path: str | Path) -> np.ndarray[Any, Any]:
+    """Which frames somebody finds in a file whose end could not be written: bool, one an index.
+
+    Raises:
+        OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
+    """
+    # HDF5 reads a damaged file for seconds, again and again, where it believes that somebody is writing it.
+    with h5py.File(path, "r", locking=False, swmr=is_followed(path)) as file:
+        detector = _detector(file)
+        statuses: np.ndarray[Any, Any] = detector["frame_status"][:]
+        try:
+            there = whole(detector, len(statuses))
+        except DAMAGED:
+            there = whole(detector, len(statuses), damaged=True)
+        found: np.ndarray[Any, Any] = np.isin(statuses, IN_FILE) & there
+        return found
 
 
 def mark_interrupted(path: str | Path, reason: str) -> Counts:
@@ -164,11 +185,11 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
         for name in COUNTERS:
             record[name][()] = getattr(counts, name)
         record["planned"][()] = counts.planned
-        record["state"][()] = "incomplete"
+        set_text(record["state"], "incomplete")
         holds = f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
         if damaged:
             holds += ", whose index was damaged: copy them to another file"
-        record["reason"][()] = f"{reason}; {holds}".replace("\0", "\ufffd")
+        set_text(record["reason"], f"{reason}; {holds}")
     finally:
         found.close()
     return counts
@@ -178,4 +199,4 @@ def _detector(file: h5py.File) -> Any:
     for group in file["entry/instrument"].values():
         if group.attrs.get("NX_class") == "NXdetector":
             return group
-    raise OSError(f"{file.filename} has no NXdetector")
+    raise OSError(f"{disk_file.path_of(file)} has no NXdetector")

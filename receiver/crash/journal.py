@@ -178,9 +178,7 @@ class Journal:
             _write(left._descriptor, failed)
         except OSError as error:
             log.warning("%s: the journal cannot be written: %s", self._name, error.strerror)
-            left.settle()
-        else:
-            left.release()
+        left.release()
 
     def left(self) -> Iterator[Left]:
         """Entries of this receiver whose writer is gone, oldest first; each is locked until settled.

@@ -14,8 +14,8 @@ AWAY = "The storage of {folder} is away or fails: see whether it is mounted and 
 BY_ERRNO = {
     errno.ENOSPC: "The disk of {folder} is full: free some space",
     errno.EDQUOT: "The quota at {folder} is used up: free some space, or have it raised",
-    errno.EFBIG: "The file may not become larger, by the file system or a limit of the process (ulimit -f): "
-    "raise it, or write segments (frames_per_file)",
+    errno.EFBIG: "The file may not become larger, by the file system or a limit of the process (ulimit -f, "
+    "LimitFSIZE): raise it, or write segments (frames_per_file)",
     errno.EROFS: "{folder} is mounted read-only, perhaps after an error: mount it for writing",
     errno.EACCES: "The receiver (user id {user}) may not write in {folder}: change its rights",
     errno.EPERM: "The receiver (user id {user}) may not write in {folder}: change its rights",

@@ -22,7 +22,7 @@ from penstock.receiver.crash.journal import Journal
 from penstock.receiver.crash.recovery import GoesOn, Recovered
 from penstock.receiver.file import storage
 from penstock.receiver.file.storage import StorageError
-from penstock.receiver.file.writer import SeriesWriter, WriterError
+from penstock.receiver.file.writer import SeriesWriter, UnfinishedError, WriterError
 from penstock.receiver.series import Outcome, RunningSeries, TakenUp
 
 
@@ -103,6 +103,7 @@ class SeriesFiles:
             path, overwrite=header.overwrite, nbytes=nbytes,
             min_free=int(config.min_free_mb * 1e6), writers=config.writers,
         )  # fmt: skip
+        storage.check_limit(path, storage.in_one_file(config, header.frames, header.frame_bytes))
         if len(header.shape or ()) <= 2:  # frames of several images have no segments
             storage.check_segments(header.frames, config.frames_per_file)
         source = f"{config.source.type} from {', '.join(config.source.endpoints)}"
@@ -132,11 +133,13 @@ class SeriesFiles:
         Returns:
             The same, or why the file could not be closed where nothing had failed before.
         """
-        config = self._config
+        config, stored = self._config, writer.stored
         try:
             writer.close(outcome, pad=config.gap.policy == "pad", synced=config.durability == "synced")
         except WriterError as error:
-            failed = failed or str(error)
+            # The sentence is the one that has the counts of what can be read.
+            if not failed or isinstance(error, UnfinishedError) or writer.stored != stored:
+                failed = str(error)
             self._journal.keep(failed)
         self._journal.close()
         return failed

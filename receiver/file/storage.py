@@ -17,7 +17,7 @@ import unicodedata
 from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.file import marks
+from penstock.receiver.file import limit, marks
 from penstock.receiver.file.beginning import can_be_torn
 from penstock.stins.texts import plural
 
@@ -31,6 +31,9 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 RESERVE_BYTES = 4 * 2**20
 """Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
+
+LEAST_BYTES = RESERVE_BYTES + 2**21
+"""Of a file, beside its frames: its structure, and what is kept back to close it."""
 
 MOST_SEGMENTS = 4_000
 """Of a series. The virtual dataset names them all: 40 kB of memory and 0.1 ms each whenever it is made."""
@@ -106,6 +109,34 @@ def check_segments(frames: int | None, frames_per_file: int) -> None:
             f"{plural(frames, 'frame')} would be {plural(segments, 'segment')}, and a series has at "
             f"most {MOST_SEGMENTS}: "
             f"frames_per_file is {frames_per_file}, set it to {-(-frames // MOST_SEGMENTS)} or more",
+        )
+
+
+def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | None) -> int | None:
+    """Bytes that the largest file of a series has at least when all frames came; `None`: it is unknown."""
+    if frames is None or frame_bytes is None:
+        return None
+    share = min(frames, config.frames_per_file) if config.frames_per_file else frames // config.writers
+    return share * frame_bytes
+
+
+def check_limit(path: Path, nbytes: int | None) -> None:
+    """Check that a file of a series may become as large as it will be.
+
+    Args:
+        path: of the series.
+        nbytes: of its frames that go into one file; `None` where nobody knows.
+
+    Raises:
+        StorageError: it may not.
+    """
+    most = limit.most_bytes()
+    needed = (nbytes or 0) + LEAST_BYTES
+    if most is not None and needed > most:
+        raise StorageError(
+            "over_limit",
+            f"{path} needs {_gigabytes(needed)}, and {limit.WHERE} is {_gigabytes(most)}; raise it, or write "
+            "segments (frames_per_file)",
         )
 
 

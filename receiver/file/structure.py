@@ -22,6 +22,9 @@ from penstock.receiver.file import geometry, nexus, per_frame
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat
 
+CHANGING = {"state": 16, "reason": 4096, "index_source": 64}
+"""Texts of the record that are not what they were when the series began, and bytes for each: a text of any
+length would move when it is changed, and a write that fails meanwhile leave none that reads."""
 IN_PROGRESS = "in progress"
 """State of a file that is written, or whose writer died."""
 
@@ -74,12 +77,17 @@ class Structure:
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
         """How the series has ended."""
         record = self.record
-        self.write_counts(series.account)
         record["planned"][()] = series.account.planned
-        record["state"][()] = "complete" if outcome.complete else "incomplete"
-        record["reason"][()] = _text(outcome.reason)
-        record["index_source"][()] = _text(series.index_source)
+        set_text(record["state"], "complete" if outcome.complete else "incomplete")
+        set_text(record["reason"], outcome.reason)
+        set_text(record["index_source"], series.index_source)
         self.entry["end_time"] = _iso(time.time())
+
+
+def set_text(dataset: Any, value: str) -> None:
+    """Change one of the `CHANGING` texts; what is too long is cut."""
+    content = _text(value).encode()[: dataset.dtype.itemsize]
+    dataset[()] = content.decode(errors="ignore").encode()
 
 
 def find(file: h5py.File, detector: str) -> Structure:
@@ -123,10 +131,12 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     record = _group(group, "series", "NXcollection")
     planned = series.account.planned
     record["id"] = _text(series.id)
-    record["state"] = IN_PROGRESS
-    record["reason"] = "the receiver is still writing, or was killed"
+    for name, size in CHANGING.items():
+        record.create_dataset(name, (), h5py.string_dtype("utf-8", size))
+    set_text(record["state"], IN_PROGRESS)
+    set_text(record["reason"], "the receiver is still writing, or was killed")
     record["planned"] = -1 if planned is None else planned
-    record["index_source"] = _text(series.index_source)
+    set_text(record["index_source"], series.index_source)
     record["source"] = source
     record["checksum"] = _text(series.checksum)
     if names := nexus.channel_names(channels):

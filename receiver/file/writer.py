@@ -18,19 +18,20 @@ from pathlib import Path
 
 import h5py
 import msgspec
+import numpy as np
 
 from penstock.receiver import stores
-from penstock.receiver.account import Account, FrameStatus
-from penstock.receiver.crash.interrupted import Interrupted
+from penstock.receiver.account import IN_FILE, Account, FrameStatus
+from penstock.receiver.crash.interrupted import DAMAGED, Interrupted, frames_in
 from penstock.receiver.file import marks, nexus, storage, structure
 from penstock.receiver.file.per_frame import PerFrame
 from penstock.receiver.file.remedies import errno_of, remedy
 from penstock.receiver.series import Outcome, RunningSeries
-from penstock.receiver.stores import FrameFormat, FrameStore, Writing, at_work
+from penstock.receiver.stores import FrameFormat, FrameStore, Writing, at_work, disk_file
+from penstock.receiver.stores.disk_file import DiskFile
 from penstock.receiver.stores.found import format_of, reopen
 from penstock.receiver.stores.modules import ModuleStore
 from penstock.receiver.stores.space import make_room
-from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
 from penstock.stins.texts import of_series, plural
@@ -48,6 +49,10 @@ class WriterError(Exception):
     """A file could not be written; the sentence has the file, the counts and the remedy."""
 
     kind = "not_written"
+
+
+class UnfinishedError(WriterError):
+    """The end of the file could not be written: it has what was flushed, and stays "in progress"."""
 
 
 class FileGoneError(WriterError):
@@ -105,30 +110,35 @@ class SeriesWriter:
         name = draft = storage.draft_name()
         try:
             # By the folder that was found, not by its name: see `storage.open_folder`.
-            place = f"{storage.by_descriptor(folder)}/{draft}"
-            # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
-            bounds = "latest" if self._writing.swmr else None
-            self._file = h5py.File(place, "x", locking=False, libver=bounds)
+            descriptor = os.open(
+                draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
+            )
         except OSError as error:
-            with contextlib.suppress(OSError):  # HDF5 leaves an empty one where the disk is full
-                os.unlink(draft, dir_fd=folder)
             raise self._not_created(error) from error
         try:
-            self._mark = at_work.hold(
-                self._file.id.get_vfd_handle()
-            )  # before others see it: nobody replaces it
-            make_room(self._file.id.get_vfd_handle(), ROOM_BYTES)  # before HDF5 has anything to write
+            # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
+            bounds = "latest" if self._writing.swmr else None
+            self._file = disk_file.open_file(descriptor, path.with_name(draft), "w", bounds)
+        except (OSError, RuntimeError) as error:
+            with contextlib.suppress(OSError):
+                os.unlink(draft, dir_fd=folder)
+            raise self._not_created(error) from error
+        self._disk = _disk(self._file)
+        try:
+            self._mark = at_work.hold(self._disk.descriptor)  # before others see it: nobody replaces it
+            make_room(self._disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
             self._rows = PerFrame(self._structure.detector, self._account)
-            self._file.flush()
+            disk_file.flush(self._file)
             storage.give_name(draft, path.name, folder, replace=header.overwrite)
+            self._disk.path = path
             name = path.name
             if header.shape is not None and header.type is not None and header.compression is not None:
                 self._create_frames(header.shape, header.type, header.compression)
-                self._file.flush()
+                disk_file.flush(self._file)
         except (OSError, RuntimeError, ValueError, TypeError) as error:
-            self._release_reserve()  # HDF5 that cannot write what it still has may end this process later
+            self._release_reserve()
             _close_quietly(self._file)
             self._let_go()
             with contextlib.suppress(OSError):  # somebody was faster, or the storage is away
@@ -141,13 +151,14 @@ class SeriesWriter:
 
     def _continue(self, found: Interrupted) -> None:
         self._file, detector = found.file, found.detector
+        self._disk = _disk(self._file)
         self._structure = structure.Structure(found.file["entry"], detector)
         self._rows = PerFrame(detector, self._account)
         try:
             self._check_place()
             frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
             self._store = reopen(detector, self._account.planned, self._writing)
-            self._mark = at_work.hold(self._file.id.get_vfd_handle())  # now that no old process is at it
+            self._mark = at_work.hold(self._disk.descriptor)  # now that no old process is at it
             if self._store is not None:
                 self._store.grow(
                     self._rows.rows
@@ -157,8 +168,7 @@ class SeriesWriter:
             elif "data" not in self._structure.entry:
                 self._show_frames(frames)
             self._structure.write_counts(self._account)
-            put_end_ahead(self._file)
-            self._file.flush()
+            disk_file.flush(self._file)
             self._let_others_read()
         except (OSError, RuntimeError, ValueError) as error:
             failure = self._failed("the account", error)
@@ -169,6 +179,11 @@ class SeriesWriter:
     def waiting_bytes(self) -> int:
         """Of frames that are not with the kernel yet: several writers are at them."""
         return 0 if self._store is None else self._store.waiting_bytes
+
+    @property
+    def stored(self) -> int:
+        """Frames that count as stored."""
+        return self._account.counts().stored
 
     def add(self, index: int, frame: Frame) -> None:
         """Store one frame that the worker has judged sound.
@@ -181,11 +196,11 @@ class SeriesWriter:
             store = self._store
             if store is None:
                 store = self._create_frames(image.shape, image.type, image.compression)
-                put_end_ahead(self._file)
-                self._file.flush()  # whoever goes on after a kill must know where its frames are
+                disk_file.flush(self._file)  # whoever goes on after a kill must know where its frames are
             if index >= self._rows.rows:
                 self._grow(index)
             store.write(index, frame)
+            self._disk.check()
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"frame {index}", error) from error
         self._rows.add(index, image)
@@ -228,14 +243,12 @@ class SeriesWriter:
             if not self._rows.waiting:
                 return
             self._check_place()
-            make_room(self._file.id.get_vfd_handle(), ROOM_BYTES + ROOM_PER_FRAME * self._rows.waiting)
-            if self._store is not None and self._file.swmr_mode:
-                self._store.data.flush()  # nobody may see a frame as stored that is not there yet
+            make_room(self._disk.descriptor, ROOM_BYTES + ROOM_PER_FRAME * self._rows.waiting)
+            disk_file.flush(self._file)  # nobody may see a frame as stored that is not there yet
             self._rows.write()
             self._rows.write_others()
             self._structure.write_counts(self._account)
-            put_end_ahead(self._file)
-            self._file.flush()
+            disk_file.flush(self._file)
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed("the last batch", error) from error
         counts = self._account.counts()
@@ -251,13 +264,17 @@ class SeriesWriter:
 
         Raises:
             WriterError: it could not be written; what was flushed before stays readable.
+            UnfinishedError: nor could the end of the file; the account has what was flushed.
             FileGoneError: it was closed, but somebody removed, moved or replaced it before.
         """
         try:
             # Frames that several writers still have must not take what is kept back for the account.
             failure = self._settle_frames() if self.waiting_bytes else None
             self._release_reserve()
+            if self._disk.error is not None:
+                self._disk.settle()
             failure = failure or self._settle_frames()
+            disk_file.flush(self._file)
             self._rows.write()
             self._end_reading()
             length = self._account.highest + 1
@@ -265,22 +282,16 @@ class SeriesWriter:
                 length = self._account.planned
             failure = self._finish(length, outcome, failure)
             self._check_place()
-            descriptor = os.dup(self._file.id.get_vfd_handle())
-            try:
-                self._file.close()
-                os.ftruncate(descriptor, os.fstat(descriptor).st_size)  # what `make_room` took behind the end
-            finally:
-                os.close(descriptor)
+            disk_file.close(self._file)
             if self._store is not None:
                 self._store.close(synced=synced)
             if synced:
                 storage.sync(self.path)
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
-            raise self._failed("the end of the file", error) from error
+            raise self._unfinished(error) from error
         finally:
             self._release_reserve()
-            if self._file:
-                _close_quietly(self._file)
+            _close_quietly(self._file)
             self._let_go()
         counts = self._account.counts()
         self._account.flushed = counts.stored + counts.partial
@@ -315,6 +326,8 @@ class SeriesWriter:
     def _let_others_read(self) -> None:
         """From now on the file may be read while it grows, and nothing can be created in it any more."""
         if self._writing.swmr and self._store is not None:
+            disk_file.flush(self._file)
+            self._disk.at_once = True
             self._file.swmr_mode = True
 
     def _end_reading(self) -> None:
@@ -322,12 +335,14 @@ class SeriesWriter:
         if not self._file.swmr_mode:
             return
         self._check_place()
-        here = os.fstat(self._file.id.get_vfd_handle())
-        self._file.close()
-        self._file = h5py.File(self.path, "r+", locking=False, libver="latest")
-        if not os.path.samestat(here, os.fstat(self._file.id.get_vfd_handle())):
-            self._file.close()
-            raise OSError("it was replaced in the last moment")
+        descriptor = os.dup(self._disk.descriptor)  # the same file, whatever has its name by now
+        try:
+            disk_file.close(self._file)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._file = disk_file.open_file(descriptor, self.path, "r+", "latest")
+        self._disk = _disk(self._file)
         self._structure = structure.find(self._file, self.detector)
         self._rows = PerFrame(self._structure.detector, self._account)
         self._store = reopen(self._structure.detector, self._account.planned, self._writing)
@@ -356,11 +371,14 @@ class SeriesWriter:
             if self._store is not None:
                 self._store.finish(statuses)
         except (OSError, RuntimeError, ValueError) as error:
-            failure = failure or self._failed("the end of the frames", error)
+            failure = self._failed("the end of the frames", error)  # which may have cost more of them
             statuses = self._account.statuses(length)
+        disk_file.flush(self._file)
         if failure is not None and outcome.complete:
             outcome = Outcome(False, str(failure))
         self._rows.finish(statuses)
+        self._structure.write_counts(self._account)
+        disk_file.flush(self._file)  # last of all the word that the series has ended
         self._structure.write_end(self._series, outcome)
         return failure
 
@@ -368,7 +386,7 @@ class SeriesWriter:
 
     def _check_place(self) -> None:
         try:
-            here = os.path.samestat(os.stat(self.path), os.fstat(self._file.id.get_vfd_handle()))
+            here = os.path.samestat(os.stat(self.path), os.fstat(self._disk.descriptor))
         except (FileNotFoundError, NotADirectoryError):
             here = False
         if not here:
@@ -379,13 +397,43 @@ class SeriesWriter:
             )
 
     def _failed(self, what: str, error: Exception) -> WriterError:
+        return WriterError(self._sentence(what, error))
+
+    def _sentence(self, what: str, error: Exception, more: str = "") -> str:
         self._take_back()
         counts = self._account.counts()
-        return WriterError(
+        return (
             f"{self.path}: could not write {what}: {_cause(error)}; "
             f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
-            f"{remedy(error, self.path.parent)}, then reset the receiver{of_series(self._series.id)}"
+            f"{remedy(error, self.path.parent)}, then reset the receiver{more}{of_series(self._series.id)}"
         )
+
+    def _unfinished(self, error: Exception) -> UnfinishedError:
+        """The end of the file could not be written; nothing after the last flush is in it for sure."""
+        self._count_what_reads()
+        stays = (
+            '. The file stays "in progress" (penstock check says what is in it); a receiver that is started '
+            "when it can be written marks it"
+        )
+        return UnfinishedError(self._sentence("the end of the file", error, stays))
+
+    def _count_what_reads(self) -> None:
+        """The file is closed and lacks its end: what counts as stored is what somebody finds who opens it."""
+        _close_quietly(self._file)
+        found = np.zeros(self._account.highest + 1, bool)
+        try:
+            there = frames_in(self.path)[: len(found)]
+            found[: len(there)] = there
+        except DAMAGED as error:
+            log.error("%s cannot be read back: %s", self.path, error)
+        account = self._account
+        for index, reads in enumerate(found.tolist()):
+            if not reads and account.status(index) in IN_FILE:
+                account.revise(index, FrameStatus.MISSING, late=False)
+            elif reads and account.status(index) is FrameStatus.MISSING:
+                account.revise(index, FrameStatus.STORED, late=False)
+        counts = account.counts()
+        account.flushed = counts.stored + counts.partial
 
     def _not_created(self, error: Exception) -> WriterError:
         what_to_do = remedy(error, self.path.parent)
@@ -429,7 +477,16 @@ def _cause(error: Exception) -> str:
 
 def _close_quietly(file: h5py.File) -> None:
     """Close after a failure that is reported already; a second error would only hide the first."""
+    if not file:
+        return
+    path = disk_file.path_of(file)
     try:
-        file.close()
+        disk_file.close(file)
     except (OSError, RuntimeError) as error:
-        log.error("closing %s after a failure failed too: %s", file.filename, error)
+        log.error("closing %s after a failure failed too: %s", path, error)
+
+
+def _disk(file: h5py.File) -> DiskFile:
+    found = disk_file.disk_of(file)
+    assert found is not None, "every file that is written is opened by disk_file"
+    return found

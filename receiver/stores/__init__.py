@@ -13,6 +13,7 @@ from typing import Any, Literal
 from penstock.receiver.stores.channels import ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import FrameFormat, FrameStore, OverLimitError, Writing
+from penstock.receiver.stores.disk_file import descriptor_of
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.segments import SegmentStore
 from penstock.receiver.stores.settle import settle
@@ -90,5 +91,5 @@ def _has_places(detector: Any, frames: FrameFormat) -> bool:
     for which there is none would only show when frames in it are missing and are filled at the end."""
     if frames.compression != "none" or len(frames.shape) != 2 or not 0 < (frames.planned or 0) <= MOST_PLACED:
         return False
-    disk = os.fstatvfs(detector.file.id.get_vfd_handle())
+    disk = os.fstatvfs(descriptor_of(detector.file))
     return frames.nbytes * (frames.planned or 0) <= disk.f_bavail * disk.f_frsize

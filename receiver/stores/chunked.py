@@ -13,7 +13,9 @@ import hdf5plugin
 import numpy as np
 
 from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, fill_value
-from penstock.stins.messages import Frame, Image
+from penstock.receiver.stores.disk_file import disk_of
+from penstock.receiver.stores.space import refuse_over_limit
+from penstock.stins.messages import Buffer, Frame, Image
 
 
 class ChunkedStore:
@@ -33,6 +35,8 @@ class ChunkedStore:
         self._failed = False
         self.data = self._create(detector, frames, name) if data is None else data
         self._write_chunk = self.data.id.write_direct_chunk
+        self._file = self.data.file
+        self._disk = disk_of(self._file)
 
     def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
         shape = frames.shape
@@ -58,14 +62,23 @@ class ChunkedStore:
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
         try:
             if not self._split:
-                self._write_chunk((index, 0, 0), frame.blobs[0], mask)
+                self._put((index, 0, 0), frame.blobs[0], mask)
                 return
             for part, blob in enumerate(frame.blobs):
                 if len(blob):  # of a module that came
-                    self._write_chunk((index, part, 0, 0), blob, mask)
+                    self._put((index, part, 0, 0), blob, mask)
         except BaseException:
             self._failed = True
             raise
+
+    def _put(self, place: tuple[int, ...], blob: Buffer, mask: int) -> None:
+        if (disk := self._disk) is None:
+            self._write_chunk(place, blob, mask)
+            return
+        refuse_over_limit(self._file, len(blob))
+        disk.frame = blob
+        self._write_chunk(place, blob, mask)
+        disk.frame = None
 
     def read(self, index: int) -> Frame:
         """A stored frame; see `FrameStore`."""

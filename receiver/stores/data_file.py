@@ -6,11 +6,11 @@ from contextlib import suppress
 
 import hdf5plugin
 
+from penstock.receiver.stores import disk_file
 from penstock.receiver.stores.contract import fill_value
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import SideFile
 from penstock.receiver.stores.space import make_room, refuse_over_limit
-from penstock.receiver.stores.superblock import put_end_ahead
 
 ROWS_PER_STEP = 1024
 ROOM_BYTES = 2**18
@@ -40,20 +40,24 @@ class DataFile:
                 **(dict(hdf5plugin.Bitshuffle(cname="lz4")) if what.compressed else {}),
             )  # fmt: skip
             self._dataset.attrs["units"] = "counts"
-            self._side.file.flush()
+            disk_file.flush(self._side.file)
         except BaseException:
             self._side.discard()
             raise
         self._write_chunk = self._dataset.id.write_direct_chunk
+        self._disk = self._side.disk
         self._rows = 0
 
     def write(self, place: int, blob: memoryview, mask: int) -> None:
         """Write a blob to this row."""
-        refuse_over_limit(self._side.file, len(blob) + ROOM_BYTES)
         if place >= self._rows:
             self._rows = max(place + 1, self._rows + ROWS_PER_STEP, self._rows + self._rows // 2)
             self._dataset.resize(self._rows, axis=0)
+        refuse_over_limit(self._side.file, len(blob))
+        self._disk.frame = blob
         self._write_chunk((place, 0, 0), blob, mask)
+        self._disk.frame = None
+        self._disk.check()
 
     def where(self, place: int) -> tuple[int, int, int]:
         """Offset, bytes and filter mask of the blob of a row."""
@@ -62,9 +66,8 @@ class DataFile:
 
     def flush(self) -> None:
         """Hand everything to the kernel."""
-        make_room(self._side.file.id.get_vfd_handle(), ROOM_BYTES)
-        put_end_ahead(self._side.file)
-        self._side.file.flush()
+        make_room(self._disk.descriptor, ROOM_BYTES)
+        disk_file.flush(self._side.file)
 
     def close(self, rows: int | None, *, failed: bool) -> None:
         """Cut the dataset to so many rows, and close the file."""

@@ -16,6 +16,7 @@ from penstock.receiver.stores import segments
 from penstock.receiver.stores.channels import STATUS, ChannelStore
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
+from penstock.receiver.stores.disk_file import descriptor_of
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.receiver.stores.segments import SegmentStore
@@ -107,7 +108,7 @@ def _whole_in_segments(
 
 def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
     """How many chunks of each of the first frames are in the file."""
-    size = os.fstat(data.file.id.get_vfd_handle()).st_size
+    size = os.fstat(descriptor_of(data.file)).st_size
     blobs = np.zeros(length, np.int64)
 
     def note(chunk: Any) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.file import storage
+from penstock.receiver.stores.disk_file import descriptor_of
 from penstock.receiver.stores.shown import STORED_FRAMES, show_instead
 from penstock.receiver.stores.space import give_back
 from penstock.receiver.stores.write_threads import pwrite_all
@@ -39,7 +40,7 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
     """
     if stored.all() and len(stored) == len(data):
         return None
-    descriptor, nbytes = data.file.id.get_vfd_handle(), math.prod(data.chunks) * data.dtype.itemsize
+    descriptor, nbytes = descriptor_of(data.file), math.prod(data.chunks) * data.dtype.itemsize
     if len(stored) > len(data):
         data.resize(len(stored), axis=0)
     places = _places(data)

@@ -16,11 +16,11 @@ import numpy as np
 from h5py import h5d, h5p
 
 from penstock.receiver.account import IN_FILE
-from penstock.receiver.stores import at_work
+from penstock.receiver.stores import at_work, disk_file
 from penstock.receiver.stores.contract import FrameFormat, Writing, fill_value
+from penstock.receiver.stores.disk_file import descriptor_of
 from penstock.receiver.stores.gaps import close_gaps
 from penstock.receiver.stores.space import set_aside
-from penstock.receiver.stores.superblock import put_end_ahead
 from penstock.receiver.stores.write_processes import WriteProcesses
 from penstock.receiver.stores.write_threads import WriteHere, WriteThreads
 from penstock.stins.messages import Frame, Image
@@ -45,7 +45,7 @@ class PlacedStore:
         self.data = self._create(detector, frames) if data is None else data
         self._frames = frames
         self._file = detector.file
-        self._descriptor = os.dup(self._file.id.get_vfd_handle())
+        self._descriptor = os.dup(descriptor_of(self._file))
         self._space_seconds = writing.space_seconds
         self._offsets: list[int] = []
         try:
@@ -133,10 +133,9 @@ class PlacedStore:
     def _place(self, rows: int) -> None:
         """Let HDF5 allocate the chunks, and keep their places."""
         self.data.resize(rows, axis=0)
-        put_end_ahead(self._file)
         # The index is on its way before any frame is: later flushes do not touch it, so that a kill within
         # one of them cannot damage it.
-        self._file.flush()
+        disk_file.flush(self._file)
         self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)
 

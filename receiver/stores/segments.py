@@ -23,6 +23,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.file import marks, storage
+from penstock.receiver.stores import disk_file
 from penstock.receiver.stores.chunked import ChunkedStore
 from penstock.receiver.stores.contract import (
     FilesGoneError,
@@ -31,6 +32,7 @@ from penstock.receiver.stores.contract import (
     Writing,
     fill_value,
 )
+from penstock.receiver.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.stores.messages import DATASET
 from penstock.receiver.stores.shown import show_instead
 from penstock.receiver.stores.side_file import SideFile, holds_nothing, may_replace
@@ -62,6 +64,8 @@ class Segment:
     empty: bool
     """Nothing was ever written into it."""
     since: float = field(default=0.0)
+    unsafe: set[int] = field(default_factory=set)
+    """Frames that came since it was handed to the kernel last."""
     """When a later one had its first frame; 0: it is the latest."""
 
 
@@ -91,6 +95,7 @@ class SegmentStore:
         self._open: dict[int, Segment] = {}
         self._written: set[int] = set()
         self._gone: set[int] = set()
+        self._lost: set[int] = set()  # of segments that could not be closed
         self._latest = -1
         self._folder = storage.open_folder(path)
         try:
@@ -120,6 +125,8 @@ class SegmentStore:
             # Before it is written: a frame that is in the file is not reported as one that could not be.
             _make_room(segment, sum(map(len, frame.blobs)))
         segment.store.write(row, frame)
+        segment.side.disk.check()
+        segment.unsafe.add(index)
         segment.empty = False
         segment.left -= 1
         if segment.left == 0:
@@ -144,13 +151,15 @@ class SegmentStore:
             if segment.since and now - segment.since > self._patience:
                 self._close(number)
             else:
-                segment.side.file.flush()
+                disk_file.flush(segment.side.file)
+                segment.unsafe.clear()
         self._look_for(self._open)
         self._say_gone()
 
     def lost(self) -> Collection[int]:
-        """Frames of segments that somebody has taken away; what could not be written was not taken."""
-        return {number * self._length + row for number in self._gone for row in range(self._length)}
+        """Frames of segments that somebody has taken away, or whose end could not be written."""
+        gone = {number * self._length + row for number in self._gone for row in range(self._length)}
+        return gone | self._lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Close the segments, the last one and the virtual dataset cut to this length; what is wrong with
@@ -214,7 +223,7 @@ class SegmentStore:
             if found is None:
                 store.grow(self._share(number))
                 store.data.attrs["units"] = "counts"
-                side.file.flush()
+                disk_file.flush(side.file)
         except BaseException:
             if there:
                 side.close_quietly()
@@ -234,7 +243,12 @@ class SegmentStore:
         return segment
 
     def _close(self, number: int) -> None:
-        self._open.pop(number).side.close()
+        segment = self._open.pop(number)
+        try:
+            segment.side.close()
+        except BaseException:
+            self._lost |= segment.unsafe
+            raise
 
     def _discard(self, number: int) -> None:
         """Take away a segment in which nothing could be stored: without it the fill value is read."""
@@ -251,7 +265,7 @@ class SegmentStore:
             except FileNotFoundError:
                 self._gone.add(number)
                 continue
-            if segment and not os.path.samestat(found, os.fstat(segment.side.file.id.get_vfd_handle())):
+            if segment and not os.path.samestat(found, os.fstat(descriptor_of(segment.side.file))):
                 self._gone.add(number)
 
     def _say_gone(self) -> None:
@@ -314,7 +328,7 @@ class SegmentStore:
 
 def _make_room(segment: Segment, nbytes: int = 0) -> None:
     """Before HDF5 writes what it needs to find the frames again, and so many bytes of a frame."""
-    make_room(segment.side.file.id.get_vfd_handle(), ROOM_BYTES + nbytes)
+    make_room(descriptor_of(segment.side.file), ROOM_BYTES + nbytes)
 
 
 @contextlib.contextmanager
@@ -351,7 +365,7 @@ def length_of(data: Any) -> int:
 
 def cut(detector: Any, data: Any, length: int) -> None:
     """Cut what a killed writer has left to this length."""
-    path = Path(os.fspath(detector.file.filename))
+    path = Path(path_of(detector.file))
     frames = FrameFormat(tuple(data.shape[1:]), data.dtype.name, "none", None)
     per_file = length_of(data)
     for start, block, name in segments_of(data):
@@ -365,7 +379,7 @@ def cut(detector: Any, data: Any, length: int) -> None:
 def places(detector: Any, data: Any) -> Iterator[tuple[int, Path]]:
     """First index and place of each segment that is there."""
     for start, _, name in segments_of(data):
-        place = Path(os.fspath(detector.file.filename)).with_name(name)
+        place = Path(path_of(detector.file)).with_name(name)
         if place.exists():
             yield start, place
 

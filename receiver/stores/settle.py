@@ -10,6 +10,7 @@ from h5py import h5d
 
 from penstock.receiver.account import IN_FILE
 from penstock.receiver.stores import at_work, segments, spread
+from penstock.receiver.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.stores.gaps import close_gaps
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     Raises:
         OSError: a data file is not there, or cannot be written.
     """
-    at_work.wait(detector.file.id.get_vfd_handle())
+    at_work.wait(descriptor_of(detector.file))
     stored = np.isin(statuses, IN_FILE)
     for dataset in list(detector.values()):
         # First of all: to ask a virtual dataset for its shape opens what it shows.
@@ -41,4 +42,4 @@ def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         if dataset.id.get_create_plist().get_fill_time() != h5d.FILL_TIME_NEVER:
             dataset.resize(len(statuses), axis=0)
         elif (error := close_gaps(dataset, stored)) is not None:
-            log.warning("%s: missing frames are left out of data: %s", detector.file.filename, error)
+            log.warning("%s: missing frames are left out of data: %s", path_of(detector.file), error)

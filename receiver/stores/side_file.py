@@ -10,6 +10,8 @@ import h5py
 
 from penstock.receiver.file import storage
 from penstock.receiver.file.beginning import HEAD, can_be_torn
+from penstock.receiver.stores import disk_file
+from penstock.receiver.stores.disk_file import DiskFile
 from penstock.receiver.stores.locks import lock_alone, wait_for
 from penstock.receiver.stores.space import make_room
 
@@ -49,12 +51,9 @@ class SideFile:
         self._folder, self._name = folder, name
 
     def _open(self, mode: str) -> Any:
-        return h5py.File(storage.by_descriptor(self._lock), mode, locking=False)
+        return disk_file.open_file(os.dup(self._lock), storage.by_descriptor(self._lock), mode)
 
     def _create(self) -> Any:
-        # Before HDF5 has the file, which it could not close on a full disk; it cuts it to nothing, and
-        # gives back what was taken.
-        make_room(self._lock, ROOM_BYTES)
         file = self._open("w")
         try:
             make_room(self._lock, ROOM_BYTES)
@@ -62,11 +61,19 @@ class SideFile:
             entry = file.create_group("entry")
             entry.attrs.update(NX_class="NXentry", default="data")
             entry.create_group("data").attrs.update(NX_class="NXdata", signal="data")
+            disk_file.check(file)
         except BaseException:
             with suppress(OSError, RuntimeError):
-                file.close()
+                disk_file.close(file)
             raise
         return file
+
+    @property
+    def disk(self) -> DiskFile:
+        """What HDF5 writes it by."""
+        found = disk_file.disk_of(self.file)
+        assert found is not None
+        return found
 
     @property
     def group(self) -> Any:
@@ -79,8 +86,7 @@ class SideFile:
             return
         lock, self._lock = self._lock, -1
         try:
-            self.file.close()
-            os.ftruncate(lock, os.fstat(lock).st_size)  # space that was taken behind the end; see `make_room`
+            disk_file.close(self.file)
         finally:
             os.close(lock)
 

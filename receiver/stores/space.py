@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import resource
 import time
 from collections.abc import Iterable
 from typing import Any
+
+from penstock.receiver.file.limit import most_bytes
+from penstock.receiver.file.storage import RESERVE_BYTES
 
 BLOCK_BYTES = 2**26
 """Set aside at once: 50 ms at the speed of a RAM disk whose memory is cold."""
@@ -53,26 +55,29 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
 
 
 def refuse_over_limit(file: Any, size: int) -> None:
-    """Before an open h5py file grows by so many bytes: HDF5 cannot close one for whose index the limit of the
-    process (`ulimit -f`) leaves no room. Where there is no limit, a frame pays for nothing else.
+    """Before HDF5 gives a frame so many bytes of an open h5py file: the limit of the process (`ulimit -f`) has
+    to leave room for the end of the file. Where there is no limit, a frame pays for nothing else.
 
     Raises:
         OSError: the limit is less.
     """
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if limit != resource.RLIM_INFINITY and file.id.get_filesize() + size > limit:
+    limit = most_bytes()
+    if limit is not None and file.id.get_filesize() + size + RESERVE_BYTES > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 def make_room(descriptor: int, size: int) -> None:
     """Take space for so many bytes behind the end of a file, where HDF5 writes next: after one flush for
-    which there was no space it can neither flush nor close the file any more.
+    which there was no space the end of the file could not be written either.
 
     A file system that cannot set space aside says what it has left.
 
     Raises:
-        OSError: there is too little.
+        OSError: there is too little, or the limit of the process (`ulimit -f`) is less.
     """
+    limit = most_bytes()
+    if limit is not None and os.fstat(descriptor).st_size + size > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     if _fallocate(descriptor, KEEP_SIZE, os.fstat(descriptor).st_size, size) == 0:
         return
     code = ctypes.get_errno()

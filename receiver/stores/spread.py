@@ -22,6 +22,7 @@ from h5py import h5d, h5p, h5s, h5t
 from penstock.receiver.file import marks, storage
 from penstock.receiver.stores import all_writers
 from penstock.receiver.stores.contract import COMPRESSED, FilesGoneError, FrameFormat, Writing, fill_value
+from penstock.receiver.stores.disk_file import path_of
 from penstock.receiver.stores.locks import lock_alone, wait_for
 from penstock.receiver.stores.messages import DATASET, OpenDataFile
 from penstock.receiver.stores.side_file import holds_nothing, may_replace
@@ -203,7 +204,7 @@ def cut(series: Any, dataset: Any, length: int) -> None:
     Raises:
         OSError: a data file is not there, or a writer is still at it.
     """
-    folder = Path(series.filename).parent
+    folder = Path(path_of(series)).parent
     sources = [source for source in dataset.virtual_sources() if source.dset_name == DATASET]
     for source in sources:
         start, _, _, (block, *_) = source.vspace.get_regular_hyperslab()

@@ -16,12 +16,21 @@ FOR_SWMR = 3
 """Version of a file for SWMR; 0 is what HDF5's default bounds give."""
 V0_END = 40
 V3_FLAGS, V3_END, V3_CHECKSUM = 11, 28, 44
+WRITTEN, SWMR = 1, 4
+"""Flags of version 3."""
 
 
 def version_of(path: str | os.PathLike[str]) -> int | None:
     """Version of the superblock; `None` where there is none, or addresses have not eight bytes."""
     with open(path, "rb") as file:
         return _version(file.read(HEAD))
+
+
+def is_followed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says that readers may follow it (SWMR): nobody has closed it."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    return _version(head) == FOR_SWMR and bool(head[V3_FLAGS] & SWMR)
 
 
 def put_in_order(path: str | os.PathLike[str]) -> None:
@@ -48,7 +57,7 @@ def put_in_order(path: str | os.PathLike[str]) -> None:
         os.pwrite(file.fileno(), head, 0)
 
 
-def put_end_ahead(file: Any) -> None:
+def put_end_ahead(file: Any, descriptor: int) -> None:
     """Before the flush of an open h5py file: put the end where it will be.
 
     HDF5 writes its superblock last. Killed before that, a file would have an index whose nodes lie beyond
@@ -57,12 +66,29 @@ def put_end_ahead(file: Any) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    descriptor, end = file.id.get_vfd_handle(), file.id.get_filesize()
+    end = file.id.get_filesize()
     if os.fstat(descriptor).st_size < end:
         os.ftruncate(descriptor, end)  # a file that is shorter than its superblock says does not open
     head = os.pread(descriptor, HEAD, 0)
-    if _version(head) == 0 and struct.unpack_from("<Q", head, V0_END)[0] < end:
-        os.pwrite(descriptor, struct.pack("<Q", end), V0_END)
+    match _version(head):
+        case 0 if struct.unpack_from("<Q", head, V0_END)[0] < end:
+            os.pwrite(descriptor, struct.pack("<Q", end), V0_END)
+        case 3 if struct.unpack_from("<Q", head, V3_END)[0] < end and not head[V3_FLAGS] & SWMR:
+            ahead = bytearray(head)
+            struct.pack_into("<Q", ahead, V3_END, end)
+            struct.pack_into("<I", ahead, V3_CHECKSUM, _lookup3(bytes(ahead[:V3_CHECKSUM])))
+            os.pwrite(descriptor, ahead, 0)
+
+
+def marked_for_swmr(written: bytes) -> bytes:
+    """Return what HDF5 writes to the beginning of a file, with the mark that somebody writes it where SWMR is
+    asked for: HDF5 sets it for its own drivers only, and refuses the file to readers without."""
+    if len(written) < HEAD or _version(written[:HEAD]) != FOR_SWMR or not written[V3_FLAGS] & SWMR:
+        return written
+    head = bytearray(written)
+    head[V3_FLAGS] |= WRITTEN
+    struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
+    return bytes(head)
 
 
 def _version(head: bytes | bytearray) -> int | None:

@@ -24,7 +24,8 @@ def write(path: Path, opening: Start, frames: Iterable[Frame], **keys: Any) -> N
 def record(file: h5py.File) -> dict[str, Any]:
     group = file[f"{DETECTOR}/series"]
     return {
-        name: item.asstr()[()] if item.dtype.kind == "O" else int(item[()]) for name, item in group.items()
+        name: item.asstr()[()] if h5py.check_string_dtype(item.dtype) else int(item[()])
+        for name, item in group.items()
     }
 
 

@@ -22,7 +22,7 @@ from penstock.receiver.checks.verify import verify
 from penstock.receiver.crash.interrupted import mark_interrupted
 from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
-from penstock.receiver.stores import placed, write_threads
+from penstock.receiver.stores import gaps, placed, write_threads
 from penstock.receiver.stores.placed import PlacedStore
 from penstock.stins.messages import Frame
 from tests.receiver.series import start
@@ -248,7 +248,7 @@ def test_where_the_fill_value_cannot_be_written_it_is_shown(
     written = series()
     written.add(frame(0), frame(2))
     written.writer.flush()
-    monkeypatch.setattr(write_threads.os, "pwrite", full)
+    monkeypatch.setattr(gaps, "pwrite_all", full)
     with pytest.raises(WriterError, match=r"Disk quota exceeded; 2 of 9 frames are in the file"):
         written.close("the quota is used up", pad=True)
     with h5py.File(path) as file:

@@ -21,6 +21,7 @@ from penstock.receiver.account import FrameStatus
 from penstock.receiver.checks.verify import verify
 from penstock.receiver.crash.interrupted import mark_interrupted
 from penstock.receiver.file.beginning import SIGNATURE
+from penstock.receiver.file.storage import RESERVE_BYTES
 from penstock.receiver.file.writer import WriterError
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.stores import spread
@@ -326,7 +327,7 @@ def test_a_disk_that_is_full_for_one_writer_ends_the_series_with_everything_that
 ) -> None:
     written = series(path, start(frames=300), processes)
     limits = resource.prlimit(processes[2].pid, resource.RLIMIT_FSIZE)
-    resource.prlimit(processes[2].pid, resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    resource.prlimit(processes[2].pid, resource.RLIMIT_FSIZE, (RESERVE_BYTES + 500_000, limits[1]))
     try:
         with pytest.raises(WriterError, match=r"could not write .* File too large"):
             written.add(*map(large, range(300)))
