@@ -55,8 +55,8 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
 
 
 def refuse_over_limit(file: Any, size: int) -> None:
-    """Before HDF5 gives a frame so many bytes of an open h5py file: the limit of the process (`ulimit -f`) has
-    to leave room for the end of the file. Where there is no limit, a frame pays for nothing else.
+    """Before HDF5 gives a frame so many bytes of an open h5py file: the limit of the process (`ulimit -f`)
+    has to leave room for the end of the file. Where there is no limit, a frame pays for nothing else.
 
     Raises:
         OSError: the limit is less.
