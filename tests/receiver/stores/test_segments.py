@@ -407,7 +407,7 @@ def test_a_segment_that_cannot_be_ended_keeps_no_other_from_it(
     series.add(*map(frame, (0, 1, 4, 5)))
     assert isinstance(series.store, SegmentStore)
     monkeypatch.setattr(series.store._open[0].store, "finish", full)
-    with pytest.raises(WriterError, match="the end of the frames .*No space left"):
+    with pytest.raises(WriterError, match="the end of the frames: No space left"):
         series.close("stopped")
     check(path, [0, 1, 4, 5], 6)
     assert descriptors_in(path.parent) == []
