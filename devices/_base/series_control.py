@@ -125,9 +125,12 @@ class SeriesControl:
                 "SoftwareTrigger needs TriggerMode SOFTWARE; this series was armed with "
                 f"{settings.trigger_mode}",
             )
+        streamer = self.streamer
+        self.record.trigger(1 if settings is None else settings.n_frames_per_trigger)
         try:
-            self.streamer.trigger()
+            streamer.trigger()
         except NO_STREAMER as error:
+            self.record.untrigger(view.triggered)
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
     def stop(self) -> None:

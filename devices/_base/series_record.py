@@ -135,8 +135,23 @@ class SeriesRecord:
             counts = Counts(planned=settings.frames, pending=settings.frames)
             self._view = replace(
                 self._view, series="", filename="", planned=settings.frames, acquired=0,
-                ready_for_trigger=False, counts=counts, latest_frame=None,
+                ready_for_trigger=False, triggered=0, counts=counts, latest_frame=None,
             )  # fmt: skip
+
+    def trigger(self, frames: int) -> None:
+        """SoftwareTrigger is on its way and starts so many frames: the next has to wait."""
+        with self.lock:
+            before = self._view.triggered
+            self._view = replace(
+                self._view, ready_for_trigger=False, triggered=before + frames if before else 1
+            )
+        self._changed()
+
+    def untrigger(self, triggered: int) -> None:
+        """It was refused: `triggered` is what it was before."""
+        with self.lock:
+            self._view = replace(self._view, triggered=triggered)
+        self.catch_up()
 
     def name(self, series: str, filename: str) -> None:
         """The series has its id; snapshots that bear it are taken from now on."""

@@ -28,6 +28,8 @@ class SeriesView:
     acquired: int = 0
     """Frames out of the hardware."""
     ready_for_trigger: bool = False
+    triggered: int = 0
+    """Least frames that the SoftwareTriggers so far have started; an older snapshot has fewer."""
     counts: Counts = field(default_factory=Counts)
     """The receiver's account; all 0 until it has begun the series."""
     readings: dict[str, Value] = field(default_factory=dict)
@@ -45,7 +47,8 @@ class SeriesView:
         view = replace(self, readings=status.readings)
         if not self.series or status.series != self.series:
             return view
-        return replace(view, acquired=status.acquired, ready_for_trigger=status.ready_for_trigger)
+        ready = status.ready_for_trigger and status.triggered >= view.triggered
+        return replace(view, acquired=status.acquired, ready_for_trigger=ready)
 
     def with_receiver(self, status: Status) -> SeriesView:
         """The view after a snapshot of the receiver."""

@@ -168,7 +168,7 @@ class DiskFile:
 
     def _end(self) -> int:
         size = os.fstat(self.descriptor).st_size if self._size is None else self._size
-        return max([size, *(at + len(data) for at, data in self._kept)])
+        return max(size, self._top)
 
     def _is_frame(self, view: Any) -> bool:
         return self.frame is not None and _place(self.frame) == _place(view)

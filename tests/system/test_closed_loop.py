@@ -131,6 +131,17 @@ def test_stop_finishes_the_file(station: Station) -> None:
     check_account(station, file, 10, stored=2, not_triggered=8)
 
 
+def test_who_triggers_as_soon_as_the_detector_is_ready_is_never_refused(station: Station) -> None:
+    file = station.software_series(20, ExposureTime=0.02)
+    for _ in range(20):
+        due = time.monotonic() + 5.0
+        while not station.detector.ReadyForSwTrigger:
+            assert time.monotonic() < due, station.detector.Status()
+        station.detector.SoftwareTrigger()
+    wait_state(station.detector, ON)
+    check_account(station, file, 20, stored=20)
+
+
 def test_stop_during_an_exposure_finishes_the_frame(station: Station) -> None:
     file = station.software_series(10, ExposureTime=0.5)
     until(lambda: station.detector.ReadyForSwTrigger, "ready")

@@ -19,8 +19,9 @@ det.nTriggers = 3
 det.DestinationFilename = FILE
 det.Arm()
 for point in range(3):
+    while not det.ReadyForSwTrigger: pass
     det.SoftwareTrigger()
-    while det.nFramesAcquired <= point or not (det.ReadyForSwTrigger or point == 2): pass
+    while det.nFramesAcquired <= point: pass
 while det.State() == RUNNING: pass
 print("written", det.nFramesWritten, "missing", det.nFramesMissing, det.State())
 """

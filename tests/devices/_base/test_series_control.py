@@ -12,7 +12,7 @@ from penstock.devices._base.series_judge import JudgeLimits
 from penstock.devices._base.series_settings import ENDLESS, live_settings
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts
-from penstock.streamer.client import StreamerUnavailable
+from penstock.streamer.client import StreamerRefused, StreamerUnavailable
 from penstock.streamer.settings import Settings, TriggerMode
 from tests.devices._base.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer, refused
 
@@ -530,6 +530,24 @@ def test_a_software_trigger_needs_a_software_series(loop: Loop) -> None:
     with pytest.raises(ArmRefused, match="EXTERNAL_MULTI"):
         loop.control.trigger()
     assert "trigger" not in loop.streamer.calls
+
+
+def test_after_a_software_trigger_no_older_snapshot_says_that_the_next_may_come(loop: Loop) -> None:
+    loop.control.arm(settings(3, TriggerMode.SOFTWARE))
+    loop.streamer.say(ready_for_trigger=True)
+    loop.control.trigger()
+    assert not loop.control.view.ready_for_trigger
+    loop.streamer.say(ready_for_trigger=True)
+    assert not loop.control.view.ready_for_trigger, "it was made before the trigger"
+    loop.streamer.say(ready_for_trigger=False, triggered=1)
+    loop.streamer.say(ready_for_trigger=True, triggered=1)
+    assert loop.control.view.ready_for_trigger
+
+    loop.streamer.refuses["trigger"] = StreamerRefused("not_ready", "still busy")
+    with pytest.raises(ArmRefused, match="still busy"):
+        loop.control.trigger()
+    loop.streamer.say(ready_for_trigger=True, triggered=1)
+    assert loop.control.view.ready_for_trigger, "what was refused has started nothing"
 
 
 def _advance_on_check(loop: Loop, then: Any = lambda: None) -> None:
