@@ -21,7 +21,6 @@ det.Arm()
 for point in range(3):
     while not det.ReadyForSwTrigger: pass
     det.SoftwareTrigger()
-    while det.nFramesAcquired <= point: pass
 while det.State() == RUNNING: pass
 print("written", det.nFramesWritten, "missing", det.nFramesMissing, det.State())
 """
