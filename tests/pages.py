@@ -19,7 +19,6 @@ import doctest
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +26,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from penstock.devices._base.processes import free_port
 
 DEADLINE = 60.0
 """Seconds for one step."""
@@ -99,13 +100,7 @@ def _commands(text: str) -> Iterator[Step]:
 
 
 def _with_free_ports(markdown: str) -> str:
-    with contextlib.ExitStack() as stack:
-        free: dict[str, str] = {}
-        for port in _PORT.findall(markdown):
-            if port not in free:
-                # All stay open until the last is found, so that they differ.
-                listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-                free[port] = str(listener.getsockname()[1])
+    free = {port: str(free_port()) for port in _PORT.findall(markdown)}
     return _PORT.sub(lambda match: free[match[0]], markdown)
 
 

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import logging
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -188,11 +189,11 @@ def free_port() -> int:
     """A TCP port on the loopback interface that nobody listens on now.
 
     For a port that two processes must be told before either has it; where one process can say
-    which port it got, let it choose instead.
+    which port it got, let it choose instead. It is none of those that the system hands out by itself
+    (32768 and more, ip(7)), or another program could be given it before it is used.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    ports = random.SystemRandom().sample(range(10_000, 32_768), 1_000)
+    return next(port for port in ports if not is_taken("127.0.0.1", port))
 
 
 def is_taken(host: str, port: int) -> bool:

@@ -77,7 +77,8 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
     done = penstock("device", "simulator", "cli", tango_host=beamline.tango_host)
     assert done.returncode == 2
     _, _, command = done.stderr.partition("register one with: penstock ")
-    done = penstock(*command.split(), tango_host=beamline.tango_host)
+    # The port of its data is by default one that another program on this machine may have.
+    done = penstock(*command.split(), "--property", "DataPort=0", tango_host=beamline.tango_host)
     assert done.returncode == 0, done.stderr
     assert "penstock device Simulator cli" in done.stdout
     start = [*PENSTOCK, "device", "Simulator", "cli"]
