@@ -6,6 +6,7 @@ it, and talks to the HTTP process meanwhile, is `data_process`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -30,7 +31,7 @@ from penstock.receiver.models import Status
 from penstock.receiver.rates import Rates
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.shown_series import ShownSeries
-from penstock.receiver.sources import create
+from penstock.receiver.sources import KINDS, Source, create
 from penstock.receiver.stage_times import LOSSES, Measures, StageTimes
 from penstock.receiver.states import Event, State, StateMachine
 from penstock.receiver.transforms.ahead import Ahead
@@ -38,8 +39,8 @@ from penstock.receiver.transforms.chain import Chain
 from penstock.receiver.transforms.format import TransformError
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import StinsError
-from penstock.stins.messages import Frame, Header, Message, SeriesEnd
-from penstock.stins.texts import of_series, plural
+from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from penstock.stins.texts import named, of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,7 @@ class Pipeline:
         self._rates = Rates(clock())
         self._shown = ShownSeries(config)
         self._stall_logged: str | None = None
+        self._drop_logged: tuple[str | None, str | None] | None = None
         self._latest: int | None = None
 
     def _stages(self, config: ReceiverConfig) -> tuple[Ingest, Worker, Collector]:
@@ -237,7 +239,7 @@ class Pipeline:
 
     def _receive(self, parts: list[memoryview], now: float) -> None:
         if self.machine.state is State.ERROR:
-            self._drained += 1  # keeps the sockets empty, so that no stale frame waits for the next series
+            self._drop(self._source, parts)
             return
         times = self._times
         if times.on:
@@ -267,10 +269,33 @@ class Pipeline:
         """A message's turn, at once or after it has waited while threads transformed its frame."""
         if self.machine.state is State.ERROR:
             self._drained += 1
+            self._log_dropped(message)
         else:
             self._guarded(lambda: self._collector.handle(message, now))
         if isinstance(message, Frame):
             self._worker.forget(message)
+
+    def _drop(self, source: Source, parts: list[memoryview]) -> None:
+        """In Error the sockets are kept empty, so that no stale frame waits for the next series."""
+        self._drained += 1
+        if KINDS[self._config.source.type].published:
+            return  # no start message to be told of: after a reset the decoder begins with the next frame
+        with contextlib.suppress(StinsError):
+            decoded = source.decode(parts)
+            for message in decoded if isinstance(decoded, tuple) else (decoded,):
+                self._log_dropped(message)
+
+    def _log_dropped(self, message: Message | StinsError) -> None:
+        """Once a series, however many modules send it."""
+        if not isinstance(message, Start):
+            return
+        series, filename = message.header.series, message.header.filename
+        if (series, filename) != self._drop_logged:
+            self._drop_logged = series, filename
+            log.warning(
+                "%s: %s is dropped: the receiver is in Error, reset it%s",
+                self.machine.name, named(filename), of_series(series),
+            )  # fmt: skip
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:

@@ -1,13 +1,17 @@
-"""Imports what may not be there: the file of a camera, and the vendor's SDK when a unit is opened."""
+"""Finds camera files, and imports what may not be there: the file, and an SDK when a unit is opened."""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import socket
 from types import ModuleType
 from typing import Any
 
-from penstock.streamer.camera import CameraError
+from penstock.streamer.camera import Camera, CameraError
+
+CAMERAS = "penstock.devices"
+"""Package of the camera files: the class `Zebra` is in its module `zebra`."""
 
 
 class CameraFileError(Exception):
@@ -49,3 +53,30 @@ def load_camera_file(module: str) -> ModuleType:
             f"{module} cannot be imported on {socket.gethostname()}: {type(error).__name__}: {error}; "
             "mend it, and if it needs an SDK, let it load that when a unit is opened (load_sdk)"
         ) from error
+
+
+def camera_files() -> list[str]:
+    """Names of the modules of all cameras."""
+    path = importlib.import_module(CAMERAS).__path__
+    return sorted(found.name for found in pkgutil.iter_modules(path) if not found.name.startswith("_"))
+
+
+def camera_in(module: ModuleType) -> type[Camera] | None:
+    """The camera's class in its module, named as the module in any case of letters."""
+    name = module.__name__.rpartition(".")[2]
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, Camera) and value.__name__.lower() == name:
+            return value
+    return None
+
+
+def camera_names() -> list[str]:
+    """Names of all cameras; the module's name where it cannot be imported on this host."""
+    names = []
+    for file in camera_files():
+        try:
+            found = camera_in(load_camera_file(f"{CAMERAS}.{file}"))
+        except CameraFileError:
+            found = None
+        names.append(found.__name__ if found else file)
+    return names

@@ -22,7 +22,7 @@ from penstock.streamer.camera import Camera, CameraError
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.engine import Engine
 from penstock.streamer.errors import Refused
-from penstock.streamer.loading import CameraFileError, load_camera_file
+from penstock.streamer.loading import CAMERAS, CameraFileError, camera_names, load_camera_file
 from penstock.streamer.remote import RemoteServer
 from penstock.streamer.sender import PushSocket
 
@@ -159,17 +159,16 @@ def open_camera(name: str, properties: str) -> Camera:
         CameraError: the hardware does not answer, or its SDK is missing.
     """
     module, _, kind = name.rpartition(":")
-    module = module or f"penstock.devices.{name.lower()}"
+    there_are = "" if module else f"; there are {', '.join(camera_names())}"
+    module = module or f"{CAMERAS}.{name.lower()}"
     try:
         found = getattr(load_camera_file(module), kind, None)
     except ModuleNotFoundError:
-        raise Refused(
-            "unknown_camera", f"there is no camera {name}: no module {module}; Simulator is one"
-        ) from None
+        raise Refused("unknown_camera", f"there is no camera {name}: no module {module}{there_are}") from None
     except CameraFileError as error:
         raise Refused("camera_file", f"camera {name}: {error}") from error
     if found is None:
-        raise Refused("unknown_camera", f"there is no camera {kind} in {module}")
+        raise Refused("unknown_camera", f"there is no camera {kind} in {module}{there_are}")
     if not (isinstance(found, type) and issubclass(found, Camera)):
         raise Refused("unknown_camera", f"{kind} in {module} is no Camera")
     try:

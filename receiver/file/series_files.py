@@ -83,11 +83,18 @@ class SeriesFiles:
         """Create the file of a series, or open it again; one without a name may be given one.
 
         Raises:
-            StorageError: it may not lie there, or there is no space for it.
+            StorageError: it may not lie there, or there is no space for it. That is an Error of the receiver,
+                so the sentence ends with what is to be done about that; the same check before Arm does not.
             WriterError: it cannot be created.
         """
         if series.taken_up is not None:
             return self._begin_again(series, series.taken_up)
+        try:
+            return self._begin_new(series)
+        except StorageError as error:
+            raise StorageError(error.kind, f"{error}, then reset the receiver") from error
+
+    def _begin_new(self, series: RunningSeries) -> Begun:
         header, config = series.header, self._config
         filename = header.filename
         if filename is None and config.filename_template:

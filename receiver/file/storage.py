@@ -63,7 +63,9 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
     try:
         os.fsencode(name)
     except UnicodeEncodeError as error:
-        raise StorageError("bad_filename", f"file name {filename!r} is not text: {error}") from error
+        raise StorageError(
+            "bad_filename", f"file name {filename!r} is not text ({error}); choose another"
+        ) from error
     path = Path(name)
     if not path.is_absolute():
         raise StorageError(
@@ -173,7 +175,9 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
     if foreign := [file for file in there if file in beside and not can_be_torn(file)]:
         raise StorageError("file_exists", no_data_file(foreign[0]))
     if not folder.is_dir():
-        raise StorageError("not_a_folder", f"{folder} is a file, so {path} cannot be created below it")
+        raise StorageError(
+            "not_a_folder", f"{folder} is a file, so {path} cannot be created below it; choose another folder"
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StorageError(
             "not_writable",
@@ -183,7 +187,9 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
         free = shutil.disk_usage(folder).free
         read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
     except OSError as error:
-        raise StorageError("not_reachable", f"{folder}: {error.strerror}; is it mounted?") from error
+        raise StorageError(
+            "not_reachable", f"{folder}: {error.strerror}; see whether it is mounted"
+        ) from error
     if read_only:
         raise StorageError("not_writable", f"{folder} is mounted read-only; mount it for writing")
     needed = (nbytes or 0) + min_free
@@ -241,7 +247,8 @@ def open_folder(path: Path) -> int:
     except OSError as error:
         os.close(folder)
         raise StorageError(
-            "not_writable", f"cannot create the folder {path.parent}: {error.strerror}"
+            "not_writable",
+            f"cannot create the folder {path.parent}: {error.strerror}; choose another, or change its rights",
         ) from error
     return folder
 

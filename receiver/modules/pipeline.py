@@ -80,13 +80,13 @@ class ModulePipeline(Pipeline):
         self._drain(moment)
 
     def _receive(self, parts: list[memoryview], now: float) -> None:
+        module = self._arrivals.module
         if self.machine.state is State.ERROR:
-            self._drained += 1
+            self._drop(self._sources[module], parts)
             return
         timed = self._times.on
         if timed:
             self._times.lap("receive")
-        module = self._arrivals.module
         try:
             decoded = self._sources[module].decode(parts)
         except StinsError as error:

@@ -14,7 +14,7 @@ def test_a_camera_is_found_by_its_name_in_any_case() -> None:
 
 
 def test_an_unknown_camera_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownCamera, match='no camera "Zebra"; known are .*Simulator'):
+    with pytest.raises(UnknownCamera, match='no camera "Zebra"; there are .*Simulator'):
         camera_class("Zebra")
 
 

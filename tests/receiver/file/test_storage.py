@@ -123,7 +123,7 @@ def test_a_file_system_that_is_away_is_refused(root: Path, monkeypatch: pytest.M
     monkeypatch.setattr(storage.shutil, "disk_usage", away)
     error = refused(config(root), f"{root}/x.h5")
     assert error.kind == "not_reachable"
-    assert "is it mounted?" in str(error)
+    assert "see whether it is mounted" in str(error)
 
 
 def test_folders_that_cannot_be_created_are_named(root: Path) -> None:
