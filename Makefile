@@ -56,7 +56,7 @@ faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiv
 .PHONY: lint
 lint: $(STAMPS)/develop $(VENV)/types/penstock ## ruff, mypy and import-linter, as continuous integration runs them
 	ruff check .
-	ruff format --check .
+	ruff format --check . || { echo "make format formats" >&2; exit 1; }
 	mypy
 	lint-imports
 

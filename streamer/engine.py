@@ -314,7 +314,11 @@ class Engine:
             series.take(exposure)
             self._parameters.refresh()
         if series.triggers < series.planned and not series.stopping:
-            raise CameraError(f"it ended after {series.triggers} of {plural(series.planned, 'frame')}")
+            raise CameraError(
+                f"it ended after {series.triggers} of {plural(series.planned, 'frame')}: acquire returned "
+                "before all were accounted for; a frame that was due and did not come is told by "
+                "acquisition.triggered()"
+            )
 
     # The sender's thread ----------------------------------------------------------------------
 

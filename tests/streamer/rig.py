@@ -14,7 +14,7 @@ import zmq
 
 from penstock.stins import codec
 from penstock.stins.messages import Frame, IndexSource, Message, SeriesEnd, Start
-from penstock.streamer.camera import Acquisition, Camera, Exposure, FrameFormat
+from penstock.streamer.camera import Acquisition, Camera, CameraError, Exposure, FrameFormat
 from penstock.streamer.clock import Clock
 from penstock.streamer.engine import Engine
 from penstock.streamer.protocol import StreamerStatus
@@ -81,6 +81,7 @@ class FakeCamera(Camera):
         self.sees_exposures = True
         self.lost: set[int] = set()
         """Frames that are triggered and do not come."""
+        self.error = ""
         self.wake: Callable[[], None] = lambda: None
         self.closed = False
         self.description: dict[str, object] = {}
@@ -115,10 +116,15 @@ class FakeCamera(Camera):
         self.edges += 1
         self.wake()
 
+    def fail(self) -> None:
+        """An error that the SDK calls back, from any thread."""
+        self.error = "the link was lost"
+        self.wake()
+
     def all_frames(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """Every planned frame, after its trigger where there is one."""
         settings = acquisition.settings
-        self.edges, self.wake = 0, acquisition.wake
+        self.edges, self.error, self.wake = 0, "", acquisition.wake
         acquisition.ready()
         for index in range(settings.frames):
             if acquisition.stopping:
@@ -126,12 +132,15 @@ class FakeCamera(Camera):
             if settings.trigger_mode is TriggerMode.SOFTWARE and not acquisition.wait_trigger():
                 return
             if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI and not acquisition.wait(
-                lambda index=index: self.edges > index
+                lambda index=index: self.edges > index or bool(self.error)
             ):
                 return
             if self.sees_exposures or settings.trigger_mode is not TriggerMode.EXTERNAL_MULTI:
                 acquisition.triggered(index + 1)
-            if not acquisition.wait_until(acquisition.now() + settings.exposure_time, exposing=True):
+            end = acquisition.now() + settings.exposure_time
+            if acquisition.wait(lambda: bool(self.error), end, exposing=True):
+                raise CameraError(self.error)
+            if acquisition.aborting:
                 return
             if index not in self.lost:
                 yield self.frame(acquisition, index)
