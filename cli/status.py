@@ -108,11 +108,13 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         yield f"  the last series was NOT taken: {status.refused}"
     elif series is None:
         yield "  no series yet"
+    elif not series.taken:
+        yield f"  the last series was NOT taken{f': {_reason(status)}' if _reason(status) else ''}"
     else:
         ended = "complete" if series.complete else "NOT complete" if status.lacks else "ended"
         so_far = "in progress" if series.active else ended
         file = series.filename or "no file (live view and consumers only)"
-        yield f"  {file}, {so_far}{f': {series.reason}' if series.reason else ''}"
+        yield f"  {file}, {so_far}{f': {_reason(status)}' if _reason(status) else ''}"
         if series.active and series.restarts:
             times = "once" if series.restarts == 1 else f"{series.restarts} times"
             yield f"    the receiver was killed and restarted {times} within it"
@@ -127,6 +129,12 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         yield f"    the last bad message, {status.last_error}"
     if status.drained:
         yield f"  {plural(status.drained, 'message')} belonged to no series, dropped"
+
+
+def _reason(status: Status) -> str:
+    """Why the last series ended, or was not taken, where the state has not said so already."""
+    reason = "" if status.series is None else status.series.reason.removeprefix("not taken: ")
+    return "" if reason == status.error else reason
 
 
 def _connection(connection: Connection) -> str:

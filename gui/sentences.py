@@ -110,6 +110,8 @@ def _frames(count: int) -> str:
 
 def _idle(status: Status, *, kept: bool) -> Message:
     series = status.series
+    if series is not None and not series.taken:
+        return Message("notice", "IDLE", f"The last series was {_sentence(series.reason, capital=False)}")
     if series is not None and status.lacks:
         # The receiver's reason mostly begins with the count.
         counted = re.match(r"\d+ of \d+ frames?", series.reason)

@@ -62,6 +62,8 @@ class Series:
     """`None` while it runs."""
     reason: str = ""
     """Why it ended, or what it waits for."""
+    taken: bool = True
+    """False: it was announced and could not be begun; `reason` says why not."""
     started: float = 0.0
     """Seconds since 1970 (UTC)."""
     memory_bytes: int | None = None

@@ -64,8 +64,8 @@ class ShownSeries:
         """A series was announced and could not be begun: it is the last one all the same, and has nothing."""
         self._counts = Counts(planned=header.frames)
         self._series = Series(
-            id=header.series or "", filename=None, active=False, complete=False, started=time.time(),
-            reason=quoted(f"not taken: {reason}", MAX_REASON),
+            id=header.series or "", filename=None, active=False, complete=False, taken=False,
+            reason=quoted(f"not taken: {reason}", MAX_REASON), started=time.time(),
         )  # fmt: skip
 
     def end(self, counts: Counts, *, complete: bool, reason: str) -> None:

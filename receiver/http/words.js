@@ -29,6 +29,7 @@ export function sentence(status, origin) {
   const series = status.series;
   if (!series) return "No series yet.";
   if (series.active) return series.reason || "A series is being taken.";
+  if (!series.taken) return `The last series was ${series.reason}`;
   const ended = series.complete ? "complete" : lacks(status) ? "NOT complete" : "ended";
   return `The last series is ${ended}${series.reason ? `: ${series.reason}` : "."}`;
 }
@@ -36,7 +37,7 @@ export function sentence(status, origin) {
 export function seriesFacts(status) {
   const series = status.series;
   const facts = [
-    { name: "File", text: series.filename ?? "none: live view and consumers only" },
+    { name: "File", text: series.filename ?? (series.taken ? "none: live view and consumers only" : "none: the series was not taken") },
     { name: "Series", text: series.id },
     { name: "Started", text: time(new Date(series.started * 1000)) },
   ];

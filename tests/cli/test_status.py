@@ -94,7 +94,9 @@ def test_receiver_in_error_says_why_and_what_to_do(
     assert status(receiver, "--wait") == 1
     said = capsys.readouterr().out
     assert "sim-1: error" in said
-    assert "/elsewhere/a.h5" in said
+    assert said.count("/elsewhere/a.h5") == 1, "the cause is said once"
+    assert "  the last series was NOT taken\n" in said
+    assert "live view" not in said
     assert f"penstock reset {receiver.client.url}\n" in said
 
 

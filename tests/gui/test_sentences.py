@@ -53,6 +53,15 @@ def test_a_series_that_writes_nothing_is_said_to_write_nothing() -> None:
     assert "total not announced" in says.text
 
 
+def test_a_series_that_was_not_taken_is_no_live_series() -> None:
+    reason = "not taken: frames of 72 MB would take 4 GB"
+    series = Series(id="1", filename=None, active=False, complete=False, taken=False, reason=reason)
+
+    says = message(Snapshot(url=URL, status=Status(state="idle", series=series, refused="…")))
+
+    assert (says.kind, says.text) == ("notice", f"The last series was {reason}.")
+
+
 def test_an_error_gives_its_cause_and_what_to_do() -> None:
     status = Status(state="error", error="the disk of /data is full")
 

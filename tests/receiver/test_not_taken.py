@@ -32,6 +32,7 @@ def test_a_start_message_that_is_at_fault_is_refused_and_leaves_idle(
     assert (status.state, status.error) == ("idle", "")
     assert status.refused and status.series.reason == f"not taken: {status.refused}"
     assert (status.series.id, status.series.complete, status.series.filename) == (refused, False, None)
+    assert not status.series.taken
     assert (status.counts.received, status.counts.stored, status.counts.planned) == (0, 0, 2)
     assert main(["status", receiver.client.url]) == 1
     taken = receiver.ended(streamer.series_of(str(receiver.root / "x.h5"), 2))
