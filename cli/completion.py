@@ -5,9 +5,9 @@ given with --config, else those of the shipped one (in tcsh always these). After
 
 Examples:
   penstock completion bash > ~/.local/share/bash-completion/completions/penstock
-      for bash with its package bash-completion; from the next shell on
+      for bash with its package bash-completion; from the next shell on (make the folder first: mkdir -p)
   penstock completion zsh > ~/.zfunc/_penstock
-      for zsh; ~/.zshrc needs the lines: fpath+=~/.zfunc; autoload -U compinit; compinit
+      for zsh, likewise; ~/.zshrc needs the lines: fpath+=~/.zfunc; autoload -U compinit; compinit
   penstock completion tcsh > ~/.penstock.tcsh
       for tcsh; ~/.tcshrc needs the line: source ~/.penstock.tcsh
   penstock completion --receivers beamline.yaml

@@ -137,7 +137,10 @@ STANDARD: tuple[Parameter, ...] = (
         name="BeamCenterY", default=0.0, unit="pixel",
         doc="Beam position from the top edge of the image after Rotation and flips.",
     ),
-    Parameter(name="Distance", default=0.0, unit="m", doc="Sample to detector; 0 when unknown."),
+    Parameter(
+        name="Distance", default=0.0, unit="m", limits=Limits(0.0, None),
+        doc="Sample to detector; 0 when unknown.",
+    ),
 )  # fmt: skip
 """The settings of every detector, in the order in which panels show them."""
 

@@ -57,8 +57,8 @@ export function receiverFacts(status) {
   }
   if (status.stalled) facts.push({ name: "Stalled", text: `silent for ${number(status.stalled)} s; does its file system hang?`, bad: true });
   const errors = Object.entries(status.errors);
-  if (errors.length) facts.push({ name: "Bad messages", text: errors.map(([kind, count]) => `${number(count)} ${kind}`).join(", "), bad: true });
-  if (status.last_error) facts.push({ name: "The last of them", text: status.last_error });
+  if (errors.length) facts.push({ name: "Errors since it was started", text: errors.map(([kind, count]) => `${number(count)} ${kind}`).join(", "), bad: true });
+  if (status.last_error) facts.push({ name: "The last bad message", text: status.last_error });
   if (status.drained) facts.push({ name: "Dropped", text: `${number(status.drained)} messages that belonged to no series` });
   return facts;
 }

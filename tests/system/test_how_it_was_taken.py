@@ -10,7 +10,7 @@ import numpy as np
 import pyFAI
 import pytest
 
-from tests.system.beamline import ON, Station, wait_state
+from tests.system.beamline import ON, Station, refusal, wait_state
 
 METADATA = {
     "title": "Rings of CeO2", "proposal": "20250001", "scan_id": 17, "beamline": "ForMAX", "note": "wet",
@@ -27,6 +27,13 @@ def stored(file: h5py.File, path: str) -> Any:
 def calm_station(station: Station) -> Station:
     station.set(Fliplr=False, Flipud=False, BeamCenterX=0.0, BeamCenterY=0.0, Distance=0.0)
     return station
+
+
+def test_a_distance_below_nothing_is_refused_and_what_was_set_stays(calm_station: Station) -> None:
+    calm_station.set(Distance=0.18734)
+    assert "below the minimum" in refusal(lambda: calm_station.set(Distance=-1.0))
+    assert calm_station.detector.Distance == 0.18734
+    calm_station.set(Distance=0.0)
 
 
 def test_a_file_says_how_its_series_was_taken(calm_station: Station) -> None:

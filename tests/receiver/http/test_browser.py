@@ -51,6 +51,7 @@ def test_the_page_follows_a_receiver_through_series_error_and_restart(
         chromium.shows("idle", "The last series is NOT complete", "not triggered\t5")
         streamer.start(f"/elsewhere/{HOSTILE}.h5", frames=1)
         chromium.shows("error", f"/elsewhere/{HOSTILE}.h5", f"penstock reset http://{address}")
+        chromium.shows("none: the series was not taken", "Errors since it was started")
         assert chromium.value("document.querySelectorAll('img').length") == 1, "a name is text"
 
         streamer.end()
