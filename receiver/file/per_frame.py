@@ -157,8 +157,8 @@ class PerFrame:
         if self._checksums is not None:
             columns[checksums.NAME] = checksums.column(self._checksums, sums)
         self._write_columns(index, columns)
-        # Each dataset is with the kernel when it is let go: killed in between, this process leaves no frame
-        # as stored without what it brought.
+        # Readers that follow the file (SWMR), and what a kill leaves of such a file, have no frame as stored
+        # without what it brought: its writes go to the kernel in this order.
         self._flush_checksums()
         self._write_columns(index, {STATUS: self._account.statuses_of(index)})
 

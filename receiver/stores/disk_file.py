@@ -10,6 +10,7 @@ file that reads wherever it stops. Why so: docs/explanation/decisions/0028-hdf5-
 from __future__ import annotations
 
 import atexit
+import errno
 import itertools
 import os
 from typing import Any
@@ -22,6 +23,8 @@ from penstock.receiver.stores.superblock import marked_for_swmr, put_end_ahead
 from penstock.receiver.stores.write_threads import pwrite_all
 from penstock.stins.messages import Buffer
 
+MAX_ADDRESS = 2**63 - 1
+"""In a file: what the kernel takes for an offset."""
 _numbers = itertools.count()
 _open: dict[str, DiskFile] = {}
 """By the name that HDF5 has for the file."""
@@ -60,9 +63,16 @@ class DiskFile:
         return self._name
 
     def seek(self, at: int, whence: int = os.SEEK_SET) -> int:
-        """See io.RawIOBase."""
-        self._at = at if whence == os.SEEK_SET else self._end() + at
-        return self._at
+        """See io.RawIOBase.
+
+        Raises:
+            OSError: a damaged file names an address that none can have.
+        """
+        at = at if whence == os.SEEK_SET else self._end() + at
+        if at > MAX_ADDRESS:
+            raise OSError(errno.EINVAL, f"address {at:#x} is damaged")
+        self._at = at
+        return at
 
     def tell(self) -> int:
         """See io.RawIOBase."""

@@ -64,9 +64,9 @@ class Segment:
     empty: bool
     """Nothing was ever written into it."""
     since: float = field(default=0.0)
+    """When a later one had its first frame; 0: it is the latest."""
     unsafe: set[int] = field(default_factory=set)
     """Frames that came since it was handed to the kernel last."""
-    """When a later one had its first frame; 0: it is the latest."""
 
 
 class SegmentStore:

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.receiver.crash.interrupted import mark_interrupted
+from penstock.receiver.crash.interrupted import DAMAGED, mark_interrupted
 from penstock.receiver.stores.superblock import V0_END, put_in_order, version_of
 from tests.receiver.files import write_series
 
@@ -45,6 +45,18 @@ def test_what_is_no_hdf5_stays_as_it_is(content: bytes, tmp_path: Path) -> None:
     put_in_order(path)
     assert path.read_bytes() == content
     assert version_of(path) is None
+
+
+def test_an_address_that_no_file_can_have_is_damage_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "x.h5"
+    write_series(path, planned=3, killed=True)
+    content = bytearray(path.read_bytes())
+    # Where the header of the root group goes on: a continuation message, of 16 bytes.
+    at = content.index(b"\x10\x00\x10\x00\x00\x00\x00\x00") + 8
+    content[at : at + 8] = b"\xff" * 8
+    path.write_bytes(content)
+    with pytest.raises(DAMAGED):
+        mark_interrupted(path, "killed")
 
 
 def test_a_file_with_a_damaged_index_is_marked_and_says_so(tmp_path: Path) -> None:
