@@ -4,7 +4,8 @@ What runs, and how it is written in Markdown:
 
 - a `console` block: each line after `$ ` is a command, and the lines below it are what it prints (`...`
   stands for anything). A command that ends in ` &` stays until the end of the page; the page goes on
-  when it has printed what the page says. `export` holds for all that follows;
+  when it has printed what the page says. `kill %?WORD` ends the one with this word, by Ctrl-C. `export` holds
+  for all that follows;
 - a `python` block under `<!-- run -->`: a script;
 - any block under `<!-- file: NAME -->`: it is written to that file.
 
@@ -80,11 +81,18 @@ def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
     with contextlib.ExitStack() as stack:
         (folder / "data").mkdir()
         markdown = re.sub(r"(?<![\w/.])/data\b", str(folder / "data"), page.read_text())
+        jobs: dict[str, contextlib.ExitStack] = {}
         for step in steps(_with_free_ports(markdown)):
-            if export := re.fullmatch(r"export (\w+)=(\S+)", step.text):
+            if step.kind == "background":
+                jobs[step.text] = stack.enter_context(contextlib.ExitStack())
+                jobs[step.text].enter_context(_background(step, folder, environment))
+            elif kill := re.fullmatch(r"kill %\?(\w+)", step.text):
+                (job,) = (text for text in jobs if kill[1] in text)
+                jobs.pop(job).close()
+            elif export := re.fullmatch(r"export (\w+)=(\S+)", step.text):
                 environment[export[1]] = export[2]
             else:
-                _do(step, folder, environment, stack)
+                _do(step, folder, environment)
 
 
 def _commands(text: str) -> Iterator[Step]:
@@ -104,12 +112,10 @@ def _with_free_ports(markdown: str) -> str:
     return _PORT.sub(lambda match: free[match[0]], markdown)
 
 
-def _do(step: Step, folder: Path, environment: dict[str, str], stack: contextlib.ExitStack) -> None:
+def _do(step: Step, folder: Path, environment: dict[str, str]) -> None:
     if step.kind == "file":
         (folder / step.name).parent.mkdir(parents=True, exist_ok=True)
         (folder / step.name).write_text(step.text)
-    elif step.kind == "background":
-        stack.enter_context(_background(step, folder, environment))
     else:
         shell = ["bash", "-euo", "pipefail", "-c"]
         program = [sys.executable, "-c"] if step.kind == "script" else shell
