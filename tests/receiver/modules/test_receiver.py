@@ -214,7 +214,8 @@ def test_the_policy_fail_ends_in_error_and_a_reset_takes_the_next_series(
     sim.end()
     sim.receiver.wait(lambda status: status.drained == 4)
     sim.start("dropped.h5", frames=1)
-    sim.receiver.wait(lambda status: status.drained == 6)
+    sim.end()
+    sim.receiver.wait(lambda status: status.drained == 8)
     assert sim.receiver.log.read_text().count("is dropped: the receiver is in Error") == 1
     sim.receiver.client.reset()
     sim.start("b.h5", frames=1)
