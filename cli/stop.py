@@ -1,6 +1,7 @@
 """End the running series of a receiver; its file is closed, and says why.
 
-This stops the receiver's side only: what the detector still sends of the series is dropped, and counted.
+This stops the receiver's side only: what the detector still sends of the series is dropped, and counted. A
+Tango device that runs the series goes to FAULT; its own Stop ends both sides.
 
 Examples:
   penstock stop                               the receiver on this machine

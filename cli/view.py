@@ -70,12 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    if (trouble := why_no_display(os.environ)) is not None:
-        raise UserError(trouble)
 
+    # Before the screen is asked for: who lacks silx should not have to find a screen to learn of it.
     from penstock.gui.app import Options
     from penstock.gui.app import run as show
 
+    if (trouble := why_no_display(os.environ)) is not None:
+        raise UserError(trouble)
     trouble = show(
         Options(
             url=url, rate=args.rate, logarithmic=args.log,

@@ -29,6 +29,15 @@ SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndRea
 """A reason to end replaces a milder one: an Abort also overtakes a Stop that is under way."""
 
 
+SAID = {
+    EndReason.COMPLETE: "",
+    EndReason.STOP: "stopped",
+    EndReason.ABORT: "aborted",
+    EndReason.FAULT: "failed",
+}
+"""Where nobody gives a cause."""
+
+
 class Taken(msgspec.Struct, frozen=True):
     """A frame in the ring, on its way to the sender."""
 
@@ -76,6 +85,7 @@ class Series:
         """Frames triggered but never sent, by cause."""
         self.reason = EndReason.COMPLETE
         self.message = ""
+        """Why it ends so, where that is known; it goes into the end message."""
         self.armed = False
         self.end_sent = False
         self.camera_done = False
@@ -164,6 +174,11 @@ class Series:
         """See `Acquisition`."""
         self._idle()
         return self._goes_on(exposing)
+
+    @property
+    def said(self) -> str:
+        """How it ends, in words; "" while nothing but the last frame is to end it."""
+        return self.message or SAID[self.reason]
 
     @property
     def stopping(self) -> bool:

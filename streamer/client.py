@@ -101,9 +101,13 @@ class StreamerClient:
         """Finish the frame, send what is queued, end; returns at once."""
         self._ask(protocol.Stop(id=self._id()), type(None))
 
-    def abort(self) -> None:
-        """Drop what is queued, end within a second; returns at once."""
-        self._ask(protocol.Abort(id=self._id()), type(None))
+    def abort(self, cause: str = "") -> None:
+        """Drop what is queued, end within a second; returns at once.
+
+        Args:
+            cause: why, for the file.
+        """
+        self._ask(protocol.Abort(id=self._id(), cause=cause), type(None))
 
     def cancel(self) -> None:
         """Forget a series that has not been started."""

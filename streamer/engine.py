@@ -18,7 +18,7 @@ import msgspec
 
 from penstock.stins.messages import EndReason, Header
 from penstock.stins.texts import plural
-from penstock.streamer.acquisition import Series
+from penstock.streamer.acquisition import SAID, Series
 from penstock.streamer.camera import Camera, CameraError
 from penstock.streamer.checks import check_settings
 from penstock.streamer.clock import Clock
@@ -153,11 +153,15 @@ class Engine:
 
     def stop(self) -> Future[None]:
         """Finish the frame, send what is queued, end; nothing to do when nothing runs."""
-        return self._end(EndReason.STOP, "stopped")
+        return self._end(EndReason.STOP)
 
-    def abort(self) -> Future[None]:
-        """Drop what is queued, end within a second; nothing to do when nothing runs."""
-        return self._end(EndReason.ABORT, "aborted")
+    def abort(self, cause: str = "") -> Future[None]:
+        """Drop what is queued, end within a second; nothing to do when nothing runs.
+
+        Args:
+            cause: why, for the end message.
+        """
+        return self._end(EndReason.ABORT, cause)
 
     def cancel(self) -> Future[None]:
         """Forget a prepared or announced series; an end message follows a start message."""
@@ -303,7 +307,7 @@ class Engine:
             if not isinstance(error, CameraError | Overrun):
                 log.exception("%s raised in acquire", self._name)
             series.fail(error, self._name)
-        self._finishing(series.message or "last frame is in")
+        self._finishing(series.said or "last frame is in")
         # Free first: whoever sees the series end may prepare the next one at once.
         self._busy = ""
         series.finished()
@@ -324,7 +328,7 @@ class Engine:
 
     def _send(self, series: Series) -> None:
         self._outlet.stream(series)
-        self._finishing(series.message)
+        self._finishing(series.said)
         self._finish(series)
 
     def _finish(self, series: Series) -> None:
@@ -346,10 +350,10 @@ class Engine:
                 Event.FAULT, f"{self._name} did not end its acquisition after Abort; restart the streamer"
             )
         elif series.reason is EndReason.FAULT:
-            self._machine.fire(Event.FAULT, series.message)
+            self._machine.fire(Event.FAULT, series.said)
         else:
             counts = f"{series.sent} of {plural(series.planned, 'frame')} sent"
-            self._machine.fire(Event.END, f"{series.message}, {counts}" if series.message else counts)
+            self._machine.fire(Event.END, f"{series.said}, {counts}" if series.said else counts)
 
     def _finishing(self, cause: str) -> None:
         """Whoever first knows that no frame will be begun any more says so."""
@@ -359,27 +363,27 @@ class Engine:
 
     # Plumbing ---------------------------------------------------------------------------------
 
-    def _end(self, reason: EndReason, message: str) -> Future[None]:
+    def _end(self, reason: EndReason, cause: str = "") -> Future[None]:
         series, state = self._series, self._machine.state
         if series is None or state in (State.IDLE, State.FAULT):
             return _done()
         if state in (State.ACQUIRING, State.ENDING):
-            if series.end(reason, message):
-                self._finishing(message)
+            if series.end(reason, cause):
+                self._finishing(series.said)
                 self._changed()
             return _done()
 
         def work() -> None:
             # In the sender's thread, behind an announcement that may still be under way.
             if self._machine.state is State.PREPARED:
-                self._machine.fire(Event.CANCEL, message)
+                self._machine.fire(Event.CANCEL, cause or SAID[reason])
             elif self._machine.state is State.ANNOUNCED:
-                series.end(reason, message)
+                series.end(reason, cause)
                 # An absent receiver cannot take an end message; do not wait for one as for frames.
                 series.end_sent = self._outlet.end(series, series.close())
-                self._machine.fire(Event.CANCEL, message)
+                self._machine.fire(Event.CANCEL, series.said)
             elif self._machine.state in (State.ACQUIRING, State.ENDING):
-                series.end(reason, message)
+                series.end(reason, cause)
 
         return self._sends.ask(work)
 
@@ -391,7 +395,7 @@ class Engine:
                 self._changed()
             armed.set_result(None)
         else:
-            armed.set_exception(Refused("camera", series.message or "ended before it was armed"))
+            armed.set_exception(Refused("camera", series.said or "ended before it was armed"))
 
     def _prepared(self) -> Series:
         """The series of every state from PREPARED to ENDING."""

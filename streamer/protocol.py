@@ -121,8 +121,11 @@ class Stop(Request, frozen=True):
     """Finish the frame, send what is queued, end."""
 
 
-class Abort(Request, frozen=True):
+class Abort(Request, frozen=True, kw_only=True):
     """Drop what is queued, end."""
+
+    cause: str = ""
+    """Why, for the end message."""
 
 
 class Cancel(Request, frozen=True):

@@ -115,7 +115,7 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
             raise ArmRefused(
                 "receiver_error",
                 f"the receiver at {receiver.url} could not begin the series: {status.error}; "
-                "mend that and call RestartReceiver",
+                "RestartReceiver resets it",
             )
         if status.series is not None and status.series.id == series:
             if status.state == "running":

@@ -231,7 +231,7 @@ class SeriesControl:
         ended = own is not None and own.state in ("idle", "fault")
         if active and self.connected and not ended:
             try:
-                self.streamer.abort()
+                self.streamer.abort(cause)
             except NO_STREAMER as error:
                 log.warning("abort after a failure: %s", error)
 

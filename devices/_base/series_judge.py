@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.devices._base.series_record import SeriesRecord
-from penstock.devices._base.series_view import account_sentence, lossless
+from penstock.devices._base.series_view import SeriesView, account_sentence, lossless
 from penstock.devices._base.states import Event, SeriesState
 from penstock.stins.texts import plural
 
@@ -172,9 +172,10 @@ class SeriesJudge:
             where = f" in {view.filename}" if view.filename else ""
             # The reason of an endless one that lost nothing is the frames that were never to come.
             told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
-            why = f" ({series.reason})" if told else ""
+            why = _beyond_counts(series.reason, view) if told else ""
             stranger = f" {record.stranger}" if record.stranger else ""
-            record.move(Event.CLOSED, f"Ready. Last series: {account_sentence(view)}{where}{why}.{stranger}")
+            said = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
+            record.move(Event.CLOSED, f"Ready. Last series: {said}.{stranger}")
         elif record.lasts("receiver over", True) > self._limits.disagreement:
             self._do.fail("the receiver was restarted before it had closed the file")
 
@@ -224,7 +225,7 @@ class SeriesJudge:
             self._do.fail(silence)
             return False
         if status is not None and status.state == "error":
-            self._do.fail(f"the receiver is in error: {status.error}; mend that and call RestartReceiver")
+            self._do.fail(f"the receiver is in error: {status.error}; RestartReceiver resets it")
             return False
         return True
 
@@ -296,6 +297,15 @@ class SeriesJudge:
                 self._do.fail(f"the receiver ended the series: {series.reason}")
             return False
         return True
+
+
+def _beyond_counts(reason: str, view: SeriesView) -> str:
+    """What the receiver's reason says besides the counts, with which it begins."""
+    counts = view.counts
+    good = counts.stored + counts.delivered + counts.discarded
+    if reason.startswith(f"{good} of {plural(view.planned, 'frame')}: "):
+        return reason.partition("; ")[2]
+    return reason
 
 
 def sentence(text: str) -> str:

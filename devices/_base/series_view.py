@@ -64,8 +64,8 @@ def lossless(counts: Counts) -> bool:
     return not any((*wrong, counts.duplicate, counts.out_of_range))
 
 
-def account_sentence(view: SeriesView) -> str:
-    """The counts in words, naming only what is there: "5 of 10 frames stored, 5 not triggered"."""
+def account_sentence(view: SeriesView, where: str = "") -> str:
+    """The counts in words, naming only what is there: "5 of 10 frames stored in x.h5, 5 not triggered"."""
     counts = view.counts
     if view.endless:
         first = f"{plural(counts.delivered, 'frame')} for live view"
@@ -75,7 +75,7 @@ def account_sentence(view: SeriesView) -> str:
         counts = replace(counts, delivered=0)
     else:
         first = f"{counts.stored} of {plural(view.planned, 'frame')} stored"
-    parts = [first]
+    parts = [first + where]
     for number, words in (
         (counts.delivered, "delivered without storing"),
         (counts.discarded, "discarded"),

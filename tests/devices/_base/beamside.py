@@ -168,7 +168,7 @@ class StandInStreamer:
     def stop(self) -> None:
         self._call("stop")
 
-    def abort(self) -> None:
+    def abort(self, cause: str = "") -> None:
         self._call("abort")
 
     def cancel(self) -> None:
