@@ -108,10 +108,13 @@ class Readings(qt.QWidget):
                 self._set("Series", name, NOTHING)
             return
         path = PurePath(series.filename) if series.filename else None
-        self._set("Series", "File", path.name if path is not None else "none: live view only")
+        none = "none: live view only" if series.taken else "none: not taken"
+        self._set("Series", "File", path.name if path is not None else none)
         self._set("Series", "Folder", str(path.parent) if path is not None else NOTHING)
         assert status is not None
         ended = "complete" if series.complete else "incomplete" if status.lacks else "ended"
+        if not series.taken:
+            ended = "not taken"
         self._set("Series", "State", "in progress" if series.active else ended, wrong=status.lacks)
 
     def _show_account(self, status: Status | None) -> None:

@@ -84,7 +84,7 @@ def _away(snapshot: Snapshot, since: float) -> Message:
 
 def _error(url: str, status: Status) -> str:
     cause = _sentence(status.error) if status.error else "The receiver gives no reason; see its log."
-    return f"{cause} Remove the cause, then: penstock reset {url}, or Reset of its Tango device."
+    return f"{cause} To reset it: penstock reset {url}, or Reset of its Tango device."
 
 
 def _running(status: Status) -> str:

@@ -68,7 +68,7 @@ def test_an_error_gives_its_cause_and_what_to_do() -> None:
     says = message(Snapshot(url=URL, status=status))
 
     assert (says.kind, says.title) == ("error", "ERROR")
-    assert says.text.startswith("The disk of /data is full. Remove the cause, then: ")
+    assert says.text.startswith("The disk of /data is full. To reset it: ")
     assert f"penstock reset {URL}" in says.text
 
 

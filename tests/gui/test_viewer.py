@@ -267,6 +267,15 @@ def test_frames_that_were_not_triggered_are_a_loss_only_where_a_file_lacks_them(
     assert (values("Series", "State"), values("Account", "Not triggered")) == (state, count)
 
 
+def test_a_series_that_was_not_taken_is_no_live_view(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    series = Series(id="1", filename=None, active=False, complete=False, taken=False, reason="not taken: …")
+    receiver.say(state="error", error="a.h5 exists", series=series)
+    qtbot.waitUntil(lambda: viewer.banner.title() == "ERROR", timeout=DEADLINE)
+    assert viewer.readings.value("Series", "File") == "none: not taken"
+    assert viewer.readings.value("Series", "State").endswith("not taken")
+
+
 def test_counts_that_the_window_never_had_are_dashes(qtbot: Any, receiver: StandIn, show: Show) -> None:
     receiver.down()
     viewer = show(receiver.url)
@@ -357,7 +366,7 @@ def test_an_error_is_shown_as_a_sentence_with_what_to_do(qtbot: Any, receiver: S
     receiver.say(state="error", error="no space left on /data; free some")
 
     qtbot.waitUntil(lambda: viewer.banner.title() == "ERROR", timeout=DEADLINE)
-    assert viewer.banner.text().startswith("No space left on /data; free some. Remove the cause")
+    assert viewer.banner.text().startswith("No space left on /data; free some. To reset it: ")
     assert "reset" in viewer.banner.text()
 
 
