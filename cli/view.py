@@ -66,14 +66,14 @@ def run(args: argparse.Namespace) -> int:
     """Show the window until it is closed."""
     url = receiver_url(args.receiver, args.config)
 
-    from penstock.gui.display import why_no_display
+    from penstock.gui.live.display import why_no_display
 
     if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
     # Before the screen is asked for: who lacks silx should not have to find a screen to learn of it.
-    from penstock.gui.app import Options
-    from penstock.gui.app import run as show
+    from penstock.gui.live.app import Options
+    from penstock.gui.live.app import run as show
 
     if (trouble := why_no_display(os.environ)) is not None:
         raise UserError(trouble)

@@ -1,6 +1,6 @@
-"""Live viewer: what a receiver holds, on the screen.
+"""The windows: live viewer, control panel, fleet page.
 
-Nothing here talks to the detector or to the data stream; the receiver's HTTP client is the only way in.
+`model` knows what is shown and what may be done, without Qt; `live` and `panel` draw it.
 """
 
 import os

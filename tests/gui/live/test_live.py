@@ -12,11 +12,11 @@ import pytest
 from silx.gui import qt
 
 from penstock.cli.main import main
-from penstock.gui.pixels import Flag
-from penstock.gui.viewer import Viewer
+from penstock.gui.live.pixels import Flag
+from penstock.gui.live.viewer import Viewer
 from penstock.streamer import patterns
 from tests.data import recording
-from tests.gui.live import Live, live
+from tests.gui.live.taking import Live, live
 
 DEADLINE = 30_000
 """Milliseconds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from silx.gui import qt
 from silx.gui.dialog.ColormapDialog import ColormapDialog
 
-from penstock.gui.image_plot import ImagePlot
+from penstock.gui.live.image_plot import ImagePlot
 
 
 class EditLevels(qt.QAction):

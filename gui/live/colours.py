@@ -7,7 +7,7 @@ from silx.gui import qt
 from silx.gui.colors import Colormap
 
 from penstock.gui import theme
-from penstock.gui.pixels import Flag
+from penstock.gui.live.pixels import Flag
 
 NAMES = {
     "viridis": "viridis",

@@ -11,9 +11,10 @@ from silx.gui.colors import Colormap
 from silx.gui.plot import PlotWidget
 from silx.gui.plot.items import ImageData
 
-from penstock.gui import colours, theme
-from penstock.gui.levels import autoscale
-from penstock.gui.pixels import Flag, flags, outside
+from penstock.gui import theme
+from penstock.gui.live import colours
+from penstock.gui.live.levels import autoscale
+from penstock.gui.live.pixels import Flag, flags, outside
 from penstock.receiver.client import LastFrame
 
 _LEFT, _BOTTOM, _EDGE = 78, 58, 18

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gui.stand_in import StandIn
+from tests.gui.live.stand_in import StandIn
 
 DEADLINE = 30.0
 """Seconds after which a test gives up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.image_plot import ImagePlot
+from penstock.gui.live.image_plot import ImagePlot
 
 
 class LogColours(qt.QAction):

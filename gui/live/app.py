@@ -11,9 +11,9 @@ from silx.gui import qt
 from silx.gui.utils.glutils import isOpenGLAvailable
 
 from penstock.gui import theme
-from penstock.gui.feed import Feed
-from penstock.gui.sentences import no_answer_yet
-from penstock.gui.viewer import Viewer
+from penstock.gui.live.feed import Feed
+from penstock.gui.live.sentences import no_answer_yet
+from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
 

@@ -12,8 +12,8 @@ import pytest
 from penstock.cli import view
 from penstock.cli._address import receiver_url
 from penstock.cli.main import UserError, main
-from penstock.gui import colours
-from penstock.gui.display import why_no_display
+from penstock.gui.live import colours
+from penstock.gui.live.display import why_no_display
 
 SIM = "receivers:\n  sim-1: {source: {type: stins, endpoints: ['tcp://127.0.0.1:9999']}, data_root: /tmp"
 

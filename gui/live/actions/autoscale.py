@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from silx.gui import qt
 
-from penstock.gui.image_plot import ImagePlot
-from penstock.gui.levels import HIGH, LOW
+from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.levels import HIGH, LOW
 
 
 class Autoscale(qt.QAction):

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from silx.gui import qt
 
-from penstock.gui.follower import Follower, Receiver
-from penstock.gui.snapshot import Snapshot
+from penstock.gui.live.follower import Follower, Receiver
+from penstock.gui.live.snapshot import Snapshot
 
 LONG_POLL = 0.5
 """Seconds that a status request may wait for a change: bounds how long `stop` can take."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from penstock.gui.snapshot import Snapshot
+from penstock.gui.live.snapshot import Snapshot
 from penstock.receiver.client import LastFrame, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Status, View
 

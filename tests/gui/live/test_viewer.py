@@ -15,12 +15,12 @@ from silx.gui import qt
 from silx.gui.colors import Colormap
 
 from penstock.gui import theme
-from penstock.gui.colour_bar import ColourBar
-from penstock.gui.pixels import Flag
-from penstock.gui.sentences import clock
-from penstock.gui.viewer import Viewer
+from penstock.gui.live.colour_bar import ColourBar
+from penstock.gui.live.pixels import Flag
+from penstock.gui.live.sentences import clock
+from penstock.gui.live.viewer import Viewer
 from penstock.receiver.models import Counts, Series
-from tests.gui.stand_in import StandIn
+from tests.gui.live.stand_in import StandIn
 
 Show = Callable[..., Viewer]
 DEADLINE = 10_000

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from pathlib import PurePath
 
-from penstock.gui.follower import LAST_RETRY
-from penstock.gui.snapshot import Snapshot
+from penstock.gui.live.follower import LAST_RETRY
+from penstock.gui.live.snapshot import Snapshot
+from penstock.gui.message import Message
 from penstock.receiver.models import Counts, Series, Status
-
-
-@dataclass(frozen=True)
-class Message:
-    """The state banner's text."""
-
-    kind: str
-    """Key of `theme.STATE`."""
-    title: str
-    """One word, in capitals."""
-    text: str
-    """One sentence or two: what it is and, where something is wrong, what to do."""
 
 
 def message(snapshot: Snapshot) -> Message:

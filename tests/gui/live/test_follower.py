@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.gui.follower import LAST_RETRY, Follower
+from penstock.gui.live.follower import LAST_RETRY, Follower
 from penstock.receiver.client import ReceiverClient
-from tests.gui.stand_in import StandIn
+from tests.gui.live.stand_in import StandIn
 
 FRAME = np.arange(12, dtype=np.uint16).reshape(3, 4)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.gui.pixels import Flag, flags, outside
+from penstock.gui.live.pixels import Flag, flags, outside
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])

@@ -12,15 +12,15 @@ from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
-from penstock.gui.colour_bar import ColourBar
-from penstock.gui.controls import Controls
-from penstock.gui.feed import Feed
-from penstock.gui.image_plot import ImagePlot, Pixel
-from penstock.gui.meter import Meter
-from penstock.gui.pixels import Flag
-from penstock.gui.readings import Readings
-from penstock.gui.sentences import message
-from penstock.gui.snapshot import Snapshot
+from penstock.gui.live.colour_bar import ColourBar
+from penstock.gui.live.controls import Controls
+from penstock.gui.live.feed import Feed
+from penstock.gui.live.image_plot import ImagePlot, Pixel
+from penstock.gui.live.meter import Meter
+from penstock.gui.live.pixels import Flag
+from penstock.gui.live.readings import Readings
+from penstock.gui.live.sentences import message
+from penstock.gui.live.snapshot import Snapshot
 from penstock.receiver.client import LastFrame
 
 _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}

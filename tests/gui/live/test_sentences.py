@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.gui.sentences import age, message, no_answer_yet, progress
-from penstock.gui.snapshot import Snapshot
+from penstock.gui.live.sentences import age, message, no_answer_yet, progress
+from penstock.gui.live.snapshot import Snapshot
 from penstock.receiver.models import Connection, Counts, Series, Status
 
 URL = "http://127.0.0.1:5000"

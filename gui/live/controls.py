@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from silx.gui import qt
 
-from penstock.gui import colours, theme
-from penstock.gui.actions.autoscale import Autoscale
-from penstock.gui.actions.edit_levels import EditLevels
-from penstock.gui.actions.log_colours import LogColours
-from penstock.gui.actions.pause import Pause
-from penstock.gui.actions.show_mask import ShowMask
-from penstock.gui.feed import Feed
-from penstock.gui.image_plot import ImagePlot
+from penstock.gui import theme
+from penstock.gui.live import colours
+from penstock.gui.live.actions.autoscale import Autoscale
+from penstock.gui.live.actions.edit_levels import EditLevels
+from penstock.gui.live.actions.log_colours import LogColours
+from penstock.gui.live.actions.pause import Pause
+from penstock.gui.live.actions.show_mask import ShowMask
+from penstock.gui.live.feed import Feed
+from penstock.gui.live.image_plot import ImagePlot
 
 SLOWEST, FASTEST = 0.1, 50.0
 """Hz."""

@@ -9,9 +9,9 @@ import pytest
 
 pytest.importorskip("silx.gui.plot", reason="the viewer needs the extra gui")
 
-from penstock.gui.app import Options, open_viewer
-from penstock.gui.viewer import Viewer
-from tests.gui.stand_in import StandIn, stand_in
+from penstock.gui.live.app import Options, open_viewer
+from penstock.gui.live.viewer import Viewer
+from tests.gui.live.stand_in import StandIn, stand_in
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.sentences import age, clock
-from penstock.gui.snapshot import Snapshot
+from penstock.gui.live.sentences import age, clock
+from penstock.gui.live.snapshot import Snapshot
 from penstock.receiver.models import Counts, Status
 
 _FRAME = ("Number", "Trigger", "Size", "Type", "Series")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.gui.levels import SAMPLES, autoscale
+from penstock.gui.live.levels import SAMPLES, autoscale
 
 
 def test_levels_are_percentiles_of_the_good_pixels_only() -> None:
