@@ -15,6 +15,7 @@ from pathlib import Path
 import tango.server
 
 from penstock.devices._base.detector_class import detector_class
+from penstock.devices._base.interface import announce
 from penstock.devices._base.receiver_device import receiver_class
 from penstock.devices._base.registry import UnknownCamera, camera_class, camera_names
 from penstock.devices._base.tango_host import tango_host
@@ -61,6 +62,7 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
     without = any(argument.startswith(("-nodb", "-file")) for argument in arguments)
     if not without and (host := tango_host()):
         log.info("Tango database %s", host)
+        _announce(classes)
     # "Ready to accept request" has to leave at once, also into a pipe: whoever started us waits for it.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
@@ -72,6 +74,17 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
         print(f"{classes[0].__name__} did not start: {error}; see the lines above", file=sys.stderr)
         return 1
     return 0
+
+
+def _announce(classes: Sequence[type[tango.server.Device]]) -> None:
+    """Without it the devices work as ever; only who looks for every detector does not find these."""
+    try:
+        announce(classes, tango.Database())
+    except tango.DevFailed as error:
+        log.warning(
+            "the fleet page will not find the devices of class %s: %s",
+            ", ".join(kind.__name__ for kind in classes), error.args[0].desc.strip(),
+        )  # fmt: skip
 
 
 def main() -> int:

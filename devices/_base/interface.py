@@ -1,0 +1,34 @@
+"""What each Tango class says of itself in the database, so that a panel finds every detector and receiver."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import tango
+import tango.server
+
+from penstock.devices._base.detector import Detector
+
+log = logging.getLogger(__name__)
+
+PROPERTY = "PenstockInterface"
+"""Class property that names the interface; `penstock.gui.model.directory` looks for it."""
+
+
+def interface_of(kind: type[tango.server.Device]) -> str:
+    """Name of the interface of one of our classes: "detector" or "receiver"."""
+    return "detector" if issubclass(kind, Detector) else "receiver"
+
+
+def announce(kinds: Iterable[type[tango.server.Device]], database: tango.Database) -> None:
+    """Write the class property of these classes where the database has another value.
+
+    Raises:
+        tango.DevFailed: the database does not answer, or refuses to write.
+    """
+    for kind in kinds:
+        name, wanted = kind.__name__, [interface_of(kind)]
+        if list(database.get_class_property(name, PROPERTY)[PROPERTY]) != wanted:
+            database.put_class_property(name, {PROPERTY: wanted})
+            log.info("%s: class property %s is now %s", name, PROPERTY, wanted[0])
