@@ -20,7 +20,7 @@ from silx.gui.plot import PlotWidget
 
 from tests.receiver.files import write_series
 
-FORMAT = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "file-format.md"
+FORMAT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "file-format.md"
 
 
 DEADLINE = 10_000
