@@ -1,0 +1,83 @@
+"""How far a series is, and what has become of its frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.gui.model.attribute import Value
+
+FATES: Mapping[str, tuple[str, str]] = {
+    "stored": ("nFramesWritten", "stored"),
+    "delivered": ("nFramesDelivered", "delivered live"),
+    "partial": ("nFramesPartial", "partial"),
+    "missing": ("nFramesMissing", "missing"),
+    "corrupt": ("nFramesCorrupt", "corrupt"),
+    "discarded": ("nFramesDiscarded", "discarded"),
+    "not_triggered": ("nFramesNotTriggered", "not triggered"),
+    "pending": ("nFramesPending", "pending"),
+}
+"""Attribute and word of every fate of a frame, in the order of the bar; they sum to nFramesPlanned."""
+WRONG = frozenset({"partial", "missing", "corrupt", "discarded"})
+ENDLESS = 1_000_000
+"""Frames planned of a live view that runs until Stop (Live, Continuous): without a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The running, or the last, series in figures."""
+
+    planned: int = 0
+    acquired: int = 0
+    fates: Mapping[str, int]
+    """Frames by key of `FATES`."""
+    rate: float = 0.0
+    """Frames received per second."""
+    endless: bool = False
+    """For looking only, until it is stopped."""
+
+    @property
+    def done(self) -> int:
+        """Frames whose fate is known."""
+        return sum(number for fate, number in self.fates.items() if fate not in ("pending", "not_triggered"))
+
+    @property
+    def lost(self) -> int:
+        """Frames that are not in the file as they should be."""
+        return sum(self.fates[fate] for fate in WRONG)
+
+    def seconds_left(self, frame_time: float) -> float | None:
+        """Until the last frame; `None` where nobody knows.
+
+        Args:
+            frame_time: period that was set in seconds, for the time before a rate has been measured.
+        """
+        left = max(0, self.planned - self.done)
+        if self.endless or not self.planned:
+            return None
+        if self.rate > 0.0:
+            return left / self.rate
+        return left * frame_time if frame_time > 0.0 and not self.done else None
+
+
+def account(values: Mapping[str, Value | None], *, file: str) -> Account:
+    """From the device's values.
+
+    Args:
+        values: by attribute.
+        file: FileWritten.
+    """
+
+    def number(name: str) -> int:
+        found = values.get(name)
+        return int(found) if isinstance(found, (int, float)) else 0
+
+    rate = values.get("FrameRateMeasured")
+    planned = number("nFramesPlanned")
+    return Account(
+        planned=planned,
+        acquired=number("nFramesAcquired"),
+        fates={fate: number(attribute) for fate, (attribute, _) in FATES.items()},
+        rate=float(rate) if isinstance(rate, (int, float)) else 0.0,
+        endless=not file and planned == ENDLESS,
+    )

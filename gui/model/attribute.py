@@ -1,0 +1,107 @@
+"""One attribute of a detector as a panel shows it: what may be typed, and how it is written down."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = bool | int | float | str
+Group = Literal["series", "camera", "reading", "state"]
+"""Settings of every detector's series, settings of this camera, its readings, and all that tells of the series."""
+
+PREFIXES: Mapping[str, Mapping[str, float]] = {
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0},
+    "m": {"m": 1.0, "mm": 1e-3, "cm": 1e-2},
+    "Hz": {"Hz": 1.0, "kHz": 1e3},
+    "eV": {"eV": 1.0, "keV": 1e3},
+    "keV": {"keV": 1.0, "eV": 1e-3},
+}
+"""Units that may be typed behind a number, and what they are in the attribute's own."""
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*")
+
+
+class BadText(ValueError):
+    """What was typed is no value of the attribute; the sentence says what would be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute:
+    """What Tango's attribute configuration, and the device's `Parameters`, say of it."""
+
+    name: str
+    kind: type[bool] | type[int] | type[float] | type[str]
+    group: Group = "state"
+    writable: bool = False
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    doc: str = ""
+    format: str = field(default="")
+    """printf format of a float."""
+
+    def show(self, value: Value | None) -> str:
+        """The value as it stands in a field, without its unit; "–" where there is none."""
+        if value is None:
+            return "–"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            return (self.format or "%.9g") % value
+        return str(value)
+
+    def with_unit(self, value: Value | None) -> str:
+        """The value as it stands in a sentence."""
+        text = self.show(value)
+        return f"{text} {self.unit}" if self.unit and value is not None else text
+
+    def limits(self) -> str:
+        """Least and greatest value in words; "" where there are none."""
+        low, high = (None if each is None else f"{each:.9g}" for each in (self.minimum, self.maximum))
+        unit = f" {self.unit}" if self.unit else ""
+        if low is not None and high is not None:
+            return f"{low} to {high}{unit}"
+        if low is not None:
+            return f"{low}{unit} or more"
+        return f"{high}{unit} at most" if high is not None else ""
+
+    def parse(self, text: str) -> Value:
+        """The value that was typed; a number may bear a unit, as "20 ms".
+
+        Raises:
+            BadText: no value of this attribute.
+        """
+        if self.kind is bool:
+            known = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+            if text.strip().lower() not in known:
+                raise BadText(f'{self.name}: "{text}" is neither yes nor no')
+            return known[text.strip().lower()]
+        if self.kind is str:
+            if self.choices and text not in self.choices:
+                raise BadText(f'{self.name}: "{text}" is not one of {", ".join(self.choices)}')
+            return text
+        number = self._number(text)
+        if self.kind is int and not number.is_integer():
+            raise BadText(f"{self.name} is a whole number; {text.strip()} is not")
+        below = self.minimum is not None and number < self.minimum
+        if below or (self.maximum is not None and number > self.maximum):
+            raise BadText(f"{self.name}: {number:.9g} is outside its limits, {self.limits()}")
+        return int(number) if self.kind is int else number
+
+    def _number(self, text: str) -> float:
+        found = _NUMBER.fullmatch(text)
+        unit = found[2] if found is not None else None
+        factors = PREFIXES.get(self.unit, {self.unit: 1.0} if self.unit else {})
+        if found is None or (unit is not None and unit not in factors):
+            comma = "; the decimal mark is a point" if "," in text else ""
+            others = ", ".join(each for each in factors if each != self.unit)
+            units = f", in {self.unit}{f' or with {others}' if others else ''}" if self.unit else ""
+            raise BadText(f'{self.name}: "{text.strip()}" is no number{comma}{units}')
+        number = float(found[1]) * (factors[unit] if unit is not None else 1.0)
+        if not math.isfinite(number):
+            raise BadText(f"{self.name}: {text.strip()} is too large")
+        # 20 ms is 0.02 s, and not 0.02 and some bits.
+        return float(f"{number:.15g}")

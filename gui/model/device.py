@@ -1,0 +1,63 @@
+"""What a model needs of a device: `link.TangoDevice` is the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.gui.model.attribute import Attribute, Value
+
+
+class DeviceRefused(Exception):
+    """The device, or Tango, says no; the sentence is the device's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greeting:
+    """A device that has just been reached, as it was then."""
+
+    attributes: Sequence[Attribute]
+    """In panel order."""
+    receiver_url: str
+    """Its property ReceiverUrl; "" where none is set."""
+
+
+class Listener(Protocol):
+    """Told what the device says, from the device's own threads."""
+
+    def reached(self, greeting: Greeting) -> None:
+        """It is there; every value follows by `said`."""
+
+    def said(self, values: Mapping[str, Value | None]) -> None:
+        """Attributes as they are now, State and Status too; `None`: without a valid value."""
+
+    def configured(self, attribute: Attribute) -> None:
+        """Its limits or the like are others now."""
+
+    def away(self, why: str) -> None:
+        """It cannot be reached, and why, in a sentence; said again whenever the reason changes."""
+
+
+class Device(Protocol):
+    """Follows a device until it is stopped, however often that comes and goes."""
+
+    def start(self, listener: Listener) -> None:
+        """Begin to follow."""
+
+    def stop(self) -> None:
+        """Let go; returns within a second or two."""
+
+    def write(self, name: str, value: Value) -> Value | None:
+        """Write an attribute and read it back in the same call.
+
+        Raises:
+            DeviceRefused: and why.
+        """
+
+    def command(self, name: str) -> str:
+        """Call a command that takes nothing; what it answers, "" for nothing.
+
+        Raises:
+            DeviceRefused: and why.
+        """

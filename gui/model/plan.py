@@ -1,0 +1,50 @@
+"""What the settings ask for: frames, duration, bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.gui.model.attribute import Value
+from penstock.gui.model.words import duration, size
+
+PACED_BY_DETECTOR = frozenset({"INTERNAL", "EXTERNAL"})
+"""Trigger modes in which the detector's clock sets the pace, from the first trigger on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The next series as it is set."""
+
+    frames: int
+    seconds: float | None
+    """How long it takes; where triggers come one by one, how long at least."""
+    at_least: bool
+    bytes: int
+    """0: not known."""
+
+    def sentence(self) -> str:
+        """One line: "1,000 frames, 20 s, 4.4 GB"."""
+        parts = [f"{self.frames:,} {'frame' if self.frames == 1 else 'frames'}"]
+        if self.seconds is not None:
+            parts.append(("at least " if self.at_least else "") + duration(self.seconds))
+        if self.bytes:
+            parts.append(size(self.bytes))
+        return ", ".join(parts)
+
+
+def plan(values: Mapping[str, Value | None]) -> Plan:
+    """From the device's values, settings and FrameBytes; what is not there counts as 0."""
+
+    def number(name: str) -> float:
+        found = values.get(name)
+        return float(found) if isinstance(found, (int, float)) else 0.0
+
+    frames = int(number("nTriggers") * number("nFramesPerTrigger"))
+    period = number("FrameTime")
+    return Plan(
+        frames=frames,
+        seconds=frames * period if period > 0.0 else None,
+        at_least=values.get("TriggerMode") not in PACED_BY_DETECTOR,
+        bytes=frames * int(number("FrameBytes")),
+    )

@@ -1,0 +1,102 @@
+"""One detector as a panel shows it: a snapshot, which no widget changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from penstock.gui.model.account import Account, account
+from penstock.gui.model.actions import Action
+from penstock.gui.model.answers import Check, LastSeries
+from penstock.gui.model.attribute import Attribute, Value
+from penstock.gui.model.plan import Plan, plan
+
+
+class Presence(Enum):
+    """Whether the device is there."""
+
+    WAITED_FOR = auto()
+    """It has not been seen yet."""
+    HERE = auto()
+    AWAY = auto()
+    """It was here, and does not answer any more: what is shown is what it said last."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What the user has typed and not written yet."""
+
+    text: str
+    problem: str = ""
+    """Why it cannot be written, or was refused, in a sentence."""
+    writing: bool = False
+    """The device has been asked, and has not answered yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectorView:
+    """A consistent snapshot of `DetectorModel`."""
+
+    name: str
+    """Of the device."""
+    presence: Presence = Presence.WAITED_FOR
+    waits_for: str = ""
+    """While it is not HERE: what for, since when, and what to look at, in a sentence."""
+    since: float = 0.0
+    """Since when it is not HERE, s since 1970."""
+    state: str = "UNKNOWN"
+    status: str = ""
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    """In panel order."""
+    values: Mapping[str, Value | None] = field(default_factory=dict)
+    """`None`: the device knows none now."""
+    edits: Mapping[str, Edit] = field(default_factory=dict)
+    allowed: Mapping[Action, str] = field(default_factory=dict)
+    """Why not, by action; "": it makes sense now."""
+    busy: Action | None = None
+    """Under way: the device has been asked, and has not answered yet."""
+    notice: str = ""
+    """Why the last action was refused; until the next one."""
+    check: Check | None = None
+    """What Arm would say now; `None` while nobody knows."""
+    last: LastSeries | None = None
+    own: bool = False
+    """The running series was armed by this panel."""
+    receiver_url: str = ""
+    """The detector's receiver; "" while not known."""
+    counts_up: bool = True
+    """The number in the file's name goes up with each series of this panel."""
+
+    @property
+    def here(self) -> bool:
+        """Whether it answers."""
+        return self.presence is Presence.HERE
+
+    @property
+    def running(self) -> bool:
+        """Whether a series runs, or is being armed."""
+        return self.state in ("MOVING", "RUNNING")
+
+    @property
+    def account(self) -> Account:
+        """The running, or the last, series in figures."""
+        return account(self.values, file=str(self.values.get("FileWritten") or ""))
+
+    @property
+    def plan(self) -> Plan:
+        """What the settings ask for."""
+        return plan(self.values)
+
+    @property
+    def armed_by(self) -> str:
+        """Who armed the running, or the last, series."""
+        return str(self.values.get("ArmedBy") or "")
+
+    def text(self, name: str) -> str:
+        """A setting as its field shows it: what is typed, or else what the device says."""
+        edit = self.edits.get(name)
+        if edit is not None:
+            return edit.text
+        attribute = self.attributes.get(name)
+        return attribute.show(self.values.get(name)) if attribute is not None else "–"
