@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 Value: TypeAlias = bool | int | float | str
 Group = Literal["series", "camera", "reading", "state"]
-"""Settings of every detector's series, settings of this camera, its readings, and all that tells of the series."""
+"""Settings of every series, settings of this camera, its readings, and what tells of the series."""
 
 PREFIXES: Mapping[str, Mapping[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0},

@@ -51,6 +51,8 @@ class DetectorModel:
         self._own: set[str] = set()
         """SeriesId of what this panel has armed."""
         self._arming = False
+        """Arm was called here: the next SeriesId is ours."""
+        self._armed_file: Value | None = None
         self._check_timer: threading.Timer | None = None
         self._stopped = False
 
@@ -118,7 +120,7 @@ class DetectorModel:
         self.write(name)
 
     def do(self, action: Action) -> None:
-        """Call a command; Arm and Live write what is pending first. A second call while it runs does nothing."""
+        """Call a command; Arm and Live write what is pending first. While one runs, another does nothing."""
         with self._lock:
             if self.view().allowed[action]:
                 return
@@ -147,7 +149,8 @@ class DetectorModel:
         """See `device.Listener`."""
         with self._lock:
             self._view = replace(
-                self._view, presence=Presence.HERE, waits_for="", since=0.0, receiver_url=greeting.receiver_url,
+                self._view, presence=Presence.HERE, waits_for="", since=0.0,
+                receiver_url=greeting.receiver_url,
                 attributes={attribute.name: attribute for attribute in greeting.attributes},
             )  # fmt: skip
         self.log.add(Kind.STATE, "The device answers.")
@@ -164,8 +167,10 @@ class DetectorModel:
                 after = replace(after, status=str(values["Status"]))
             if "LastSeries" in values:
                 after = replace(after, last=_read(read_last_series, str(values["LastSeries"] or "")))
-            if values.get("SeriesId") and self._arming:
-                self._own.add(str(values["SeriesId"]))
+            series = values.get("SeriesId")
+            if self._arming and series and series != before.values.get("SeriesId"):
+                self._own.add(str(series))
+                self._arming = False
             after = replace(after, own=str(after.values.get("SeriesId")) in self._own)
             self._view = after
         self._note(before, after, values)
@@ -188,3 +193,180 @@ class DetectorModel:
         if before.waits_for != why:
             self.log.add(Kind.TROUBLE, why)
         self._tell()
+
+    # -- in the threads of the calls ---------------------------------------------------------------
+
+    def _call(self, work: Callable[[], object]) -> None:
+        def guarded() -> None:
+            try:
+                work()
+            except Exception as error:
+                _log.exception("%s", self.name)
+                self._refused(f"The panel failed inside ({error!r}); please report this with its log.")
+
+        with self._lock:
+            if not self._stopped:
+                self._calls.submit(guarded)
+
+    def _write_edit(self, name: str) -> bool:
+        """Write what was typed; whether the device has it now."""
+        with self._lock:
+            edit, attribute = self._view.edits.get(name), self._view.attributes.get(name)
+            if edit is None or attribute is None or edit.writing:
+                return edit is None
+            if edit.problem:
+                edit = replace(edit, problem=_problem(attribute, edit.text))  # limits may have changed
+            if edit.problem:
+                self._put_edit(name, edit)
+                return False
+            before = self._view.values.get(name)
+            self._put_edit(name, replace(edit, writing=True))
+        self._tell()
+        return self._write(attribute, edit.text, before)
+
+    def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
+        name = attribute.name
+        try:
+            value = self._device.write(name, attribute.parse(text))
+        except (DeviceRefused, BadText) as error:
+            self.log.add(Kind.TROUBLE, f"{name} {text}: refused. {error}")
+            with self._lock:
+                self._put_edit(name, Edit(text, str(error)))
+            self._tell()
+            return False
+        self.log.add(Kind.DONE, f"{name}: {attribute.with_unit(before)} → {attribute.with_unit(value)}")
+        with self._lock:
+            now = self._view.edits.get(name)
+            if now is not None and now.text == text:
+                self._put_edit(name, None)
+            self._view = replace(self._view, values={**self._view.values, name: value})
+        self._schedule_check()
+        self._tell()
+        return True
+
+    def _put_edit(self, name: str, edit: Edit | None) -> None:
+        edits = {each: kept for each, kept in self._view.edits.items() if each != name}
+        if edit is not None:
+            edits[name] = edit
+        self._view = replace(self._view, edits=edits)
+
+    def _do(self, action: Action) -> None:
+        begins = action in (Action.ARM, Action.LIVE)
+        try:
+            if begins and not self._write_all(action):
+                return
+            with self._lock:
+                self._arming = self._arming or begins
+                self._armed_file = self._view.values.get(FILE) if action is Action.ARM else self._armed_file
+            self._device.command(action.value)
+            # Its event is on the way; until then the buttons would stand as before.
+            state = self._device.command("State")
+        except DeviceRefused as error:
+            with self._lock:
+                self._arming = self._arming and not begins
+            self.log.add(Kind.TROUBLE, f"{action}: refused. {error}")
+            self._refused(str(error))
+        else:
+            self.log.add(Kind.DONE, f"{action}")
+            self.said({"State": state})
+        finally:
+            if action not in AT_ONCE:
+                with self._lock:
+                    self._view = replace(self._view, busy=None)
+            self._schedule_check()
+            self._tell()
+
+    def _write_all(self, action: Action) -> bool:
+        for name in self.view().edits:
+            if not self._write_edit(name):
+                edit = self.view().edits.get(name)
+                why = edit.problem if edit is not None else "it is being written"
+                self._refused(f"{action} was not called, for {name} could not be written: {why}")
+                return False
+        return True
+
+    def _refused(self, why: str) -> None:
+        with self._lock:
+            self._view = replace(self._view, notice=why)
+        self._tell()
+
+    # -- Check -------------------------------------------------------------------------------------
+
+    def _schedule_check(self) -> None:
+        with self._lock:
+            if self._check_timer is not None:
+                self._check_timer.cancel()
+            self._check_timer = None
+            if self._stopped or not self._view.here or self._view.running:
+                return
+            self._check_timer = threading.Timer(SETTLE, self.ask_check)
+            self._check_timer.daemon = True
+            self._check_timer.start()
+
+    def _ask_check(self) -> None:
+        try:
+            check = _read(read_check, self._device.command("Check"))
+        except DeviceRefused as error:
+            _log.info("%s: Check: %s", self.name, error)
+            check = None
+        with self._lock:
+            self._view = replace(self._view, check=check)
+        self._tell()
+
+    # -- what an event means -------------------------------------------------------------------------
+
+    def _note(self, before: DetectorView, after: DetectorView, values: Mapping[str, Value | None]) -> None:
+        """Put into the log what has changed, and do what follows from it."""
+        settings = False
+        for name, value in values.items():
+            attribute = after.attributes.get(name)
+            if attribute is None or attribute.group not in ("series", "camera") or not attribute.writable:
+                continue
+            settings = settings or before.values.get(name) != value
+            written_here = name in after.edits and after.edits[name].writing
+            if name in before.values and before.values[name] != value and not written_here:
+                self.log.add(Kind.CHANGED, f"{name} is now {attribute.with_unit(value)}")
+        if after.last != before.last and after.last is not None and "LastSeries" in before.values:
+            self.log.add(Kind.SERIES, after.last.verdict)
+        if after.state != before.state:
+            kind = Kind.TROUBLE if after.state == "FAULT" else Kind.STATE
+            self.log.add(kind, f"{after.state}: {after.status.strip()}")
+            if after.state == "ON" and before.running:
+                self._call(self._count_up)
+        if settings or after.state != before.state:
+            self._schedule_check()
+
+    def _count_up(self) -> None:
+        """The series of this panel has its file: the next one gets the next number."""
+        with self._lock:
+            view = self._view
+            done = view.last is not None and view.last.series in self._own and bool(view.last.file)
+            path = view.values.get(FILE)
+            if not (done and view.counts_up and path and path == self._armed_file):
+                return
+            self._armed_file = None
+        name = file_name.parse(str(path))
+        if name.numbered:
+            self.set(FILE, name.next().path())
+
+    def _tell(self) -> None:
+        for call in self._changed:
+            call()
+
+
+def _problem(attribute: Attribute | None, text: str) -> str:
+    if attribute is None:
+        return ""
+    try:
+        attribute.parse(text)
+    except BadText as error:
+        return str(error)
+    return ""
+
+
+def _read(read: Callable[[str], Any], text: str) -> Any:
+    try:
+        return read(text)
+    except msgspec.MsgspecError as error:
+        _log.warning("the device answered what cannot be read (%s): %.200s", error, text)
+        return None

@@ -1,0 +1,59 @@
+"""What Tango's errors mean to the person in front of the panel: pure functions."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import tango
+
+NO_DATABASE = frozenset({"API_CantConnectToDatabase", "API_DatabaseCacheAccess", "API_TangoHostNotSet"})
+NO_DEVICE = frozenset({"DB_DeviceNotDefined", "API_DeviceNotDefined"})
+NO_SERVER = frozenset({
+    "API_DeviceNotExported", "API_CantConnectToDevice", "API_ServerNotRunning", "API_DeviceNotFound",
+    "API_CorbaException", "API_CommunicationFailed",
+})  # fmt: skip
+TIMED_OUT = "API_DeviceTimedOut"
+
+
+def away(name: str, error: tango.DevFailed) -> str:
+    """Why a device cannot be reached, and what to look at."""
+    device = short(name)
+    reasons = {each.reason for each in error.args}
+    if reasons & NO_DATABASE:
+        return f"{database(name)} does not answer. Is it running, and is TANGO_HOST right?"
+    if reasons & NO_DEVICE:
+        return f"{database(name)} knows no device {device}. Is the name right? `penstock register` adds some."
+    if TIMED_OUT in reasons:
+        return f"{device} does not answer in time. Is its host very busy, or the network slow?"
+    if reasons & NO_SERVER:
+        return f"The device server of {device} does not run, or cannot be reached. Start it (Astor, systemd)."
+    return f"{device} cannot be reached: {sentence(error)}"
+
+
+def refusal(name: str, error: tango.DevFailed) -> str:
+    """Why a call was refused: the device's own sentence, where it is one."""
+    device = short(name)
+    reasons = {each.reason for each in error.args}
+    if TIMED_OUT in reasons:
+        return f"{device} has not answered in time; what was asked may still be done. See its state."
+    if reasons & NO_SERVER:
+        return f"{device} could not be asked: its server does not run, or cannot be reached."
+    return sentence(error)
+
+
+def short(name: str) -> str:
+    """The three parts of a device's name."""
+    return "/".join(name.split("/")[-3:])
+
+
+def sentence(error: tango.DevFailed) -> str:
+    """What the device says itself."""
+    return " ".join(error.args[0].desc.split()) or error.args[0].reason
+
+
+def database(device: str = "") -> str:
+    """The Tango database of a device in words."""
+    named = re.match(r"(?:tango:)?//([^/]+)/", device)
+    host = named[1] if named else os.environ.get("TANGO_HOST") or tango.ApiUtil.get_env_var("TANGO_HOST")
+    return f"The Tango database at {host}" if host else "The Tango database (TANGO_HOST names none)"
