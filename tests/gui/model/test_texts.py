@@ -1,0 +1,141 @@
+"""What is typed and shown: values with units, file names with numbers, plans, figures, gaps."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.gui.model import file_name
+from penstock.gui.model.account import FATES, account
+from penstock.gui.model.answers import lost_in_words, read_last_series
+from penstock.gui.model.attribute import Attribute, BadText
+from penstock.gui.model.file_name import BadName, FileName
+from penstock.gui.model.plan import plan
+from penstock.gui.model.words import duration, size
+
+EXPOSURE = Attribute(name="ExposureTime", kind=float, writable=True, unit="s", minimum=1e-5, maximum=10.0)
+TRIGGERS = Attribute(name="nTriggers", kind=int, writable=True, minimum=1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.1", 0.1), ("20 ms", 0.02), ("1e-3", 0.001), (" 10us ", 1e-5), ("0.02 s", 0.02), (".5", 0.5)],
+)
+def test_a_number_may_bear_a_unit(text: str, value: float) -> None:
+    assert EXPOSURE.parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text", "sentence"),
+    [
+        (EXPOSURE, "0,1", "the decimal mark is a point"),
+        (EXPOSURE, "1 h", "is no number, in s or with ms, us, µs, min"),
+        (EXPOSURE, "soon", '"soon" is no number'),
+        (EXPOSURE, "", "is no number"),
+        (EXPOSURE, "20", "20 is outside its limits, 1e-05 to 10 s"),
+        (EXPOSURE, "1e999", "is too large"),
+        (TRIGGERS, "2.5", "is a whole number"),
+        (TRIGGERS, "0", "outside its limits, 1 or more"),
+        (Attribute(name="Pattern", kind=str, choices=("powder", "ramp")), "rings", "not one of powder, ramp"),
+        (Attribute(name="SaveRaw", kind=bool), "perhaps", "neither yes nor no"),
+    ],
+)
+def test_what_is_no_value_is_refused_with_a_sentence(attribute: Attribute, text: str, sentence: str) -> None:
+    with pytest.raises(BadText, match=attribute.name) as refused:
+        attribute.parse(text)
+    assert sentence in str(refused.value)
+
+
+def test_what_is_shown_is_what_is_parsed() -> None:
+    for value in (0.1, 1 / 3, 1e-5, 3.3333):
+        shown = EXPOSURE.show(value)
+        assert EXPOSURE.parse(shown) == float(shown)
+    assert EXPOSURE.show(None) == "–"
+    assert EXPOSURE.with_unit(0.5) == "0.5 s"
+    assert Attribute(name="SaveRaw", kind=bool).show(True) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/data/v/scan_0012.h5", FileName("/data/v", "scan_####.h5", 12)),
+        ("/data/ceo2.h5", FileName("/data", "ceo2.h5", 1)),
+        ("/data/20250001_raw_007.nxs", FileName("/data", "20250001_raw_###.nxs", 7)),
+        ("/data/scan_0012_dark.h5", FileName("/data", "scan_####_dark.h5", 12)),
+        ("", FileName()),
+    ],
+)
+def test_a_file_name_is_taken_apart_and_put_together(path: str, name: FileName) -> None:
+    assert file_name.parse(path) == name
+    assert name.path() == path
+
+
+def test_a_number_that_grows_keeps_its_digits() -> None:
+    assert FileName("/data", "scan_###", 999).next().path() == "/data/scan_1000.h5"
+    assert FileName("/data", "scan.nxs", 4).numbered is False
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (FileName("/data", "a/b.h5"), 'without "/"'),
+        (FileName("", "a.h5"), "the folder is not known yet"),
+        (FileName("/data", "a#_#.h5"), "two places"),
+    ],
+)
+def test_what_is_no_file_name_is_refused_with_a_sentence(name: FileName, sentence: str) -> None:
+    with pytest.raises(BadName, match=sentence):
+        name.path()
+
+
+def test_the_plan_in_a_line() -> None:
+    values = {
+        "nTriggers": 1000, "nFramesPerTrigger": 1, "FrameTime": 0.02, "FrameBytes": 2_000_000,
+        "TriggerMode": "INTERNAL",
+    }  # fmt: skip
+    assert plan(values).sentence() == "1,000 frames, 20 s, 2 GB"
+    assert plan({**values, "TriggerMode": "SOFTWARE"}).sentence() == "1,000 frames, at least 20 s, 2 GB"
+    assert plan({"nTriggers": 1, "nFramesPerTrigger": 1}).sentence() == "1 frame"
+
+
+def test_the_account_sums_to_what_was_planned() -> None:
+    values = {
+        "nFramesPlanned": 100, "nFramesWritten": 50, "nFramesMissing": 2, "nFramesCorrupt": 1,
+        "nFramesNotTriggered": 7, "nFramesPending": 40, "FrameRateMeasured": 10.0,
+    }  # fmt: skip
+    found = account(values, file="/data/x.h5")
+    assert sum(found.fates.values()) == found.planned
+    assert (found.done, found.lost) == (53, 3)
+    assert found.seconds_left(0.1) == pytest.approx(4.7)
+    assert set(found.fates) == set(FATES)
+    assert account({"nFramesPlanned": 1_000_000}, file="").seconds_left(0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"), (2e-5, "20 µs"), (0.08, "80 ms"), (12.5, "12.5 s"), (59.96, "60 s"), (185, "3 min 5 s"),
+        (7200, "2 h 0 min"), (97200, "1 d 3 h"),
+    ],
+)  # fmt: skip
+def test_a_duration_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_size_in_words() -> None:
+    assert [size(count) for count in (12, 812_000, 1.25e9, 3e12)] == ["12 B", "812 kB", "1.25 GB", "3 TB"]
+
+
+def test_gaps_in_words() -> None:
+    assert lost_in_words([(12, 15, "missing"), (40, 40, "missing"), (7, 7, "corrupt")]) == (
+        "missing 12–15, 40; corrupt 7"
+    )
+    many = [(n, n, "not_triggered") for n in range(0, 40, 2)]
+    assert lost_in_words(many).endswith("; and more")
+
+
+def test_the_last_series_is_read() -> None:
+    text = '{"series": "s1", "file": "/d/x.h5", "complete": false, "lost": [[1, 2, "missing"]], "new_key": 1}'
+    last = read_last_series(text)
+    assert last is not None
+    assert last.lost == [(1, 2, "missing")]
+    assert read_last_series("") is None
