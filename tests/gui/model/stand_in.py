@@ -20,7 +20,7 @@ def setting(name: str, kind: type, group: Group = "series", **more: Any) -> Attr
 
 
 ATTRIBUTES = (
-    setting("ExposureTime", float, unit="s", minimum=1e-5, maximum=3600.0, doc="Time that one frame collects."),
+    setting("ExposureTime", float, unit="s", minimum=1e-5, maximum=3600.0, doc="Time of one frame."),
     setting("LatencyTime", float, unit="s", minimum=0.0),
     setting("FrameTime", float, unit="s"),
     setting("FrameRate", float, unit="Hz"),
@@ -55,7 +55,8 @@ VALUES: Mapping[str, Value | None] = {
     **{each.name: each.kind() for each in ATTRIBUTES},
     "ExposureTime": 0.1, "FrameTime": 0.1, "FrameRate": 10.0, "nTriggers": 10, "nFramesPerTrigger": 1,
     "TriggerMode": "INTERNAL", "DestinationFilename": "/data/scan_0001.h5", "SaveRaw": True,
-    "FrameBytes": 2000, "Pattern": "powder", "PhotonFlux": 1e6, "SensorTemperature": 21.5, "State": "ON", "Status": "Ready.",
+    "FrameBytes": 2000, "Pattern": "powder", "PhotonFlux": 1e6, "SensorTemperature": 21.5,
+    "State": "ON", "Status": "Ready.",
 }  # fmt: skip
 
 
