@@ -6,12 +6,12 @@ account of ten million frames takes 10 MB.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
 import numpy as np
 
-from penstock.receiver.models import Counts
+from penstock.receiver.models import Counts, Fate, Lost
 
 
 class FrameStatus(IntEnum):
@@ -53,6 +53,17 @@ _NOTHING_YET = int(FrameStatus.PENDING)
 _MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; this and above: not final
 BLOCK = 2**20
 """Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
+
+FATES: Mapping[int, Fate] = {
+    FrameStatus.MISSING: "missing",
+    FrameStatus.CORRUPT: "corrupt",
+    FrameStatus.PARTIAL: "partial",
+    FrameStatus.DISCARDED: "discarded",
+    FrameStatus.NOT_TRIGGERED: "not_triggered",
+}
+"""Statuses, once a series has ended, of frames that are not, or not as a whole, where they belong."""
+MOST_LOST = 100
+"""Ranges of such frames that are told."""
 
 COUNTERS = (
     "received", "stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered",
@@ -244,6 +255,37 @@ class Account:
         out[:known] = self._status[:known]
         out[out == _MISSING_FOR_NOW] = FrameStatus.MISSING
         return out
+
+    def lost(self) -> list[Lost]:
+        """Ranges of frames that are not, or not as a whole, where they belong: the first `MOST_LOST`, in
+        order. Call it once the account is closed."""
+        found: list[Lost] = []
+        for first, after, status in self._runs():
+            fate = FATES.get(status)
+            if fate is None or first >= after:
+                continue
+            if found and found[-1][1:] == (first - 1, fate):
+                found[-1] = (found[-1][0], after - 1, fate)
+            elif len(found) == MOST_LOST:
+                break
+            else:
+                found.append((first, after - 1, fate))
+        return found
+
+    def _runs(self) -> Iterator[tuple[int, int, int]]:
+        """First index, the one after the last, and status of all that follow one another and are alike; a
+        long run may come in pieces."""
+        planned = self.planned or 0
+        size = min(planned, len(self._status))
+        for start in range(0, size, BLOCK):
+            block = self._status[start : min(start + BLOCK, size)]
+            edges = np.flatnonzero(block[1:] != block[:-1]) + 1
+            first = start
+            for edge in (*(edges + start).tolist(), start + len(block)):
+                yield first, edge, int(self._bytes[first])
+                first = edge
+        yield size, self._triggered, FrameStatus.MISSING
+        yield max(size, self._triggered), planned, FrameStatus.NOT_TRIGGERED
 
     def counts(self) -> Counts:
         """The counts as they are now; stored + … + pending == planned while that is known."""

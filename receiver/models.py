@@ -13,6 +13,10 @@ StateName = Literal["idle", "running", "error"]
 Method = Literal["nth", "mean", "max"]
 Scale = Literal["lin", "log"]
 Colormap = Literal["gray", "viridis"]
+Fate = Literal["missing", "corrupt", "partial", "discarded", "not_triggered"]
+"""What became of a frame that is not, or not as a whole, in the file."""
+Lost = tuple[int, int, Fate]
+"""First and last index of frames with one fate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,10 @@ class Series:
     """False: it was announced and could not be begun; `reason` says why not."""
     started: float = 0.0
     """Seconds since 1970 (UTC)."""
+    ended: float = 0.0
+    """The same; 0 while it runs. Of a series whose receiver was killed: when its file was put in order."""
+    lost: list[Lost] = field(default_factory=list)
+    """After the end: which frames are not, or not as a whole, in the file; the first 100 ranges."""
     memory_bytes: int | None = None
     """Most memory that the data process takes with frames of this size; `None` where it is not announced."""
     checksum: str = ""
@@ -147,6 +155,15 @@ class Status:
     """Frames a second over the last second."""
     byte_rate: float = 0.0
     """Bytes a second over the last second."""
+    queue_bytes: int = 0
+    """Bytes that wait in the fullest of the data process' own queues: frames ahead of their header or of
+    other modules, frames for threads that transform them, or frames for several writers."""
+    queue_limit_bytes: int = 0
+    """What may wait in that queue; 0 where there is none: one loop does it all, and frames wait at the
+    streamer."""
+    free_bytes: int | None = None
+    """Free space on the disk of the data root, in whole MiB, a few seconds old at most; `None` where its file
+    system does not answer. It alone wakes nobody who waits for a new version."""
     latest_frame: int | None = None
     """Index of the newest frame of this series."""
     stalled: float = 0.0

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from penstock.receiver import queues
 from penstock.receiver.account import IN_FILE, FrameStatus
 from penstock.receiver.asked_frame import AskedFrames
 from penstock.receiver.bad_messages import BadMessages
@@ -191,6 +192,7 @@ class Pipeline:
         frame_rate, byte_rate = self._rates.at(self._clock(), self._frames, self._bytes)
         series, counts = self._shown.now(self._collector.series, self._forwarder.stalled_by)
         times = os.times()
+        queue_bytes, queue_limit_bytes = queues.fullest(self._waiting(), self._config)
         return Status(
             state=self.machine.state.value, error=self.machine.error, detector=self._detector,
             version=version, series=series, counts=counts,
@@ -198,6 +200,7 @@ class Pipeline:
             errors=dict(self._bad.counts), last_error=self._bad.last, refused=self._bad.refused,
             drained=self._drained + self._collector.drained, frame_rate=frame_rate,
             byte_rate=byte_rate, latest_frame=self._latest, cpu_seconds=times.user + times.system,
+            queue_bytes=queue_bytes, queue_limit_bytes=queue_limit_bytes,
         )  # fmt: skip
 
     def measures(self) -> Measures:
@@ -206,13 +209,19 @@ class Pipeline:
         return Measures(
             frames=self._frames, nbytes=self._bytes, lost=dict(self._lost),
             queues={
-                "held": self._collector.held_bytes,
-                "transforms": self._ahead.nbytes if self._ahead is not None else 0,
-                "writers": self._writer.waiting_bytes if self._writer is not None else 0,
+                **self._waiting(),
                 "unflushed": self._bytes - self._flushed_bytes if self._writer is not None else 0,
             },
             stages=times.stages, latency=times.latency, idle=times.idle, stamps_ahead=times.stamps_ahead,
         )  # fmt: skip
+
+    def _waiting(self) -> dict[str, int]:
+        """Bytes that wait, by queue; those of `queues.limits`."""
+        return {
+            "held": self._collector.held_bytes,
+            "transforms": self._ahead.nbytes if self._ahead is not None else 0,
+            "writers": self._writer.waiting_bytes if self._writer is not None else 0,
+        }
 
     def _take(self, now: float) -> None:
         at = now - self._held_back
@@ -369,7 +378,7 @@ class Pipeline:
         if counts.received:
             self._times.idle.observe(self._clock() - last_frame_at)
         complete = outcome.complete and not failed
-        self._shown.end(counts, complete=complete, reason=failed or outcome.reason)
+        self._shown.end(series.account, complete=complete, reason=failed or outcome.reason)
         if failed:
             self.machine.handle(Event.FAIL, failed)
         else:

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
@@ -24,7 +25,9 @@ from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash import recovery
 from penstock.receiver.crash.journal import Journal
+from penstock.receiver.file import storage
 from penstock.receiver.frame_refusal import FrameRefused
+from penstock.receiver.free_space import FreeSpace
 from penstock.receiver.link import Command, Setup, Snapshot
 from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.refusal import Refused
@@ -84,6 +87,7 @@ class ReceiverService:
         self._heard = 0.0
         self._silent = 0.0  # seconds, when it was last looked at
         self._watch: asyncio.Task[None] | None = None
+        self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
         self._version = 0
         self._sent = 0
         self._last_death: tuple[str, int] | None = None  # series, and frames that were safe
@@ -117,6 +121,7 @@ class ReceiverService:
         self._heard, self._silent = time.monotonic(), 0.0
         asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
         if self._watch is None:
+            self._free.start()
             self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
         # Snapshots count from 1; before the first, and after a death, there is version 0.
         await self._wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS)
@@ -128,6 +133,7 @@ class ReceiverService:
         self._closing = True
         if self._watch is not None:
             self._watch.cancel()
+        self._free.close()
         await self._revived()
         if self._process is None or self._process.poll() is not None:
             return
@@ -144,7 +150,7 @@ class ReceiverService:
     @property
     def status(self) -> Status:
         """The newest snapshot, with what its age means."""
-        status = replace(self._snapshot.status, version=self._version)
+        status = replace(self._snapshot.status, version=self._version, free_bytes=self._free.value)
         stalled = self._stalled
         if not stalled:
             return status
@@ -278,6 +284,8 @@ class ReceiverService:
                 self._snapshot.handled,
             ):
                 self._version += 1
+            if self._snapshot.status.state == "running" != snapshot.status.state:
+                self._free.refresh()
             self._snapshot = snapshot
         if heard:
             self._notify()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.receiver import memory
+from penstock.receiver.account import Account
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash.recovery import Recovered
 from penstock.receiver.models import Counts, Series
@@ -65,16 +66,19 @@ class ShownSeries:
         self._counts = Counts(planned=header.frames)
         self._series = Series(
             id=header.series or "", filename=None, active=False, complete=False, taken=False,
-            reason=quoted(f"not taken: {reason}", MAX_REASON), started=time.time(),
+            reason=quoted(f"not taken: {reason}", MAX_REASON), started=(now := time.time()), ended=now,
         )  # fmt: skip
 
-    def end(self, counts: Counts, *, complete: bool, reason: str) -> None:
-        """It has ended."""
+    def end(self, account: Account, *, complete: bool, reason: str) -> None:
+        """It has ended, and its account is closed."""
         assert self._series is not None
-        self._counts = counts
+        self._counts = account.counts()
         # An error's sentence names the file, which may be called anything.
         reason = quoted(reason, MAX_REASON)
-        self._series = replace(self._series, active=False, complete=complete, reason=reason)
+        self._series = replace(
+            self._series, active=False, complete=complete, reason=reason, ended=time.time(),
+            lost=account.lost(),
+        )  # fmt: skip
 
     def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:
         """What there is to show at this moment.

@@ -65,6 +65,10 @@ SHOWN: tuple[_Shown, ...] = (
     _shown("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
     _shown("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
     _shown("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
+    _shown("QueueFill", 0.0, "How full the fullest of the receiver's own queues is; 0 where it has none.",
+           lambda s: min(100.0, 100.0 * s.queue_bytes / (s.queue_limit_bytes or 1)), "%", "%.0f"),
+    _shown("FreeSpace", 0, "Free space on the disk of the data root; -1 while nobody knows.",
+           lambda s: -1 if s.free_bytes is None else s.free_bytes, "B"),
     _shown("nConnections", 0, "Sockets connected to streamers now.",
            lambda s: sum(connection.connections for connection in s.connections)),
 )  # fmt: skip

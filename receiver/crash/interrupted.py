@@ -23,7 +23,6 @@ from penstock.receiver.account import COUNTERS, IN_FILE, Account, FrameStatus
 from penstock.receiver.crash.journal import Entry
 from penstock.receiver.file import per_frame
 from penstock.receiver.file.structure import set_text
-from penstock.receiver.models import Counts
 from penstock.receiver.stores import disk_file
 from penstock.receiver.stores.found import whole
 from penstock.receiver.stores.superblock import FOR_SWMR, is_followed, put_in_order, version_of
@@ -152,8 +151,8 @@ def frames_in(path: str | Path) -> np.ndarray[Any, Any]:
         return found
 
 
-def mark_interrupted(path: str | Path, reason: str) -> Counts:
-    """Mark a file whose writer died as incomplete; returns the counts of what it holds.
+def mark_interrupted(path: str | Path, reason: str) -> Account:
+    """Mark a file whose writer died as incomplete; returns the closed account of what it holds.
 
     Frames that were flushed are there; the datasets are cut behind the last of them. A process that is killed
     while HDF5 writes the index can leave it damaged (docs/how-to/after-a-crash.md): then what can still be
@@ -192,7 +191,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Counts:
         set_text(record["reason"], f"{reason}; {holds}")
     finally:
         found.close()
-    return counts
+    return account
 
 
 def _detector(file: h5py.File) -> Any:

@@ -8,11 +8,13 @@ it is; that is said once.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
+from penstock.receiver.account import Account
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash.interrupted import (
     DAMAGED,
@@ -126,13 +128,14 @@ def _formatted(header: Header, found: Interrupted) -> Header:
 
 def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
     for left in entries:
-        entry, counts = left.entry, Counts()
+        entry, account = left.entry, None
         sentence = entry.failed or reason
         try:
             if look_at(entry) != IN_PROGRESS:
                 left.settle()  # it was closed in the last moment
                 continue
-            counts = mark_interrupted(entry.filename, sentence)
+            account = mark_interrupted(entry.filename, sentence)
+            counts = account.counts()
             sentence += f"; {counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file"
             log.warning("%s is marked as incomplete: %s", entry.filename, sentence)
         except Untouched as error:
@@ -141,7 +144,7 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
         except DAMAGED as error:
             sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
             log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
-        _tell(left, sentence, counts, recovered)
+        _tell(left, sentence, account, recovered)
 
 
 def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterator[Left]:
@@ -150,15 +153,15 @@ def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterat
         if drop_draft(left.entry):
             sentence = f"{reason} before {left.entry.filename} was there; nothing is left of it"
             log.warning("%s%s", sentence, of_series(left.entry.series))
-            _tell(left, sentence, Counts(), recovered)
+            _tell(left, sentence, None, recovered)
         else:
             yield left
 
 
-def _tell(left: Left, sentence: str, counts: Counts, recovered: Recovered) -> None:
+def _tell(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
     entry = left.entry
     left.settle()
-    recovered.counts = counts
+    recovered.counts = Counts() if account is None else account.counts()
     recovered.marked.append(
         Series(
             id=entry.series,
@@ -167,5 +170,7 @@ def _tell(left: Left, sentence: str, counts: Counts, recovered: Recovered) -> No
             complete=False,
             reason=sentence,
             started=entry.started,
+            ended=time.time(),
+            lost=[] if account is None else account.lost(),
         )
     )

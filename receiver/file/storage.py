@@ -202,6 +202,15 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
     return free
 
 
+def free_bytes(folder: str) -> int:
+    """Free bytes on the disk of a folder, which need not be there yet. A network file system may hang.
+
+    Raises:
+        OSError: it cannot be reached.
+    """
+    return shutil.disk_usage(_existing(Path(folder))).free
+
+
 def exists(path: Path) -> StorageError:
     """That a file is there, and nobody has said that it may go."""
     return StorageError(

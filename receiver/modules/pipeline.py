@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
-import msgspec
-
 from penstock.receiver.collector import Collector
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.ingest import Ingest
@@ -22,7 +20,6 @@ from penstock.receiver.modules.worker import ModuleWorker
 from penstock.receiver.pipeline import Pipeline
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.sources import create
-from penstock.receiver.stage_times import Measures
 from penstock.receiver.states import State
 from penstock.receiver.worker import Worker
 from penstock.stins.errors import StinsError
@@ -67,10 +64,8 @@ class ModulePipeline(Pipeline):
             status = replace(status, series=series, waits_for=waits_for)
         return status
 
-    def measures(self) -> Measures:
-        """What was counted and measured since the start, for Prometheus."""
-        found = super().measures()
-        return msgspec.structs.replace(found, queues={**found.queues, "held": self._joiner.held_bytes})
+    def _waiting(self) -> dict[str, int]:
+        return {**super()._waiting(), "held": self._joiner.held_bytes}
 
     def _take(self, now: float) -> None:
         super()._take(now)

@@ -8,7 +8,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from penstock.receiver.account import BLOCK, UNANNOUNCED_REACH, Account, FrameStatus
+from penstock.receiver.account import (
+    BLOCK,
+    FATES,
+    MOST_LOST,
+    UNANNOUNCED_REACH,
+    Account,
+    FrameStatus,
+)
 from penstock.receiver.models import Counts
 
 STORED, DELIVERED, DISCARDED = FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED
@@ -120,6 +127,42 @@ def test_the_statuses_of_the_file_have_the_counts_of_the_account(seed: int) -> N
         for name in ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
         if (n := getattr(counts, name))
     }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_lost_ranges_are_those_of_the_statuses(seed: int) -> None:
+    chance, planned, frames = history(seed)
+    account = Account(planned)
+    for index in frames:
+        account.take(index, chance.choices(TAKEN, (90, 1, 1, 1, 2))[0])
+    account.close(chance.choice([None, planned // 2]))
+    expected: list[tuple[int, int, str]] = []
+    for index, code in enumerate(account.statuses(planned).tolist()):
+        fate = FATES.get(code)
+        if fate is not None and expected and expected[-1][1:] == (index - 1, fate):
+            expected[-1] = (expected[-1][0], index, fate)
+        elif fate is not None:
+            expected.append((index, index, fate))
+    assert account.lost() == expected[:MOST_LOST]
+
+
+def test_a_range_of_lost_frames_is_one_however_long_the_series_is() -> None:
+    account = Account(2**40)
+    for index in (0, 1, BLOCK + 7):
+        account.take(index, FrameStatus.STORED)
+    account.close(2**30)
+    assert account.lost() == [
+        (2, BLOCK + 6, "missing"), (BLOCK + 8, 2**30 - 1, "missing"), (2**30, 2**40 - 1, "not_triggered"),
+    ]  # fmt: skip
+
+
+def test_a_complete_series_has_lost_nothing_and_an_unannounced_one_ends_with_its_last_frame() -> None:
+    for planned in (3, None):
+        account = Account(planned)
+        for index in range(3):
+            account.take(index, FrameStatus.DELIVERED)
+        account.close(None)
+        assert account.lost() == []
 
 
 @pytest.mark.parametrize("seed", range(20))

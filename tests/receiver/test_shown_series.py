@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,14 @@ def test_a_series_is_shown_from_its_beginning_to_the_beginning_of_the_next(shown
     )  # fmt: skip
     assert (counts.stored, counts.pending) == (1, 2)
     series.close("stopped")
-    shown.end(series.account.counts(), complete=False, reason="stopped")
+    assert (found.ended, found.lost) == (0.0, [])
+    before = time.time()
+    shown.end(series.account, complete=False, reason="stopped")
     found, counts = shown.now(None, "")
     assert found is not None
     assert (found.id, found.active, found.complete, found.reason) == ("a", False, False, "stopped")
+    assert before <= found.ended <= time.time()
+    assert found.lost == [(1, 2, "missing")]
     assert (counts.stored, counts.missing) == (1, 2)
     shown.begin(RunningSeries(start(series="b")), None, 13.0)
     assert shown.id == "b"

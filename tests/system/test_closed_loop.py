@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import shutil
 import time
 
 import h5py
@@ -326,6 +327,9 @@ def test_the_receivers_device_shows_the_same_series(station: Station) -> None:
     wait_state(receiver, ON)
     until(lambda: receiver.nFramesWritten == 3, "counts of the receiver's device")
     assert receiver.nFramesPlanned == 3 and receiver.nConnections == 1
+    until(lambda: receiver.FreeSpace > 0, "free space of the receiver's disk")
+    assert receiver.FreeSpace == pytest.approx(shutil.disk_usage(file.parent).free, rel=0.1)
+    assert receiver.QueueFill == 0
     receiver.Downsample = 2
     assert station.receiver.client.downsample() == 2
     receiver.Downsample = 1

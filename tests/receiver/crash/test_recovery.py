@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,9 @@ def test_a_file_that_was_left_open_is_marked_at_the_next_start(
     assert state_of(path) == ("incomplete", reason)
     status = first.now.client.status()
     assert (status.counts.stored, status.counts.missing, status.counts.flushed) == (20, 80, 20)
+    assert status.series is not None
+    assert status.series.lost == [(20, 99, "missing")]
+    assert status.series.started < status.series.ended <= time.time()
     assert check_file(path, status) == list(range(20))
 
 

@@ -42,7 +42,7 @@ def test_a_file_whose_writer_was_killed_is_marked_and_cut_to_what_it_holds(path:
     killed = path.parent / "killed.h5"
     killed.write_bytes(path.read_bytes())
     written.close()
-    counts = mark_interrupted(str(killed), "the data process was killed")
+    counts = mark_interrupted(str(killed), "the data process was killed").counts()
     assert (counts.planned, counts.stored, counts.missing) == (9, 2, 7)
     with h5py.File(killed) as file:
         found = record(file)

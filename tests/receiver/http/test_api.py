@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -125,6 +126,28 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
 def test_status_says_what_existing_clients_read(pair: Pair) -> None:
     found = json.loads(pair.ask("GET", "/status").data)
     assert (found["state"], found["error"], found["detector"]) == ("idle", "", "sim-1")
+
+
+def test_status_says_how_much_space_is_left_and_how_full_its_queue_is(pair: Pair) -> None:
+    due = time.monotonic() + DEADLINE
+    while (status := pair.client.status()).free_bytes is None:
+        assert time.monotonic() < due
+    assert status.free_bytes % 2**20 == 0
+    assert status.free_bytes == pytest.approx(shutil.disk_usage(pair.receiver.root).free, rel=0.1)
+    assert (status.queue_bytes, status.queue_limit_bytes) == (0, 0), "one loop does it all"
+
+
+def test_a_series_that_has_ended_says_when_and_which_frames_are_lost(pair: Pair) -> None:
+    before = time.time()
+    series = pair.running(frames=3, planned=9)
+    running = pair.client.status().series
+    assert running is not None
+    assert (running.ended, running.lost) == (0.0, [])
+    pair.end()
+    ended = pair.receiver.ended(series).series
+    assert ended is not None
+    assert before < ended.started <= ended.ended <= time.time()
+    assert ended.lost == [(3, 8, "not_triggered")]
 
 
 def test_a_long_poll_returns_when_something_changes(pair: Pair) -> None:

@@ -165,7 +165,7 @@ def test_the_file_of_a_killed_writer_is_marked_on_a_full_disk(
     os.waitpid(child, 0)
     killed = disk / "x.h5"
     fill_up(disk)
-    counts = mark_interrupted(killed, "it was killed")
+    counts = mark_interrupted(killed, "it was killed").counts()
     assert (counts.stored, counts.missing) == (len(present), PLANNED - len(present))
     holds(killed, present, 20)
     with h5py.File(killed) as file:

@@ -235,7 +235,7 @@ def test_a_killed_series_is_marked_and_cut(path: Path) -> None:
     series = written(path)
     series.add(*map(frame, (0, 1, 2, 3, 4, 6)))
     killed = copy_of_a_killed_one(path, series)
-    counts = interrupted.mark_interrupted(killed, "killed")
+    counts = interrupted.mark_interrupted(killed, "killed").counts()
     assert (counts.stored, counts.missing) == (6, 4)
     check(killed, [0, 1, 2, 3, 4, 6], 7)
 

@@ -78,7 +78,7 @@ def test_a_file_with_a_damaged_index_is_marked_and_says_so(tmp_path: Path) -> No
     assert 0 < first < 200
     content[at : at + 4] = bytes(4)
     path.write_bytes(content)
-    counts = mark_interrupted(path, "killed")
+    counts = mark_interrupted(path, "killed").counts()
     assert counts.stored == first
     with h5py.File(path) as file:
         detector = file["entry/instrument/sim"]

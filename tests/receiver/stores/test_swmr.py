@@ -120,7 +120,7 @@ def test_after_a_kill_it_opens_with_swmr_only_and_plainly_once_it_is_marked(path
         h5py.File(file)
     with h5py.File(file, swmr=True) as opened:
         np.testing.assert_array_equal(opened["entry/data/data"][4], array(4))
-    assert interrupted.mark_interrupted(file, "killed").stored == 3
+    assert interrupted.mark_interrupted(file, "killed").counts().stored == 3
     check(file, [0, 1, 4], 5)
 
 
