@@ -134,14 +134,15 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
         status = receiver.status(seen=status.version, wait=min(left, 0.5))
 
 
-def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> None:
-    """Wait until the receiver has let go of a series that was withdrawn, or the time is up."""
+def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
+    """Wait until the receiver has let go of a series that was withdrawn, or the time is up; its last word."""
     status = receiver.status()
     while status.state == "running" and status.series is not None and status.series.id == series:
         left = budget.left()
         if left <= 0.0:
-            return
+            break
         status = receiver.status(seen=status.version, wait=left)
+    return status
 
 
 def _hint(status: Status) -> str:

@@ -24,8 +24,11 @@ from penstock.devices._base.attributes import (
     check_value,
     is_as_displayed,
 )
+from penstock.devices._base.clients import Clients
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
+from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
+from penstock.devices._base.parameter_list import parameter_list
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.series_control import SeriesControl
@@ -103,9 +106,10 @@ class Detector(Device):
         }
         modes = tuple(str(mode) for mode in self.camera.trigger_modes)
         self._values["TriggerMode"] = default_trigger_mode(self.camera.trigger_modes).value
-        self._modes = modes
+        self._take_modes(modes)
         self._readout = 0.0
         self._set_points: dict[str, Value] = {}
+        self._clients = Clients()
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
@@ -151,9 +155,14 @@ class Detector(Device):
         """The sentence that goes with the state."""
         return self._broken or _words(self._control.view)
 
-    def _entered(self) -> list[tuple[tango.DevState, str]]:
-        states = [(_tango_state(view.state), _words(view)) for view in self._control.record.entered()]
-        return [(tango.DevState.FAULT, self._broken)] if self._broken else states
+    def _entered(self) -> list[dict[str, Any]]:
+        entered = self._control.record.entered()
+        if self._broken:
+            return [{"Status": self._broken, "State": tango.DevState.FAULT}]
+        return [
+            {"LastSeries": view.last_series, "Status": _words(view), "State": _tango_state(view.state)}
+            for view in entered
+        ]
 
     def _link(self) -> StreamerLink:
         if self.StreamerControl:
@@ -330,7 +339,7 @@ class Detector(Device):
     def _arm(self, settings: Settings) -> None:
         if self._broken:
             raise ArmRefused("broken", self._broken)
-        self._control.arm(settings)
+        self._control.arm(settings, self._clients.caller(self))
 
     def _shown_values(self) -> dict[str, Any]:
         """Every scalar attribute as it reads now; `Unread` for a reading of the camera that is not known."""
@@ -339,9 +348,8 @@ class Detector(Device):
         for parameter in self.camera.parameters:
             if not parameter.writable:
                 values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
-        for parameter in self.camera.properties:
-            if parameter.name in IDENTITY:
-                values[parameter.name] = self._properties[parameter.name]
+        values |= {parameter.name: self._properties[parameter.name] for parameter in self._identity()}
+        values[PARAMETERS.name] = self._list
         values |= self._periods()
         values["TriggerModes"] = list(self._modes)
         for reading in VIEW_ATTRIBUTES:
@@ -358,7 +366,7 @@ class Detector(Device):
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
         """A streamer is there: give it the camera's settings, take over its limits."""
-        self._modes = tuple(str(mode) for mode in description.trigger_modes)
+        self._take_modes(tuple(str(mode) for mode in description.trigger_modes))
         for name in self._camera_names():
             try:
                 streamer.set({name: self._values[name]})
@@ -368,6 +376,13 @@ class Detector(Device):
                 log.warning("%s: %s; back to the default %s", name, error, default)
                 self._values[name] = default
         self._take_limits(streamer.describe())
+
+    def _take_modes(self, modes: tuple[str, ...]) -> None:
+        self._modes = modes
+        self._list = parameter_list(self.camera.parameters, self._identity(), modes)
+
+    def _identity(self) -> list[Parameter]:
+        return [parameter for parameter in self.camera.properties if parameter.name in IDENTITY]
 
     def _take_limits(self, description: Description) -> None:
         self._readout = description.readout_time

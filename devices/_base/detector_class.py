@@ -11,6 +11,7 @@ from tango.server import device_property
 
 from penstock.devices._base.attributes import declare
 from penstock.devices._base.detector import IDENTITY, Detector
+from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.streamer.camera import Camera
@@ -43,6 +44,7 @@ def detector_class(camera: type[Camera]) -> type[Detector]:
         *own.values(),
         *PERIOD_ATTRIBUTES,
         *identity,
+        PARAMETERS,
         *(reading.parameter for reading in VIEW_ATTRIBUTES),
     ]
     for parameter in shown:

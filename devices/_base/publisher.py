@@ -30,15 +30,16 @@ class Publisher:
         device: its attributes are pushed.
         step: called in each round, before the values are read.
         values: by attribute name, State and Status excepted.
-        states: states, with their sentences, that the device has entered since the last call, in
-            order; a client that waits for RUNNING must see it, however short the series was.
+        states: what belongs to each state that the device has entered since the last call, in order, by
+            attribute name, State last; a client that waits for RUNNING must see it, however short the
+            series was.
         failed: told about an error that `step` or `values` did not expect.
     """
 
     def __init__(
         self, device: tango.server.Device, *, step: Callable[[], None],
         values: Callable[[], Mapping[str, Any]], failed: Callable[[Exception], None],
-        states: Callable[[], Sequence[tuple[tango.DevState, str]]],
+        states: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:  # fmt: skip
         self._device = device
         self._step = step
@@ -87,12 +88,12 @@ class Publisher:
     def _push(self) -> None:
         states = self._states()
         values = self._values()  # after the states, so that the counts are no older than they
-        for state, status in states[:-1]:
-            self._push_values({"Status": status, "State": state})
+        for entered in states[:-1]:
+            self._push_values(entered)
         self._push_values(values)
         # Last, since clients take a change of State as the sign that the counts are final.
-        for state, status in states[-1:]:
-            self._push_values({"Status": status, "State": state})
+        for entered in states[-1:]:
+            self._push_values({name: entered[name] for name in ("Status", "State")})
 
     def _push_values(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():

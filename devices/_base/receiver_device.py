@@ -93,7 +93,7 @@ class PenstockReceiver(Device):
         self._watch = ReceiverWatch(self._client, self._on_receiver)
         self._publisher = Publisher(
             self, step=lambda: None, values=self._values, failed=self._on_unexpected,
-            states=lambda: [(self.dev_state(), self.dev_status())],
+            states=lambda: [{"Status": self.dev_status(), "State": self.dev_state()}],
         )  # fmt: skip
         self._publisher.start()
         self._watch.start()

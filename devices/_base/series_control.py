@@ -81,8 +81,12 @@ class SeriesControl:
 
     # Commands ---------------------------------------------------------------------------------
 
-    def arm(self, settings: Settings) -> None:
+    def arm(self, settings: Settings, armed_by: str = "") -> None:
         """Begin a series; returns when the hardware takes triggers, or still arms (state ARMING).
+
+        Args:
+            settings: of the series.
+            armed_by: who asks, in words; "" when nobody knows.
 
         Raises:
             ArmRefused: why not; the state is IDLE again, or FAULT when the streamer is gone.
@@ -96,7 +100,7 @@ class SeriesControl:
             self.record.begin(settings)
             self.record.move(Event.ARM, "Arming: checks, start message, hardware.")
         try:
-            self._arm(streamer, settings, Budget(self._clock))
+            self._arm(streamer, settings, armed_by, Budget(self._clock))
         except (ArmRefused, *NO_STREAMER, *NO_RECEIVER) as error:
             died = self._link.died()
             self._undo_arm(streamer, str(error))
@@ -202,7 +206,7 @@ class SeriesControl:
             self._streamer = streamer
             self.record.streamer_lost = False
             self.record.streamer_status = None
-            self.record.name("", "")
+            self.record.forget_name()
             self.record.move(Event.CONNECTED, "Ready.")
         streamer.subscribe(self.record.on_streamer)
 
@@ -255,10 +259,10 @@ class SeriesControl:
         if self.record.receiver_runs:
             self.tell_receiver(f"the detector was reset: {self.record.failure}")
 
-    def _arm(self, streamer: StreamerClient, settings: Settings, budget: Budget) -> None:
+    def _arm(self, streamer: StreamerClient, settings: Settings, armed_by: str, budget: Budget) -> None:
         prepared = streamer.prepare(settings)
         filename = arming.check_receiver(self._receiver, streamer, settings, prepared, self._endpoint, budget)
-        self.record.name(prepared.series, filename or "")
+        self.record.name(prepared.series, filename or "", prepared.frame_bytes, armed_by)
         streamer.announce()
         self.record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget))
         try:
@@ -281,7 +285,10 @@ class SeriesControl:
         if died is not None:
             self.fail(died, lost=True)
         else:
-            self.record.move(Event.REFUSED, f"Ready. The last Arm was refused: {cause}")
+            self.record.end(
+                Event.REFUSED, f"Ready. The last Arm was refused: {cause}",
+                f"Arm was refused: {sentence(cause)}",
+            )  # fmt: skip
 
     def _withdraw(self, streamer: StreamerClient) -> None:
         state = streamer.status().state
@@ -290,7 +297,7 @@ class SeriesControl:
         if state != "prepared" and series:
             # The receiver may have begun; the next Arm must not find it busy with this series.
             with contextlib.suppress(*NO_RECEIVER):
-                arming.await_idle(self._receiver, series, Budget(self._clock, 0.5))
+                self.record.on_receiver(arming.await_idle(self._receiver, series, Budget(self._clock, 0.5)))
 
     @staticmethod
     def _bring_to_idle(streamer: StreamerClient, state: str) -> None:

@@ -175,7 +175,7 @@ class SeriesJudge:
             why = _beyond_counts(series.reason, view) if told else ""
             stranger = f" {record.stranger}" if record.stranger else ""
             said = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
-            record.move(Event.CLOSED, f"Ready. Last series: {said}.{stranger}")
+            record.end(Event.CLOSED, f"Ready. Last series: {said}.{stranger}", f"{_capital(said)}.{stranger}")
         elif record.lasts("receiver over", True) > self._limits.disagreement:
             self._do.fail("the receiver was restarted before it had closed the file")
 
@@ -201,7 +201,8 @@ class SeriesJudge:
             view = record.view
             where = f" File: {view.filename}." if view.filename else ""
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
-            record.move(Event.SETTLED, f"{sentence(record.failure)} {counts}{where} Call Reset.")
+            verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
+            record.end(Event.SETTLED, f"{sentence(record.failure)} {counts}{where} Call Reset.", verdict)
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -306,6 +307,10 @@ def _beyond_counts(reason: str, view: SeriesView) -> str:
     if reason.startswith(f"{good} of {plural(view.planned, 'frame')}: "):
         return reason.partition("; ")[2]
     return reason
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def sentence(text: str) -> str:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from penstock.devices._base.last_series import last_series
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import Event, SeriesState, next_state
 from penstock.receiver.models import Counts, Series, Status
@@ -46,6 +48,7 @@ class SeriesRecord:
         self.receiver_status: Status | None = None
         self.receiver_silence: str | None = None
         """Why the receiver does not answer; `None` while it does."""
+        self._named_at = 0.0
         self.settings: Settings | None = None
         self.failure = ""
         self.aborted = False
@@ -73,7 +76,7 @@ class SeriesRecord:
         with self.lock:
             self.streamer_lost = status is None
             if status is None:
-                self._view = replace(self._view, readings={})
+                self._view = self._view.without_streamer()
             else:
                 self.streamer_status = status
                 self._view = self._view.with_streamer(status)
@@ -84,7 +87,7 @@ class SeriesRecord:
         with self.lock:
             if isinstance(status, str):
                 self.receiver_silence = status
-                self._view = replace(self._view, receiver_answers=False)
+                self._view = self._view.without_receiver()
             else:
                 self.receiver_silence = None
                 self._receiver_heard = self.clock()
@@ -153,10 +156,33 @@ class SeriesRecord:
             self._view = replace(self._view, triggered=triggered)
         self.catch_up()
 
-    def name(self, series: str, filename: str) -> None:
+    def name(self, series: str, filename: str, frame_bytes: int, armed_by: str) -> None:
         """The series has its id; snapshots that bear it are taken from now on."""
         with self.lock:
-            self._view = replace(self._view, series=series, filename=filename)
+            self._named_at = time.time()
+            self._view = replace(
+                self._view, series=series, filename=filename, frame_bytes=frame_bytes, armed_by=armed_by
+            )
+
+    def forget_name(self) -> None:
+        """No snapshot is about a series of this device any more: it has not been, or nobody can tell."""
+        with self.lock:
+            self._view = replace(self._view, series="", filename="")
+
+    def end(self, event: Event, sentence: str, verdict: str) -> None:
+        """Move by `event`, with which the series ends.
+
+        Args:
+            event: as for `move`.
+            sentence: as for `move`.
+            verdict: how it ended, for those who look later; one sentence.
+        """
+        with self.lock:
+            series = self.own_receiver_series
+            if self._view.series:
+                told = last_series(self._view, series, verdict, self._named_at)
+                self._view = replace(self._view, last_series=told)
+            self.move(event, sentence)
 
     def catch_up(self) -> None:
         """Look at the streamer's latest snapshot again: it may have come before the id was known."""

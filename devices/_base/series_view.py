@@ -30,11 +30,23 @@ class SeriesView:
     ready_for_trigger: bool = False
     triggered: int = 0
     """Least frames that the SoftwareTriggers so far have started; an older snapshot has fewer."""
+    armed_by: str = ""
+    """Who armed the running, or the last, series; "" when nobody knows."""
+    frame_bytes: int = 0
+    """Of the running series, or else of the next; 0 when nobody knows."""
+    last_series: str = ""
+    """How the last series ended, as JSON; "" before the first."""
     counts: Counts = field(default_factory=Counts)
     """The receiver's account; all 0 until it has begun the series."""
     readings: dict[str, Value] = field(default_factory=dict)
     """Read-only parameters of the camera; only those that the streamer knows now."""
     receiver_answers: bool = False
+    frame_rate: float | None = None
+    """Frames of this series that the receiver took over the last second; `None` while it does not answer."""
+    receiver_queue: float | None = None
+    """Share of what may wait in the receiver that does, in %; `None` while it does not answer."""
+    ring_fill: float | None = None
+    """Share of the streamer's buffers that is used, in %; `None` while it does not answer."""
     latest_frame: int | None = None
 
     @property
@@ -44,7 +56,7 @@ class SeriesView:
 
     def with_streamer(self, status: StreamerStatus) -> SeriesView:
         """The view after a snapshot of the streamer."""
-        view = replace(self, readings=status.readings)
+        view = replace(self, readings=status.readings, ring_fill=percent(status.ring_used, status.ring_total))
         if not self.series or status.series != self.series:
             return view
         ready = status.ready_for_trigger and status.triggered >= view.triggered
@@ -52,10 +64,30 @@ class SeriesView:
 
     def with_receiver(self, status: Status) -> SeriesView:
         """The view after a snapshot of the receiver."""
-        view = replace(self, receiver_answers=True)
+        queue = percent(status.queue_bytes, status.queue_limit_bytes)
+        view = replace(self, receiver_answers=True, frame_rate=0.0, receiver_queue=queue)
         if not self.series or status.series is None or status.series.id != self.series:
             return view
-        return replace(view, counts=status.counts, latest_frame=status.latest_frame)
+        rate = rounded(status.frame_rate) if status.state == "running" else 0.0
+        return replace(view, counts=status.counts, latest_frame=status.latest_frame, frame_rate=rate)
+
+    def without_streamer(self) -> SeriesView:
+        """The view once no snapshot of the streamer comes any more."""
+        return replace(self, readings={}, ring_fill=None)
+
+    def without_receiver(self) -> SeriesView:
+        """The view once the receiver does not answer any more."""
+        return replace(self, receiver_answers=False, frame_rate=None, receiver_queue=None)
+
+
+def percent(part: int, whole: int) -> float:
+    """A share in whole percent: finer steps are no news to anybody."""
+    return float(round(100 * part / whole)) if whole else 0.0
+
+
+def rounded(rate: float) -> float:
+    """A rate to three digits, so that its jitter is no news."""
+    return float(f"{rate:.3g}")
 
 
 def lossless(counts: Counts) -> bool:

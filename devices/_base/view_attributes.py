@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from penstock.devices._base.attributes import Unread
 from penstock.devices._base.series_view import SeriesView
 from penstock.streamer.settings import Parameter, Value
 
@@ -13,11 +14,18 @@ class ViewAttribute(NamedTuple):
     """One read-only attribute and where its value comes from."""
 
     parameter: Parameter
-    value: Callable[[SeriesView], Value]
+    value: Callable[[SeriesView], Value | Unread]
 
 
-def _reading(name: str, default: Value, doc: str, value: Callable[[SeriesView], Value]) -> ViewAttribute:
-    return ViewAttribute(Parameter(name=name, default=default, doc=doc, writable=False), value)
+def _reading(
+    name: str, default: Value, doc: str, value: Callable[[SeriesView], Value | Unread], unit: str = ""
+) -> ViewAttribute:
+    return ViewAttribute(Parameter(name=name, default=default, doc=doc, unit=unit, writable=False), value)
+
+
+def _known(value: float | None) -> float | Unread:
+    """Without a value while the side that knows it does not answer."""
+    return Unread(0.0) if value is None else value
 
 
 VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
@@ -47,5 +55,17 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("SeriesId", "", "Unique id of the running, or else the last, series.", lambda view: view.series),
     _reading("FileWritten", "", 'File of the series as the receiver sees it; "" when nothing is written.',
              lambda view: view.filename),
+    _reading("ArmedBy", "", 'Client that armed the running, or else the last, series; "" when unknown.',
+             lambda view: view.armed_by),
+    _reading("LastSeries", "", 'How the last series ended, as a JSON object; "" before the first.',
+             lambda view: view.last_series),
+    _reading("FrameBytes", 0, "Of one frame of the running, or else the next, series; 0 when unknown.",
+             lambda view: view.frame_bytes, "B"),
+    _reading("FrameRateMeasured", 0.0, "Frames of the series that the receiver took over the last second.",
+             lambda view: _known(view.frame_rate), "Hz"),
+    _reading("RingFill", 0.0, "Share of the control unit's buffers that hold frames to be sent.",
+             lambda view: _known(view.ring_fill), "%"),
+    _reading("ReceiverQueue", 0.0, "Share of what may wait in the receiver that does.",
+             lambda view: _known(view.receiver_queue), "%"),
 )  # fmt: skip
 """Written + partial + delivered + discarded + corrupt + missing + not triggered + pending = planned."""

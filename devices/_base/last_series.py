@@ -1,0 +1,52 @@
+"""How a series ended, as one JSON object: the Tango attribute LastSeries."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+
+import msgspec
+
+from penstock.devices._base.series_view import SeriesView, lossless
+from penstock.receiver.models import Counts, Series
+
+NOT_TRIGGERED = "not_triggered"
+
+
+def last_series(view: SeriesView, series: Series | None, verdict: str, started: float) -> str:
+    """The JSON object of a series that has just ended.
+
+    Args:
+        view: of the series, with its final counts.
+        series: as the receiver shows it; `None` when it does not know of it (any more).
+        verdict: how it ended, one sentence.
+        started: seconds since 1970 (UTC) at which it was armed; the receiver's own word goes first.
+    """
+    counts, lost = view.counts, list(series.lost) if series is not None else []
+    complete = series is not None and series.complete is True
+    if view.endless:
+        # Nobody planned so many frames: what came is what there was to come.
+        counts = _without_plan(counts)
+        lost = [entry for entry in lost if entry[2] != NOT_TRIGGERED]
+        complete = series is not None and lossless(counts)
+    filename = view.filename if series is None or series.taken else ""
+    return msgspec.json.encode(
+        {
+            "series": view.series,
+            "file": filename,
+            "complete": complete,
+            "verdict": verdict,
+            "planned": counts.planned if view.endless else view.planned,
+            "counts": asdict(counts),
+            "lost": lost,
+            "started": (series.started if series is not None else 0.0) or started,
+            "ended": (series.ended if series is not None else 0.0) or time.time(),
+            "armed_by": view.armed_by,
+        }
+    ).decode()
+
+
+def _without_plan(counts: Counts) -> Counts:
+    """The account of frames that came, which still sums to what is planned."""
+    due = counts.not_triggered + counts.pending
+    return replace(counts, planned=(counts.planned or 0) - due, not_triggered=0, pending=0)

@@ -1,0 +1,51 @@
+"""The parameters of a detector in the order of a panel, as a JSON list: the Tango attribute Parameters.
+
+Units, limits, formats and descriptions are Tango's own attribute configuration; here is what Tango has no
+place for: which group a parameter belongs to, and what a text may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.streamer.settings import STANDARD, Parameter
+
+ATTRIBUTE = Parameter(
+    name="Parameters", default="[]", writable=False,
+    doc="Parameters in the order of a panel, as a JSON list: name, group (series, camera, reading), choices.",
+)  # fmt: skip
+BEFORE_PERIODS = "LatencyTime"
+"""Behind it stand FrameTime and FrameRate, which set it."""
+
+
+def parameter_list(
+    own: Iterable[Parameter], identity: Iterable[Parameter], trigger_modes: Sequence[str]
+) -> str:
+    """The JSON list.
+
+    Args:
+        own: what the camera declares.
+        identity: properties of the unit that are shown.
+        trigger_modes: of this unit.
+    """
+    periods = [parameter for parameter in PERIOD_ATTRIBUTES if parameter.writable]
+    fixed = [parameter for parameter in PERIOD_ATTRIBUTES if not parameter.writable]
+    series: list[Parameter] = []
+    for parameter in STANDARD:
+        series += [parameter, *periods] if parameter.name == BEFORE_PERIODS else [parameter]
+    own = list(own)
+    camera = [parameter for parameter in own if parameter.writable]
+    readings = [*(parameter for parameter in own if not parameter.writable), *fixed, *identity]
+    entries = [
+        {
+            "name": parameter.name,
+            "group": group,
+            "choices": list(trigger_modes if parameter.name == "TriggerMode" else parameter.choices),
+        }
+        for group, parameters in (("series", series), ("camera", camera), ("reading", readings))
+        for parameter in parameters
+    ]
+    return msgspec.json.encode(entries).decode()
