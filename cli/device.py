@@ -11,8 +11,9 @@ Examples:
   penstock device Simulator sim -- -v3
       options behind -- go to Tango
 
-TANGO_HOST says which database, or else ~/.tangorc or /etc/tangorc; `penstock database` runs one. Every server
-is also a command of its own (Simulator sim), as Tango's Starter expects.
+Simulator/sim, as Tango writes it, is taken too. TANGO_HOST says which database, or else ~/.tangorc or
+/etc/tangorc; `penstock database` runs one. Every server is also a command of its own (Simulator sim), as
+Tango's Starter expects. `penstock register` registers all devices of a file.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from penstock.cli._tango_database import open_database
+
 if TYPE_CHECKING:
     import tango
-
-    from penstock.devices._base.tango_host import TangoHost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock device`."""
     parser.add_argument("server", metavar="SERVER", help="name of the camera, or PenstockReceiver")
-    parser.add_argument("instance", metavar="INSTANCE", help="which of the servers of that name")
+    parser.add_argument("instance", nargs="?", metavar="INSTANCE", help="which of the servers of that name")
     parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and end")
     parser.add_argument(
         "--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)"
@@ -55,15 +56,16 @@ def run(args: argparse.Namespace) -> int:
     from penstock.devices._base.server import RECEIVER, run_server, server_classes
     from penstock.streamer.loading import CameraFileError
 
+    given, instance, options = _names(args)
     try:
-        classes = server_classes(args.server)
+        classes = server_classes(given)
     except UnknownCamera as error:
         raise UserError(f"{error}, and {RECEIVER}") from error
     except CameraFileError as error:
         raise UserError(str(error)) from error
     server = classes[0].__name__
-    host, database = _database()
-    name = f"{server}/{args.instance}"
+    host, database = open_database()
+    name = f"{server}/{instance}"
     if args.register:
         print(f"Tango database {host}", file=sys.stderr)
         _register(args, database, name, classes)
@@ -73,34 +75,28 @@ def run(args: argparse.Namespace) -> int:
     if not registered(database, name):
         raise UserError(
             f"no device is registered for {name} in the Tango database {host}; "
-            f"register one with: penstock device {server} {args.instance} --register sim/det/1 "
+            f"register one with: penstock device {server} {instance} --register sim/det/1 "
             "--property ReceiverUrl=http://127.0.0.1:5000"
         )
     if where := _runs_at(database, f"dserver/{name}"):
         raise UserError(
             f"{name} runs already, {where}; end that one first, or register and start another instance"
         )
-    return run_server(server, [args.instance, *args.options])
+    return run_server(server, [instance, *options])
 
 
-def _database() -> tuple[TangoHost, tango.Database]:
-    """The Tango database that this machine is configured for, and who says so."""
-    import tango
-
+def _names(args: argparse.Namespace) -> tuple[str, str, list[str]]:
+    """Server, instance, and the options for Tango."""
     from penstock.cli.main import UserError
-    from penstock.devices._base.tango_host import VARIABLE, files, tango_host
 
-    host = tango_host()
-    remedy = "start one with `penstock database`, then: export TANGO_HOST=127.0.0.1:10000"
-    if host is None:
-        places = ", ".join(map(str, files()))
-        raise UserError(
-            f"{VARIABLE} is not set, nor in {places}, so there is no Tango database to ask; {remedy}"
-        )
-    try:
-        return host, tango.Database()
-    except tango.DevFailed as error:
-        raise UserError(f"no Tango database answers at {host}; {remedy}") from error
+    server, slash, instance = args.server.partition("/")
+    if slash and args.instance:  # the first of the options stands where the instance would
+        return server, instance, [args.instance, *args.options]
+    if not slash:
+        instance = args.instance or ""
+    if not instance:
+        raise UserError(f"which instance of {server}? Write: penstock device {server} INSTANCE")
+    return server, instance, args.options
 
 
 def _runs_at(database: tango.Database, admin: str) -> str:
@@ -115,10 +111,15 @@ def _runs_at(database: tango.Database, admin: str) -> str:
 
 
 def _register(
-    args: argparse.Namespace, database: tango.Database, server: str, classes: tuple[type, ...]
+    args: argparse.Namespace,
+    database: tango.Database,
+    server: str,
+    classes: tuple[type[tango.server.Device], ...],
 ) -> None:
     from penstock.cli.main import UserError
+    from penstock.devices._base.interface import announce
     from penstock.devices._base.registration import register
+    from penstock.devices._base.registration_checks import known_properties, value_problem
 
     kinds = {kind.__name__.lower(): kind for kind in classes}
     kind = kinds.get((args.kind or classes[0].__name__).lower())
@@ -128,7 +129,7 @@ def _register(
         )
     if args.register.count("/") != 2 or not all(args.register.split("/")):
         raise UserError(f'--register "{args.register}": a device name has three parts, such as sim/det/1')
-    known = _properties(kind)
+    known = known_properties(kind)
     properties = {}
     for text in args.property:
         name, sign, value = text.partition("=")
@@ -139,26 +140,10 @@ def _register(
                 f"{kind.__name__} has no property {name}; it has {', '.join(sorted(known.values()))}"
             )
         properties[known[name.lower()]] = value
-        _check_value(kind, known[name.lower()], value)
+        if problem := value_problem(kind, known[name.lower()], (value,)):
+            raise UserError(f"--property {problem}")
     register(database, server, kind.__name__, args.register, properties)
+    announce(classes, database)
     given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"
     print(f"registered {args.register}, class {kind.__name__}, in {server}: {given}")
     print(f"start it with: penstock device {server.replace('/', ' ')}")
-
-
-def _check_value(kind: type, name: str, value: str) -> None:
-    """Tango takes any text into its database, and then ends the server that cannot read it."""
-    from tango.utils import seqStr_2_obj
-
-    from penstock.cli.main import UserError
-
-    wanted = kind.TangoClassClass.device_property_list[name][0]  # type: ignore[attr-defined]
-    try:
-        seqStr_2_obj([value], wanted)
-    except ValueError as error:
-        raise UserError(f'--property {name}={value}: "{value}" is no {wanted}') from error
-
-
-def _properties(kind: type) -> dict[str, str]:
-    """Device properties of a Tango class: the name by the name in lower case."""
-    return {name.lower(): name for name in kind.TangoClassClass.device_property_list}  # type: ignore[attr-defined]

@@ -151,5 +151,5 @@ def test_generate_asks_about_the_endpoint_when_nobody_comes(
 
 def test_device_needs_no_options_for_tango(capsys: pytest.CaptureFixture[str]) -> None:
     text = said(capsys, "device", "Simulator")
-    assert "required: INSTANCE" in text
-    assert "OPTIONS" not in text.partition("required:")[2]
+    assert "which instance of Simulator? Write: penstock device Simulator INSTANCE" in text
+    assert "OPTIONS" not in text

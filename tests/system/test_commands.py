@@ -125,7 +125,7 @@ def test_the_servers_own_commands_know_their_name(beamline: Beamline) -> None:
         device = beamline.device("own/receiver/1")
         wait_state(device, tango.DevState.UNKNOWN)
         until(lambda: "does not answer" in device.Status(), "sentence")
-        again = penstock("device", "PenstockReceiver", "own", tango_host=beamline.tango_host)
+        again = penstock("device", "PenstockReceiver/own", tango_host=beamline.tango_host)
     assert again.returncode == 2
     assert "PenstockReceiver/own runs already, on " in again.stderr
     assert "; end that one first, or register and start another instance" in again.stderr
@@ -135,11 +135,11 @@ def test_a_server_that_cannot_start_says_so_and_exits_with_a_status(beamline: Be
     beamline.register("PenstockReceiver/no", "PenstockReceiver", "no/receiver/1")
     with closed_port() as port:
         endpoint = ("-ORBendPoint", f"giop:tcp:127.0.0.1:{port}")
-        arguments = ("device", "PenstockReceiver", "no", "--", *endpoint)
-        done = penstock(*arguments, tango_host=beamline.tango_host)
-    assert done.returncode == 1
-    assert "PenstockReceiver did not start" in done.stderr
-    assert "Traceback" not in done.stderr
+        for name in (("PenstockReceiver", "no"), ("PenstockReceiver/no",)):
+            done = penstock("device", *name, "--", *endpoint, tango_host=beamline.tango_host)
+            assert done.returncode == 1
+            assert "PenstockReceiver did not start" in done.stderr
+            assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

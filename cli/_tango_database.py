@@ -1,0 +1,34 @@
+"""The Tango database that a command speaks to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tango
+
+    from penstock.devices._base.tango_host import TangoHost
+
+
+def open_database() -> tuple[TangoHost, tango.Database]:
+    """The Tango database that this machine is configured for, and who says so.
+
+    Raises:
+        UserError: there is none, or it does not answer.
+    """
+    import tango
+
+    from penstock.cli.main import UserError
+    from penstock.devices._base.tango_host import VARIABLE, files, tango_host
+
+    host = tango_host()
+    remedy = "start one with `penstock database`, then: export TANGO_HOST=127.0.0.1:10000"
+    if host is None:
+        places = ", ".join(map(str, files()))
+        raise UserError(
+            f"{VARIABLE} is not set, nor in {places}, so there is no Tango database to ask; {remedy}"
+        )
+    try:
+        return host, tango.Database()
+    except tango.DevFailed as error:
+        raise UserError(f"no Tango database answers at {host}; {remedy}") from error

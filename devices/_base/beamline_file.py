@@ -1,0 +1,184 @@
+"""The file that lists a beamline's devices: the JSON of dsconfig, of its `json2tango` and `tango2json`.
+
+Both of its forms are read: {"servers": {SERVER: {INSTANCE: {CLASS: {DEVICE: …}}}}}, and the older one with
+"SERVER/INSTANCE" as one key. A device has "properties" and "attribute_properties", each a list of texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEVICE_NAME = re.compile(r"[^/\s:#]+(/[^/\s:#]+){2}")
+SERVER_NAME = re.compile(r"[^/\s]+")
+AN_EXAMPLE = '{"servers": {"Simulator": {"lab": {"Simulator": {"lab/det/1": {"properties": {…}}}}}}}'
+
+Settings = Mapping[tuple[str, str], tuple[str, ...]]
+"""Values by attribute and property; the attribute is "" for a property of the device or class itself."""
+
+
+class BeamlineFileError(Exception):
+    """The file cannot be right: one sentence for each thing that is wrong with it."""
+
+    def __init__(self, path: Path, sentences: list[str]) -> None:
+        super().__init__("\n  ".join([f"{path} cannot be right:", *sentences]))
+
+
+@dataclass(frozen=True)
+class PlannedDevice:
+    """One device as the file has it."""
+
+    name: str
+    server: str
+    """Server and instance: "Simulator/lab"."""
+    kind: str
+    """Tango class."""
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class BeamlineFile:
+    """What the file asks for."""
+
+    path: Path
+    devices: list[PlannedDevice]
+    classes: dict[str, Settings]
+    tango_host: str
+    """The database that a dump came from; "" where the file does not say."""
+    unread: list[str]
+    """What stands in it and is not written, in sentences."""
+
+
+class _Twice(Exception):
+    pass
+
+
+def load(path: Path) -> BeamlineFile:
+    """Read the file.
+
+    Raises:
+        BeamlineFileError: it cannot be read, is not JSON, or not of this form.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+    except OSError as error:
+        raise BeamlineFileError(path, [f"it cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise BeamlineFileError(path, [f"it is not text in UTF-8, at byte {error.start}"]) from error
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BeamlineFileError(path, [f"it is not JSON: {error.msg} at {where}"]) from error
+    except _Twice as error:
+        raise BeamlineFileError(path, [f'the key "{error}" stands twice in one object']) from error
+    reading = _Reading()
+    file = reading.file(path, data)
+    if reading.wrong:
+        raise BeamlineFileError(path, reading.wrong)
+    return file
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON's last value of a key would win silently, and a device be lost."""
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key.lower() in seen:  # Tango takes names in any case of letters
+            raise _Twice(key)
+        seen.add(key.lower())
+    return dict(pairs)
+
+
+class _Reading:
+    """Goes through the whole file and collects all that is wrong with it."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.unread: list[str] = []
+
+    def file(self, path: Path, data: Any) -> BeamlineFile:
+        if not isinstance(data, dict) or not ({"servers", "classes"} & set(data)):
+            self.wrong.append(f'there are no "servers" in it; it looks like this: {AN_EXAMPLE}')
+            data = {}
+        for key in data:
+            if key not in ("servers", "classes", "tango_host") and not key.startswith("_"):
+                self.wrong.append(
+                    f'"{key}" is not read; devices stand under "servers", with server and class'
+                )
+        devices = [
+            device
+            for name, instances in self._object(data.get("servers", {}), '"servers"')
+            for server, classes in self._instances(name, instances)
+            for kind, members in self._object(classes, server)
+            for device in self._devices(server, kind, members)
+        ]
+        self._once(devices)
+        classes = {
+            name: self._settings(name, members)
+            for name, members in self._object(data.get("classes", {}), '"classes"')
+        }
+        host = str(data.get("tango_host", ""))
+        return BeamlineFile(path, devices, classes, host, self.unread)
+
+    def _object(self, value: Any, where: str) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, dict):
+            yield from value.items()
+        else:
+            self.wrong.append(f"{where} holds {json.dumps(value)}, not an object: {AN_EXAMPLE}")
+
+    def _instances(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+        pairs = (
+            [(name, value)]
+            if "/" in name
+            else [(f"{name}/{key}", each) for key, each in self._object(value, f'the server "{name}"')]
+        )
+        for server, classes in pairs:
+            if all(SERVER_NAME.fullmatch(part) for part in server.split("/", 1)):
+                yield server, classes
+            else:
+                self.wrong.append(f'"{server}" is no server and instance, such as Simulator/lab')
+
+    def _devices(self, server: str, kind: str, members: Any) -> Iterator[PlannedDevice]:
+        for name, value in self._object(members, f"the class {kind} of {server}"):
+            if DEVICE_NAME.fullmatch(name):
+                yield PlannedDevice(name, server, kind, self._settings(name, value))
+            else:
+                self.wrong.append(
+                    f'{server}, {kind}: "{name}": a device name has three parts, such as lab/det/1'
+                )
+
+    def _once(self, devices: list[PlannedDevice]) -> None:
+        places: dict[str, str] = {}
+        for device in devices:
+            place = f"{device.server}, {device.kind}"
+            if (other := places.setdefault(device.name.lower(), place)) != place:
+                self.wrong.append(f"{device.name} stands twice: under {other}, and under {place}")
+
+    def _settings(self, name: str, value: Any) -> Settings:
+        settings: dict[tuple[str, str], tuple[str, ...]] = {}
+        for key, members in self._object(value, name):
+            if key == "properties":
+                for prop, texts in self._object(members, f'"properties" of {name}'):
+                    settings["", prop] = self._texts(f"{prop} of {name}", texts)
+            elif key == "attribute_properties":
+                for attribute, props in self._object(members, f'"attribute_properties" of {name}'):
+                    for prop, texts in self._object(props, f"{attribute} of {name}"):
+                        settings[attribute, prop] = self._texts(f"{attribute}.{prop} of {name}", texts)
+            elif key == "alias":
+                self.unread.append(f"the alias of {name}: json2tango and Jive set aliases")
+            else:
+                self.wrong.append(f'{name} has "{key}"; a device has "properties" and "attribute_properties"')
+        return settings
+
+    def _texts(self, where: str, value: Any) -> tuple[str, ...]:
+        if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        if value == []:
+            self.wrong.append(f"{where} is an empty list; nothing is removed here, Jive removes a property")
+        else:
+            values = value if isinstance(value, list) else [value]
+            wanted = json.dumps([each if isinstance(each, str) else json.dumps(each) for each in values])
+            self.wrong.append(f"{where} is {json.dumps(value)}; Tango wants a list of texts: {wanted}")
+        return ()

@@ -1,0 +1,165 @@
+"""What a beamline's file asks for, judged by what this installation knows of its classes.
+
+Tango takes any text into its database; a server that cannot read it, or finds its port taken, says so only
+when it is started.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import tango
+import tango.server
+from tango.utils import seqStr_2_obj
+
+from penstock.devices._base.beamline_file import PlannedDevice
+from penstock.devices._base.detector import Detector
+from penstock.devices._base.registry import UnknownCamera
+from penstock.devices._base.server import server_classes, server_names
+from penstock.streamer.loading import CameraFileError
+
+LAST_PORT = 65535
+Kind = type[tango.server.Device]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong, and what may be."""
+
+    refusals: list[str]
+    warnings: list[str]
+
+
+def known_properties(kind: Kind) -> dict[str, str]:
+    """Device properties of a Tango class: the name by the name in lower case."""
+    return {name.lower(): name for name in kind.TangoClassClass.device_property_list}
+
+
+def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
+    """Why a property cannot have this value, "" where it can; a server ends when it reads such a one.
+
+    Args:
+        kind: the Tango class.
+        name: of one of its properties.
+        values: the texts as the database holds them.
+    """
+    if len(values) != 1:  # none of our classes has a property that is a list
+        return f"{name} has {len(values)} values; it takes one"
+    wanted = kind.TangoClassClass.device_property_list[name][0]
+    try:
+        seqStr_2_obj(list(values), wanted)
+    except ValueError:
+        return f'{name}={values[0]}: "{values[0]}" is no {wanted}'
+    if name == "DataPort" and not 0 <= int(values[0]) <= LAST_PORT:
+        return f"DataPort={values[0]}: ports are 0 (any free one) to {LAST_PORT}"
+    if name == "ReceiverUrl" and not _is_url(values[0]):
+        return f'ReceiverUrl="{values[0]}" is no address of a receiver, such as http://daq-1:5000'
+    return ""
+
+
+def check(devices: Iterable[PlannedDevice], others: Iterable[PlannedDevice] = ()) -> Findings:
+    """Judge devices as the database would hold them.
+
+    Args:
+        devices: with the file's settings above those that are there already.
+        others: of the same servers, which the file does not name; only their ports matter.
+    """
+    findings = Findings([], [])
+    ports: dict[tuple[str, int], PlannedDevice] = {}
+    for device in devices:
+        kind = _class_of(device, findings.warnings)
+        if kind is None:
+            continue
+        values = _own_values(device)
+        findings.refusals.extend(_refusals(device, kind, values))
+        known = known_properties(kind)
+        for attribute, prop in device.settings:
+            if not attribute and prop.lower() not in known and not prop.startswith("_"):
+                names = ", ".join(known.values())
+                findings.warnings.append(
+                    f"{device.name}: {kind.__name__} has no property {prop}; it has {names}"
+                )
+        if port := _port(kind, values):
+            if port in ports:
+                _judge_port(port, ports[port], device, findings)
+            ports.setdefault(port, device)
+    for device in others:
+        kind = _class_of(device, [])
+        port = None if kind is None else _port(kind, _own_values(device))
+        if port in ports:
+            _judge_port(port, ports[port], device, findings)
+    return findings
+
+
+def _own_values(device: PlannedDevice) -> dict[str, tuple[str, ...]]:
+    return {prop.lower(): texts for (attribute, prop), texts in device.settings.items() if not attribute}
+
+
+def _class_of(device: PlannedDevice, warnings: list[str]) -> Kind | None:
+    server, _, _ = device.server.partition("/")
+    try:
+        classes = {kind.__name__.lower(): kind for kind in server_classes(server)}
+    except UnknownCamera:
+        why = f"this installation has no server {server} (it has {', '.join(server_names())})"
+    except CameraFileError as error:
+        why = str(error)
+    else:
+        if kind := classes.get(device.kind.lower()):
+            return kind
+        names = ", ".join(kind.__name__ for kind in classes.values())
+        why = f"the server {server} has no class {device.kind} (it has {names})"
+    warnings.append(f"{device.name}: {why}; its properties are not checked")
+    return None
+
+
+def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    if not any(values.get("receiverurl", ())):
+        yield (
+            f"{device.name} has no ReceiverUrl; give the address of its receiver's HTTP interface: "
+            '"ReceiverUrl": ["http://daq-1:5000"]'
+        )
+    for low, name in known_properties(kind).items():
+        if low in values and any(values[low]) and (problem := value_problem(kind, name, values[low])):
+            yield f"{device.name}: {problem}"
+
+
+def _port(kind: Kind, values: Mapping[str, tuple[str, ...]]) -> tuple[str, int] | None:
+    """Address that the detector's own streamer binds; `None` where it has none, or any free port."""
+    if not issubclass(kind, Detector) or any(values.get("streamercontrol", ())):
+        return None
+    defaults = kind.TangoClassClass.device_property_list
+    (host,) = values.get("datahost", (defaults["DataHost"][2],))[:1]
+    (port,) = values.get("dataport", (str(defaults["DataPort"][2]),))[:1]
+    return (host, int(port)) if port.isdecimal() and int(port) else None
+
+
+def _judge_port(port: tuple[str, int], one: PlannedDevice, other: PlannedDevice, findings: Findings) -> None:
+    host, number = port
+    both = f"{one.name} and {other.name} both have the DataPort {number} of {host}"
+    if one.server.lower() == other.server.lower() or not _means_this_host(host):
+        findings.refusals.append(f"{both}, and one of them cannot bind it; give each a DataPort of its own")
+    else:
+        findings.warnings.append(
+            f"{both}: that goes well on different hosts only; where {one.server} and {other.server} run on "
+            "one host, give each a DataPort of its own"
+        )
+
+
+def _means_this_host(host: str) -> bool:
+    """127.0.0.1 and 0.0.0.0 are another machine's on another machine."""
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return host.lower() == "localhost"
+    return address.is_loopback or address.is_unspecified
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,205 @@
+"""What a Tango database lacks of a beamline's file: found out first, then written.
+
+Nothing is removed: devices and properties that the file does not name stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import tango
+
+from penstock.devices._base.beamline_file import BeamlineFile, PlannedDevice, Settings
+from penstock.devices._base.interface import announce
+from penstock.devices._base.registration import registered
+from penstock.devices._base.registration_checks import check
+from penstock.devices._base.registry import UnknownCamera
+from penstock.devices._base.server import server_classes
+from penstock.streamer.loading import CameraFileError
+
+NOT_DEFINED = "DB_DeviceNotDefined"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One property as it would be."""
+
+    name: str
+    """Of a device or class: "DataPort"; of an attribute: "ExposureTime.max_alarm"."""
+    before: tuple[str, ...] | None
+    """Values in the database; `None`: none."""
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One device, or one class, and what is to be done about it."""
+
+    what: Literal["device", "class"]
+    name: str
+    action: Literal["add", "move", "change", "none"]
+    server: str = ""
+    kind: str = ""
+    moved_from: str = ""
+    """Server and class under which it is registered."""
+    settings: list[Setting] = field(default_factory=list)
+    """Those to write."""
+    untouched: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Device properties of the database that the file does not name."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The difference, and what speaks against it."""
+
+    entries: list[Entry]
+    untouched: dict[str, str]
+    """Devices of the file's servers that the file does not name, with their server."""
+    warnings: list[str]
+    refusals: list[str]
+
+    @property
+    def changes(self) -> list[Entry]:
+        """Entries that something is to be done about."""
+        return [entry for entry in self.entries if entry.action != "none"]
+
+
+def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False) -> Plan:
+    """Find out what is to be done.
+
+    Args:
+        file: what shall be.
+        database: what is.
+        move: a device that is registered under another server or class goes over to the file's.
+
+    Raises:
+        tango.DevFailed: the database does not answer.
+    """
+    entries, resulting, refusals = [], [], []
+    for device in file.devices:
+        there = _place(database, device.name)
+        held = {} if there is None else _held(database, "device", device.name, device.settings)
+        moved = (
+            ""
+            if there is None or _same(there, (device.server, device.kind))
+            else f"{there[0]}, class {there[1]}"
+        )
+        if moved and not move:
+            refusals.append(
+                f"{device.name} is registered under {moved}, the file has it under {device.server}, class "
+                f"{device.kind}; mend the file, or let --move move it"
+            )
+        settings = _lacking(held, device.settings)
+        action: Literal["add", "move", "change", "none"] = (
+            "add" if there is None else "move" if moved else "change" if settings else "none"
+        )
+        named = {key[1].lower() for key in device.settings if not key[0]}
+        untouched = {
+            prop: values
+            for (attribute, prop), values in held.items()
+            if not attribute and prop.lower() not in named and not prop.startswith("_")
+        }
+        entries.append(
+            Entry("device", device.name, action, device.server, device.kind, moved, settings, untouched)
+        )
+        rest = {("", prop): values for prop, values in untouched.items()}
+        resulting.append(PlannedDevice(device.name, device.server, device.kind, {**rest, **device.settings}))
+    for name, wanted in file.classes.items():
+        settings = _lacking(_held(database, "class", name, wanted), wanted)
+        entries.append(Entry("class", name, "change" if settings else "none", settings=settings))
+    others = _others(database, file.devices)
+    findings = check(resulting, others)
+    untouched_devices = {device.name: device.server for device in others}
+    return Plan(entries, untouched_devices, findings.warnings, refusals + findings.refusals)
+
+
+def apply(plan: Plan, database: tango.Database) -> int:
+    """Write what the plan says; returns how many entries were written.
+
+    Raises:
+        tango.DevFailed: the database refuses; what was written before stays, as the next comparison finds.
+    """
+    for entry in plan.changes:
+        if entry.action in ("add", "move"):
+            info = tango.DbDevInfo()
+            info.server, info._class, info.name = entry.server, entry.kind, entry.name
+            database.add_device(info)
+        properties: dict[str, list[str]] = {}
+        attributes: dict[str, dict[str, list[str]]] = {}
+        for setting in entry.settings:
+            attribute, _, prop = setting.name.rpartition(".")
+            place = attributes.setdefault(attribute, {}) if attribute else properties
+            place[prop] = list(setting.after)
+        if properties:
+            getattr(database, f"put_{entry.what}_property")(entry.name, properties)
+        if attributes:
+            getattr(database, f"put_{entry.what}_attribute_property")(entry.name, attributes)
+    for server in {entry.server.partition("/")[0] for entry in plan.changes if entry.server}:
+        try:
+            announce(server_classes(server), database)  # so that they are found before they are started
+        except (UnknownCamera, CameraFileError):
+            continue  # a warning of the plan has said so
+    return len(plan.changes)
+
+
+def running(database: tango.Database, server: str) -> bool:
+    """Tell whether a server runs, as far as the database knows."""
+    try:
+        return bool(database.get_device_info(f"dserver/{server}").exported)
+    except tango.DevFailed:
+        return False
+
+
+def _place(database: tango.Database, name: str) -> tuple[str, str] | None:
+    """Server and class of a device, `None` where it is not registered."""
+    try:
+        info = database.get_device_info(name)
+    except tango.DevFailed as error:
+        if error.args[0].reason == NOT_DEFINED:
+            return None
+        raise
+    return info.ds_full_name, info.class_name
+
+
+def _same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    return [part.lower() for part in one] == [part.lower() for part in other]
+
+
+def _held(database: tango.Database, what: str, name: str, wanted: Settings) -> Settings:
+    """Every property of the device, or of the class, and those of the attributes that the file names."""
+    if what == "device":
+        names = list(database.get_device_property_list(name, "*").value_string)
+    else:
+        names = list(database.get_class_property_list(name).value_string)
+    found = getattr(database, f"get_{what}_property")(name, names) if names else {}
+    held = {("", prop): tuple(values) for prop, values in found.items()}
+    attributes = sorted({attribute for attribute, _ in wanted if attribute})
+    if attributes:
+        answer: Mapping[str, Any] = getattr(database, f"get_{what}_attribute_property")(name, attributes)
+        for attribute, properties in answer.items():
+            held |= {(attribute, prop): tuple(values) for prop, values in properties.items()}
+    return held
+
+
+def _lacking(held: Settings, wanted: Settings) -> list[Setting]:
+    there = {(attribute.lower(), prop.lower()): values for (attribute, prop), values in held.items()}
+    lacking = []
+    for (attribute, prop), values in wanted.items():
+        before = there.get((attribute.lower(), prop.lower()))
+        if before != values:
+            lacking.append(Setting(f"{attribute}.{prop}" if attribute else prop, before, values))
+    return lacking
+
+
+def _others(database: tango.Database, devices: Iterable[PlannedDevice]) -> list[PlannedDevice]:
+    """Devices of the same servers that the file does not name."""
+    named = {device.name.lower() for device in devices}
+    servers = {device.server.lower(): device.server for device in devices}
+    return [
+        PlannedDevice(name, server, kind, _held(database, "device", name, {}))
+        for server in servers.values()
+        for name, kind in registered(database, server).items()
+        if name.lower() not in named
+    ]
