@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
 
 def duration(seconds: float) -> str:
     """The two greatest units: "80 ms", "12.5 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
@@ -41,3 +44,23 @@ def clock(seconds: float) -> str:
 def date_and_clock(seconds: float) -> str:
     """Local date and time of `seconds` since 1970 (UTC)."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def frames(count: int) -> str:
+    """A number of frames: "1 frame", "1,000 frames"."""
+    return f"{count:,} {'frame' if count == 1 else 'frames'}"
+
+
+def when(seconds: float, now: float) -> str:
+    """Local time of `seconds` since 1970 (UTC) as one says it: "14:02:11", "yesterday 14:02:11",
+    "Mon 17 Nov 14:02:11", with the year where it is not this one."""
+    then, today = time.localtime(seconds), time.localtime(now)
+    yesterday = time.localtime(time.mktime((*today[:2], today[2] - 1, 12, 0, 0, 0, 0, -1)))
+    if then[:3] == today[:3]:
+        return clock(seconds)
+    if then[:3] == yesterday[:3]:
+        return f"yesterday {clock(seconds)}"
+    # Not by strftime: Qt sets the locale, and one language in a sentence is enough.
+    day = f"{_DAYS[then.tm_wday]} {then.tm_mday} {_MONTHS[then.tm_mon - 1]}"
+    year = "" if then.tm_year == today.tm_year else f" {then.tm_year}"
+    return f"{day}{year} {clock(seconds)}"

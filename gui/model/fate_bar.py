@@ -1,0 +1,85 @@
+"""How a bar shows what has become of the frames: which parts it has, how wide, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.gui.model.account import FATES, WRONG, Account
+
+SLIVER = 2
+"""Least pixels of a loss: one missing frame of a million has to be seen."""
+MEANING: Mapping[str, str] = {
+    "stored": "in the file",
+    "delivered": "for live view and consumers only, as asked for",
+    "partial": "in the file, with modules missing or corrupt",
+    "missing": "triggered or sent, and not there",
+    "corrupt": "came damaged, and is not in the file",
+    "discarded": "marked by the detector as not to be written",
+    "not_triggered": "the series ended before it was due",
+    "pending": "still to come",
+}
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One part of the bar."""
+
+    fate: str
+    """Key of `account.FATES`."""
+    count: int
+    """Frames."""
+    left: int
+    """First pixel."""
+    width: int
+    """Pixels."""
+
+    @property
+    def loss(self) -> bool:
+        """Whether these frames are not in the file as they should be."""
+        return self.fate in WRONG
+
+    def words(self) -> str:
+        """What a tool tip says."""
+        return f"{FATES[self.fate][1]} {self.count:,}: {MEANING[self.fate]}"
+
+
+def shown(account: Account) -> dict[str, int]:
+    """Frames by fate, in the order of the bar; of a series without an end nothing is pending."""
+    left_out = ("pending", "not_triggered") if account.endless else ()
+    return {fate: account.fates.get(fate, 0) for fate in FATES if fate not in left_out}
+
+
+def legend(account: Account) -> list[tuple[str, str, int]]:
+    """Fate, its word and its frames: what there is, and always what is in the file and what is to come."""
+    always = {"delivered"} if account.endless else {"stored", "pending"}
+    return [
+        (fate, FATES[fate][1], count) for fate, count in shown(account).items() if count or fate in always
+    ]
+
+
+def in_words(account: Account) -> str:
+    """The legend as a sentence, for a screen reader."""
+    return ", ".join(f"{word} {count:,}" for _, word, count in legend(account))
+
+
+def segments(account: Account, width: int) -> list[Segment]:
+    """The parts of a bar of `width` pixels, from left to right without gaps; losses are never too thin."""
+    counts = {fate: count for fate, count in shown(account).items() if count > 0}
+    if not counts or width <= 0:
+        return []
+    least = {fate: SLIVER if fate in WRONG else 1 for fate in counts}
+    widths: dict[str, float] = {}
+    free, frames = float(width), sum(counts.values())
+    # Whatever would be too thin gets its least width first, and the others share what is left.
+    for fate in sorted(counts, key=lambda fate: counts[fate]):
+        widths[fate] = max(float(least[fate]), free * counts[fate] / frames)
+        free -= widths[fate]
+        frames -= counts[fate]
+    parts: list[Segment] = []
+    edge = 0.0
+    for fate, count in counts.items():
+        left = round(edge)
+        edge += widths[fate]
+        parts.append(Segment(fate, count, left, max(1, round(edge) - left)))
+    return parts

@@ -1,0 +1,80 @@
+"""How a series ended, in one word with a sign, and in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from penstock.gui.model.answers import LastSeries, lost_in_words
+from penstock.gui.model.words import duration, when
+
+
+class Outcome(Enum):
+    """Sign and word; the sign says it to who sees no colour."""
+
+    COMPLETE = ("✓", "Complete")
+    ENDED = ("✓", "Ended")
+    """For looking only, and stopped: there was no end to reach."""
+    INCOMPLETE = ("▲", "Incomplete")
+    NOT_TAKEN = ("✕", "Not taken")
+
+    @property
+    def sign(self) -> str:
+        """One character."""
+        return self.value[0]
+
+    @property
+    def word(self) -> str:
+        """One or two words."""
+        return self.value[1]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing lacks."""
+        return self in (Outcome.COMPLETE, Outcome.ENDED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """The last series as a panel shows it."""
+
+    outcome: Outcome
+    sentence: str
+    file: str
+    """As the receiver sees it; "" where there is none."""
+    time: str
+    """When, and how long it took."""
+    lost: str
+    """Which frames, in words; "" where none are."""
+    armed_by: str
+
+
+def outcome(last: LastSeries) -> Outcome:
+    """Of a device's last series."""
+    if last.complete:
+        return Outcome.COMPLETE if last.file else Outcome.ENDED
+    if not last.file and not last.counts.received:
+        return Outcome.NOT_TAKEN
+    return Outcome.INCOMPLETE
+
+
+def ending(last: LastSeries, now: float) -> Ending:
+    """What is shown of it.
+
+    Args:
+        last: series.
+        now: s since 1970.
+    """
+    return Ending(
+        outcome=outcome(last), sentence=last.verdict, file=last.file,
+        time=span(last.started, last.ended, now), lost=lost_in_words(last.lost, most=12),
+        armed_by=last.armed_by,
+    )  # fmt: skip
+
+
+def span(started: float, ended: float, now: float) -> str:
+    """When it was, and how long it took: "yesterday 14:02:11, took 20 s"."""
+    if not started:
+        return when(ended, now) if ended else ""
+    took = f", took {duration(ended - started)}" if ended > started else ""
+    return f"{when(started, now)}{took}"

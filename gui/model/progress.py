@@ -1,0 +1,70 @@
+"""How far a series is, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.gui.model.plan import PACED_BY_DETECTOR
+from penstock.gui.model.view import DetectorView
+from penstock.gui.model.words import duration, frames
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Texts of a line; each may be ""."""
+
+    frames: str = ""
+    """"412 of 1,000 frames"."""
+    percent: str = ""
+    rate: str = ""
+    left: str = ""
+    """"12 s left", or why there is no such time."""
+    file: str = ""
+    """Path that is written, or was, or that nothing is."""
+    armed_by: str = ""
+
+
+def progress(view: DetectorView) -> Progress:
+    """Of the running series, or of the last one, whose counts stand until the next."""
+    if not view.values:
+        return Progress(frames="Not known yet")
+    account = view.account
+    if not account.planned:
+        return Progress(frames="Being armed" if view.running else "No series yet")
+    by = f"armed by {view.armed_by}" if view.armed_by else ""
+    file = str(view.values.get("FileWritten") or "") or "Live view only: nothing is written"
+    if account.endless:
+        return Progress(
+            frames=frames(account.done),
+            rate=_rate(view),
+            left="until stopped" if view.running else "stopped",
+            file=file,
+            armed_by="armed by this panel" if view.own else by,
+        )
+    return Progress(
+        frames=f"{account.done:,} of {frames(account.planned)}",
+        # Rounded down: 100 % is all of them.
+        percent=f"{100 * account.done // account.planned} %",
+        rate=_rate(view),
+        left=_left(view),
+        file=file,
+        armed_by="armed by this panel" if view.own else by,
+    )
+
+
+def _rate(view: DetectorView) -> str:
+    rate = view.values.get("FrameRateMeasured")
+    if not view.running or not isinstance(rate, (int, float)):
+        return ""
+    return f"{rate:,.0f} frames/s" if rate >= 100 else f"{rate:.3g} frames/s"
+
+
+def _left(view: DetectorView) -> str:
+    if not view.running:
+        return "ended"
+    if view.state == "MOVING" and not view.account.done:
+        return "being armed"
+    period = view.values.get("FrameTime")
+    paced = view.values.get("TriggerMode") in PACED_BY_DETECTOR
+    seconds = view.account.seconds_left(float(period) if paced and isinstance(period, (int, float)) else 0.0)
+    return "" if seconds is None else f"{duration(seconds)} left"

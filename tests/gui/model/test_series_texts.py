@@ -1,0 +1,189 @@
+"""What a panel says of a series: progress, the bar of fates, the buffers, the ending."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from penstock.gui.model.account import ENDLESS, FATES, Account
+from penstock.gui.model.answers import LastSeries
+from penstock.gui.model.attribute import Value
+from penstock.gui.model.buffers import fills
+from penstock.gui.model.fate_bar import in_words, legend, segments
+from penstock.gui.model.outcome import Outcome, ending, outcome
+from penstock.gui.model.progress import Progress, progress
+from penstock.gui.model.view import DetectorView, Presence
+from penstock.gui.model.words import when
+from penstock.receiver.models import Counts
+from tests.gui.model.stand_in import VALUES
+
+
+def account(planned: int, *, endless: bool = False, **fates: int) -> Account:
+    known = sum(fates.values())
+    return Account(
+        planned=planned,
+        fates={**dict.fromkeys(FATES, 0), "pending": planned - known, **fates},
+        endless=endless,
+    )
+
+
+def seen(state: str, **values: Value | None) -> DetectorView:
+    return DetectorView(
+        name="sim/det/1", presence=Presence.HERE, state=state, values={**VALUES, "State": state, **values}
+    )
+
+
+def running(**values: Value | None) -> DetectorView:
+    told: dict[str, Value | None] = {
+        "nFramesPlanned": 1000, "nFramesWritten": 412, "nFramesPending": 588, "FileWritten": "/data/a.h5",
+        "FrameRateMeasured": 49.8, "ArmedBy": "Python or C++ client, PID 4321 on daq-1",
+    }  # fmt: skip
+    return seen("RUNNING", **{**told, **values})
+
+
+# -- progress --------------------------------------------------------------------------------------
+
+
+def test_progress_of_a_running_series() -> None:
+    assert progress(running()) == Progress(
+        frames="412 of 1,000 frames", percent="41 %", rate="49.8 frames/s", left="11.8 s left",
+        file="/data/a.h5", armed_by="armed by Python or C++ client, PID 4321 on daq-1",
+    )  # fmt: skip
+
+
+def test_it_is_not_all_of_them_before_the_last() -> None:
+    said = progress(running(nFramesWritten=999, nFramesPending=1))
+    assert (said.frames, said.percent) == ("999 of 1,000 frames", "99 %")
+
+
+def test_an_endless_series_has_neither_percent_nor_time_left() -> None:
+    values: dict[str, Value | None] = {
+        "nFramesPlanned": ENDLESS, "nFramesWritten": 0, "nFramesDelivered": 1234,
+        "nFramesPending": ENDLESS - 1234, "FileWritten": "",
+    }  # fmt: skip
+    said = progress(running(**values))
+    assert (said.frames, said.percent, said.left) == ("1,234 frames", "", "until stopped")
+    assert said.file == "Live view only: nothing is written"
+    assert progress(seen("ON", **values)).left == "stopped"
+
+
+@pytest.mark.parametrize(("mode", "left"), [("INTERNAL", "1 min 40 s left"), ("SOFTWARE", "")])
+def test_before_the_first_frame_only_the_detectors_own_pace_tells_the_time(mode: str, left: str) -> None:
+    view = running(
+        nFramesWritten=0, nFramesPending=1000, FrameRateMeasured=0.0, FrameTime=0.1, TriggerMode=mode
+    )
+    assert progress(view).left == left
+
+
+def test_an_ended_series_keeps_its_counts_and_has_no_rate() -> None:
+    said = progress(seen("ON", nFramesPlanned=1, nFramesWritten=1, FrameRateMeasured=0.0))
+    assert (said.frames, said.percent, said.rate, said.left) == ("1 of 1 frame", "100 %", "", "ended")
+
+
+def test_before_the_first_series() -> None:
+    assert progress(seen("ON")).frames == "No series yet"
+    assert progress(DetectorView(name="sim/det/1")).frames == "Not known yet"
+
+
+# -- the bar ---------------------------------------------------------------------------------------
+
+
+def test_the_parts_fill_the_bar_in_the_order_of_the_fates() -> None:
+    parts = segments(account(1000, stored=250, missing=250), 600)
+    assert [(part.fate, part.left, part.width) for part in parts] == [
+        ("stored", 0, 150), ("missing", 150, 150), ("pending", 300, 300)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [40, 333, 600, 1900])
+def test_one_frame_of_a_million_is_seen(width: int) -> None:
+    parts = segments(account(1_000_000, stored=700_000, missing=1, corrupt=1, pending=299_998), width)
+    assert {part.fate: part.width for part in parts if part.loss} == {"missing": 2, "corrupt": 2}
+    assert sum(part.width for part in parts) == width
+    assert all(a.left + a.width == b.left for a, b in pairwise(parts))
+
+
+def test_nothing_planned_is_no_bar() -> None:
+    assert segments(account(0), 600) == []
+
+
+def test_an_endless_series_shows_what_came_and_not_a_million_to_come() -> None:
+    view = account(ENDLESS, endless=True, delivered=99, missing=1)
+    assert [part.fate for part in segments(view, 100)] == ["delivered", "missing"]
+    assert in_words(view) == "delivered live 99, missing 1"
+
+
+def test_the_legend_names_what_there_is_and_always_stored_and_pending() -> None:
+    assert legend(account(10)) == [("stored", "stored", 0), ("pending", "pending", 10)]
+    assert in_words(account(2000, stored=1500, missing=2)) == "stored 1,500, missing 2, pending 498"
+
+
+# -- the buffers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ring", "notice"), [(0.0, False), (75.0, False), (76.0, True), (100.0, True)])
+def test_a_buffer_that_fills_is_said(ring: float, notice: bool) -> None:
+    first, second = fills(running(RingFill=ring, ReceiverQueue=3.0))
+    assert first.text == f"{ring:.0f} %"
+    assert bool(first.notice) is notice
+    assert not notice or "receiver is slower than the detector" in first.notice
+    assert (second.text, second.notice) == ("3 %", "")
+
+
+def test_a_buffer_that_nobody_knows_is_a_dash() -> None:
+    assert fills(running(RingFill=None))[0].text == "–"
+    away = DetectorView(name="a", presence=Presence.AWAY, values={"RingFill": 90.0})
+    assert [fill.notice for fill in fills(away)] == ["", ""]
+
+
+# -- the ending --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("series", "expected"),
+    [
+        ({"complete": True, "file": "/data/a.h5"}, Outcome.COMPLETE),
+        ({"complete": True}, Outcome.ENDED),
+        ({"file": "/data/a.h5", "counts": Counts(received=3)}, Outcome.INCOMPLETE),
+        ({"file": "/data/a.h5"}, Outcome.INCOMPLETE),
+        ({}, Outcome.NOT_TAKEN),
+    ],
+)
+def test_outcome(series: dict[str, Any], expected: Outcome) -> None:
+    assert outcome(LastSeries(series="1", **series)) is expected
+
+
+def test_an_ending_names_the_lost_frames_and_the_time_it_took() -> None:
+    now = time.time()
+    said = ending(
+        LastSeries(
+            series="1", file="/data/a.h5", verdict="8 of 10 frames stored.", lost=[(3, 4, "missing")],
+            started=now - 30, ended=now - 10,
+        ),
+        now,
+    )  # fmt: skip
+    assert said.lost == "missing 3–4"
+    assert said.time.endswith(", took 20 s")
+
+
+# -- times -------------------------------------------------------------------------------------------
+
+
+def at(*day: int) -> float:
+    return time.mktime((*day, 14, 2, 11, 0, 0, -1))
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ((2026, 3, 1), "14:02:11"),
+        ((2026, 2, 28), "yesterday 14:02:11"),
+        ((2026, 2, 27), "Fri 27 Feb 14:02:11"),
+        ((2025, 12, 31), "Wed 31 Dec 2025 14:02:11"),
+    ],
+)
+def test_a_time_as_one_says_it(then: tuple[int, int, int], words: str) -> None:
+    assert when(at(*then), at(2026, 3, 1)) == words
