@@ -1,0 +1,58 @@
+"""A model's changes as a Qt signal: in the thread of the windows, and never a queue of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from silx.gui import qt
+
+GATHER = 30
+"""Milliseconds that changes are gathered: Tango sends one event per attribute, in groups."""
+
+
+class Changing(Protocol):
+    """A model that tells of its changes from any thread."""
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have `call` called after each change."""
+
+
+class Notifier(qt.QObject):
+    """Emits `changed` after any number of changes of `model`."""
+
+    changed = qt.Signal()
+    """Something has changed since the last time; emitted in this object's own thread."""
+    _woken = qt.Signal()
+
+    def __init__(self, model: Changing, parent: qt.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lock = threading.Lock()
+        self._pending = False
+        self._closed = False
+        self._timer = qt.QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(GATHER)
+        self._timer.timeout.connect(self._deliver)
+        self._woken.connect(self._timer.start, qt.Qt.QueuedConnection)
+        model.on_change(self._note)
+
+    def close(self) -> None:
+        """Emit nothing more; the model may go on, and this object be deleted."""
+        with self._lock:
+            self._closed = True
+        self._timer.stop()
+
+    def _note(self) -> None:
+        with self._lock:
+            if not (self._pending or self._closed):
+                self._pending = True
+                self._woken.emit()
+
+    def _deliver(self) -> None:
+        with self._lock:
+            self._pending = False
+            closed = self._closed
+        if not closed:
+            self.changed.emit()
