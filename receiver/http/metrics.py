@@ -95,6 +95,12 @@ class Scrape(Collector):
         yield self._counter("bad_messages", "Messages and blobs that were refused", "kind", status.errors)
         yield self._counter("drained_messages", "Messages that belonged to no series", value=status.drained)
         yield self._gauge("queue_bytes", "Bytes that wait in the data process", "queue", measures.queues)
+        limit = status.queue_limit_bytes
+        yield self._gauge(
+            "queue_fill_ratio", "Of what may wait in the fullest queue of the data process, 0 to 1",
+            value=status.queue_bytes / limit if limit else 0.0,
+        )  # fmt: skip
+        yield self._gauge("free_bytes", "Free space on the disk of the data root", value=status.free_bytes)
 
     def _consumers(self) -> Iterable[Metric]:
         consumers = {item.name: item for item in self._status.consumers}

@@ -11,9 +11,9 @@ import pytest
 import urllib3
 from prometheus_client.parser import text_string_to_metric_families
 
-from penstock.receiver.http.metrics import PREFIX
+from penstock.receiver.http.metrics import PREFIX, Scrape
 from penstock.receiver.models import Counts, Status
-from penstock.receiver.stage_times import LOSSES, QUEUES, STAGES
+from penstock.receiver.stage_times import LOSSES, QUEUES, STAGES, Measures
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 
@@ -84,6 +84,7 @@ def test_metrics_have_the_numbers_of_the_status(running: Running) -> None:
     assert found["drained_messages_total",] == status.drained
     assert found["consumer_lost_frames_total", "reduction"] == 3
     assert found["cpu_seconds_total",] > 0
+    assert found["free_bytes",] == status.free_bytes
     running.streamer.end()
     running.receiver.ended(running.streamer.series)
 
@@ -155,6 +156,24 @@ def test_names_follow_the_conventions_of_prometheus(running: Running) -> None:
         assert family.name.startswith(PREFIX)
         assert not family.name.endswith(("_ms", "_us", "_mb", "_kb")), "base units: seconds, bytes"
         assert family.documentation
+
+
+@pytest.mark.parametrize(
+    ("status", "ratio", "free"),
+    [
+        (Status(state="idle", queue_bytes=30, queue_limit_bytes=40, free_bytes=5), 0.75, 5),
+        (Status(state="idle", queue_bytes=0, queue_limit_bytes=0, free_bytes=None), 0, None),
+    ],
+    ids=["a queue and a disk", "no queue, and a disk that does not answer"],
+)
+def test_how_full_queue_and_disk_are(status: Status, ratio: float, free: float | None) -> None:
+    scrape = Scrape("eiger-1", status, Measures(), healthy=True, processes={}, budget=0.0)
+    found = {
+        sample.name.removeprefix(PREFIX): sample.value
+        for family in text_string_to_metric_families(scrape.text())
+        for sample in family.samples
+    }
+    assert (found["queue_fill_ratio"], found.get("free_bytes")) == (ratio, free)
 
 
 def test_the_status_carries_no_histograms() -> None:
