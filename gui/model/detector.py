@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.gui.model import file_name
+from penstock.gui.model import file_name, free_number
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
 from penstock.gui.model.answers import read_check, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText, Value
@@ -20,6 +20,7 @@ from penstock.gui.model.device import Device, DeviceRefused, Greeting
 from penstock.gui.model.file_name import FileName
 from penstock.gui.model.log import Kind, Log
 from penstock.gui.model.view import DetectorView, Edit, Presence
+from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 
 _log = logging.getLogger(__name__)
 
@@ -36,13 +37,18 @@ class DetectorModel:
     Args:
         name: of the device.
         device: how it is reached.
+        receiver: makes the client of the receiver at an address.
         now: s since 1970.
     """
 
-    def __init__(self, name: str, device: Device, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, name: str, device: Device, receiver: Callable[[str], free_number.Receiver] = ReceiverClient,
+        now: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
         self.name = name
         self.log = Log(name)
         self._device = device
+        self._receiver = receiver
         self._now = now
         self._lock = threading.RLock()
         self._view = DetectorView(name=name, since=now())
@@ -136,6 +142,10 @@ class DetectorModel:
     def file_name(self) -> FileName:
         """Folder, template and number of the next file, as the device's DestinationFilename says."""
         return file_name.parse(str(self.view().values.get(FILE) or ""))
+
+    def next_free_number(self) -> None:
+        """Write the next number for which there is no file yet into DestinationFilename."""
+        self._call(self._next_free_number)
 
     def set_counts_up(self, on: bool) -> None:
         """Whether the number in the file's name goes up with each series of this panel."""
@@ -289,6 +299,17 @@ class DetectorModel:
         with self._lock:
             self._view = replace(self._view, notice=why)
         self._tell()
+
+    def _next_free_number(self) -> None:
+        url = self.view().receiver_url
+        try:
+            if not url:
+                raise free_number.NoNumber("the device names no receiver (property ReceiverUrl)")
+            name = free_number.next_free(self._receiver(url), self.file_name())
+        except (free_number.NoNumber, ReceiverUnavailable) as error:
+            self._refused(f"No next number: {error}")
+        else:
+            self.set(FILE, name.path())
 
     # -- Check -------------------------------------------------------------------------------------
 

@@ -20,7 +20,9 @@ def away(name: str, error: tango.DevFailed) -> str:
     """Why a device cannot be reached, and what to look at."""
     device = short(name)
     reasons = {each.reason for each in error.args}
-    if reasons & NO_DATABASE:
+    # A database that went away later is a device that cannot be reached.
+    about_database = any("sys/database/" in each.desc for each in error.args)
+    if reasons & NO_DATABASE or (about_database and reasons & NO_SERVER):
         return f"{database(name)} does not answer. Is it running, and is TANGO_HOST right?"
     if reasons & NO_DEVICE:
         return f"{database(name)} knows no device {device}. Is the name right? `penstock register` adds some."

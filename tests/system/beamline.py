@@ -93,7 +93,8 @@ class Beamline:
         self.folder = folder
         self._stack = contextlib.ExitStack()
         self._servers: dict[str, Child[bool]] = {}
-        self.database = self._stack.enter_context(start_database(folder / "tango"))
+        # Where it can be started again: no client has that port meanwhile.
+        self.database = self._stack.enter_context(start_database(folder / "tango", port=free_port()))
         self.tango_host = f"127.0.0.1:{self.database.answer}"
 
     def __enter__(self) -> Beamline:
@@ -103,6 +104,12 @@ class Beamline:
         for server in self._servers.values():
             server.stop()
         self._stack.close()
+
+    def restart_database(self) -> None:
+        """Start the database again at the address that it had."""
+        self.database = self._stack.enter_context(
+            start_database(self.folder / "tango", port=self.database.answer)
+        )
 
     def receiver(self, name: str, data_port: int, **config: Any) -> ReceiverProcess:
         """Start a receiver of the streamer at this port."""

@@ -1,0 +1,164 @@
+"""The model over a real device: events, commands, and everything that can be restarted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from penstock.gui.model.actions import Action
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.file_name import FileName
+from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.sentences import message
+from penstock.gui.model.view import DetectorView, Presence
+from tests.system.beamline import Beamline, Station, until
+
+Follow = Callable[..., DetectorModel]
+
+
+@pytest.fixture
+def follow(beamline: Beamline) -> Iterator[Follow]:
+    """Follows devices of the beamline until the test ends."""
+    models: list[DetectorModel] = []
+
+    def begin(device: str, host: str = beamline.tango_host) -> DetectorModel:
+        name = f"tango://{host}/{device}"
+        models.append(DetectorModel(name, TangoDevice(name)))
+        models[-1].start()
+        return models[-1]
+
+    yield begin
+    for model in models:
+        model.stop()
+
+
+def here(model: DetectorModel) -> DetectorView:
+    """The view once the device has said everything."""
+    until(lambda: model.view().here and "Status" in model.view().values, f"{model.name} here")
+    return model.view()
+
+
+def holds(model: DetectorModel, condition: Callable[[DetectorView], object], what: str) -> DetectorView:
+    until(lambda: condition(model.view()), what)
+    return model.view()
+
+
+def test_settings_come_with_units_limits_and_choices(station: Station, follow: Follow) -> None:
+    view = here(follow("sim/det/1"))
+    exposure, pattern = view.attributes["ExposureTime"], view.attributes["Pattern"]
+    assert (exposure.unit, exposure.group, exposure.writable) == ("s", "series", True)
+    assert exposure.doc
+    assert pattern.group == "camera"
+    assert "powder" in pattern.choices
+    assert view.attributes["SensorTemperature"].group == "reading"
+    assert view.receiver_url == station.receiver.url
+
+
+def test_what_another_client_writes_comes_by_event_and_nothing_is_read(
+    station: Station, follow: Follow
+) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    holds(model, lambda view: view.check is not None, "checked")
+    station.detector.ExposureTime = 0.25
+    holds(model, lambda view: view.values["ExposureTime"] == 0.25, "the new exposure")
+    calls = station.detector.black_box(20)
+    mine = [call for call in calls if f"PID {os.getpid()}" in call or "Attribute" in call]
+    last = calls[: next(place for place, call in enumerate(calls) if "write_attribute" in call.lower())]
+    assert mine
+    assert not [call for call in last if "read_attribute" in call.lower()], last
+
+
+def test_a_software_series_from_arm_to_the_file(station: Station, follow: Follow) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    for name, text in (
+        ("TriggerMode", "SOFTWARE"), ("nTriggers", "3"), ("ExposureTime", "1 ms"),
+        ("DestinationFilename", str(station.new_file())),
+    ):  # fmt: skip
+        model.edit(name, text)
+    model.do(Action.ARM)
+    view = holds(model, lambda view: view.state == "RUNNING" and view.values["SeriesId"], "armed")
+    for frame in range(3):
+        holds(model, lambda view: not view.allowed[Action.TRIGGER], "ready for a trigger")
+        model.do(Action.TRIGGER)
+        holds(model, lambda view, n=frame: view.account.acquired > n, "acquired")  # type: ignore[misc]
+    view = holds(model, lambda view: view.state == "ON" and view.last is not None, "ended")
+    assert view.own
+    assert view.account.fates["stored"] == 3
+    assert view.last is not None
+    assert view.last.complete
+    assert os.path.isfile(view.last.file)
+
+
+def test_the_sentence_of_a_refused_arm_is_the_devices_own(station: Station, follow: Follow) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    model.set("DestinationFilename", "/nowhere/x.h5")
+    view = holds(model, lambda view: view.check is not None and not view.check.ok, "checked")
+    assert view.check is not None
+    model.do(Action.ARM)
+    view = holds(model, lambda view: view.notice and view.busy is None, "refused")
+    assert "/nowhere/x.h5" in view.notice
+    assert view.check is not None
+    assert view.check.sentence == view.notice
+
+
+def test_a_killed_server_is_noticed_and_found_again(station: Station, follow: Follow) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    model.edit("ExposureTime", "0.3")
+    os.kill(station.process.pid, signal.SIGKILL)
+    view = holds(model, lambda view: view.presence is Presence.AWAY, "away")
+    assert "device server of sim/det/1 does not run" in message(view).text
+    station.restart_server()
+    view = holds(model, lambda view: view.here and view.state == "ON", "here again")
+    assert view.text("ExposureTime") == "0.3"
+    station.detector.nTriggers = 77
+    holds(model, lambda view: view.values["nTriggers"] == 77, "events come again")
+
+
+def test_the_database_may_go_and_come_while_the_device_is_followed(
+    beamline: Beamline, station: Station, follow: Follow
+) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    port = beamline.database.answer
+    beamline.database.stop()
+    late = follow("sim/det/1")
+    holds(late, lambda view: f"127.0.0.1:{port} does not answer" in view.waits_for, "said that it is away")
+    station.detector.nTriggers = 5
+    holds(model, lambda view: view.values["nTriggers"] == 5, "events without a database")
+    beamline.restart_database()
+    here(late)
+    assert model.view().here
+
+
+def test_what_is_no_detector_is_said(station: Station, follow: Follow) -> None:
+    model = follow("sys/database/2")
+    view = holds(model, lambda view: view.waits_for, "answered")
+    assert "cannot be shown here" in view.waits_for
+    view = holds(follow("no/such/device"), lambda view: view.waits_for, "answered")
+    assert "knows no device no/such/device" in view.waits_for
+
+
+def test_the_next_number_is_the_first_without_a_file(station: Station, follow: Follow) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    for number in (1, 2, 3):
+        (station.root / f"free_{number:04d}.h5").write_bytes(b"")
+    model.set("DestinationFilename", FileName(str(station.root), "free_####.h5", 1).path())
+    holds(model, lambda view: not view.edits, "written")
+    model.next_free_number()
+    holds(model, lambda view: model.file_name().number == 4, "the next free number")
+
+
+def test_no_thread_of_ours_stays(station: Station, follow: Follow) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    model.stop()
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("penstock")]
