@@ -69,12 +69,14 @@ class Demonstration:
         self, folder: Path, note: Callable[[str], None] = lambda text: None,
         receiver: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
-        self._folder = folder.resolve()
+        self.folder = folder.resolve()
         self._note = note
         self._receiver = dict(receiver or {})
         self._stack = contextlib.ExitStack()
         self.receiver_url = ""
         self.tango_host = ""
+        self.server_pid = 0
+        """Of the device server, once it runs."""
 
     def __enter__(self) -> Demonstration:
         self._check_folder()
@@ -103,12 +105,12 @@ class Demonstration:
 
     def _check_folder(self) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self._folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
                 pass
         except OSError as error:
             raise DemonstrationFailed(
-                f"cannot write into {self._folder}: {error.strerror}; choose another folder with --out"
+                f"cannot write into {self.folder}: {error.strerror}; choose another folder with --out"
             ) from error
 
     def _start(self) -> None:
@@ -121,15 +123,15 @@ class Demonstration:
         self.receiver_url = self._stack.enter_context(self._start_receiver(data_port)).answer.http
         self._note("device server and streamer")
         self._register(data_port)
-        self._stack.enter_context(self._start_server())
+        self.server_pid = self._stack.enter_context(self._start_server()).pid
 
     def _start_receiver(self, data_port: int) -> Child[ReadyLine]:
-        config = self._folder / "receiver.yaml"
+        config = self.folder / "receiver.yaml"
         # JSON is YAML; no YAML library is needed to write it.
         entry = {
             "source": {"type": "stins", "endpoints": [f"tcp://127.0.0.1:{data_port}"]},
             "http": "127.0.0.1:0",
-            "data_root": str(self._folder),
+            "data_root": str(self.folder),
             **self._receiver,
         }
         config.write_text(json.dumps({"receivers": {RECEIVER: entry}}, indent=2) + "\n")
@@ -192,7 +194,7 @@ class Demonstration:
 
     def _next_file(self) -> Path:
         number = 1
-        while (file := self._folder / f"demo-{number:04d}.h5").exists():
+        while (file := self.folder / f"demo-{number:04d}.h5").exists():
             number += 1
         return file
 
