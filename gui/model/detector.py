@@ -60,6 +60,7 @@ class DetectorModel:
         """Arm was called here: the next SeriesId is ours."""
         self._armed_file: Value | None = None
         self._check_timer: threading.Timer | None = None
+        self._states_heard = 0
         self._stopped = False
 
     # -- following -----------------------------------------------------------------------------
@@ -172,6 +173,7 @@ class DetectorModel:
             before = self._view
             after = replace(before, values={**before.values, **values})
             if "State" in values:
+                self._states_heard += 1
                 after = replace(after, state=str(values["State"]))
             if "Status" in values:
                 after = replace(after, status=str(values["Status"]))
@@ -269,8 +271,7 @@ class DetectorModel:
                 self._arming = self._arming or begins
                 self._armed_file = self._view.values.get(FILE) if action is Action.ARM else self._armed_file
             self._device.command(action.value)
-            # Its event is on the way; until then the buttons would stand as before.
-            state = self._device.command("State")
+            self._look_at_state()
         except DeviceRefused as error:
             with self._lock:
                 self._arming = self._arming and not begins
@@ -278,13 +279,21 @@ class DetectorModel:
             self._refused(str(error))
         else:
             self.log.add(Kind.DONE, f"{action}")
-            self.said({"State": state})
         finally:
             if action not in AT_ONCE:
                 with self._lock:
                     self._view = replace(self._view, busy=None)
             self._schedule_check()
             self._tell()
+
+    def _look_at_state(self) -> None:
+        """The event is on its way; until it comes the buttons would stand as before the command."""
+        with self._lock:
+            heard = self._states_heard
+        state = self._device.command("State")
+        with self._lock:
+            if heard == self._states_heard:  # else what the event said is newer
+                self.said({"State": state})
 
     def _write_all(self, action: Action) -> bool:
         for name in self.view().edits:
