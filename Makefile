@@ -77,10 +77,6 @@ figures: $(STAMPS)/develop ## measure everything for docs/performance, three qua
 soak: $(STAMPS)/run ## ten minutes on a file system slower than the source: memory, and every frame
 	@python -m penstock.bench.soak $(ARGS)
 
-.PHONY: soak-panel
-soak-panel: $(STAMPS)/develop ## ten minutes: a control panel that follows 200 series, and ten panels on one device
-	@python -m penstock.bench.soak_panel $(ARGS)
-
 .PHONY: environment
 environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for development, into .venv
 

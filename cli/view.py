@@ -51,6 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--backend", choices=("mpl", "gl"), default="mpl",
         help="mpl draws everywhere, gl on the graphics card (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--theme", choices=("dark", "light", "auto"), default="dark",
+        help="auto: as the desktop's other windows (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
     parser.add_argument(
         "--after-frames", type=whole(0), default=1, metavar="N",
@@ -80,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     trouble = show(
         Options(
             url=url, rate=args.rate, logarithmic=args.log,
-            downsample=args.downsample, colours=args.colours, backend=args.backend,
+            downsample=args.downsample, colours=args.colours, backend=args.backend, theme=args.theme,
             screenshot=args.screenshot, after_frames=args.after_frames, deadline=args.deadline,
         ),
         ready=lambda: print(f"watching {url}", flush=True),

@@ -42,7 +42,7 @@ class StateBanner(qt.QFrame):
         return str(self._text.text())
 
     def kind(self) -> str:
-        """Key of `theme.STATE` on show."""
+        """Key of `theme.Theme.state` on show."""
         return self._kind
 
     def show_message(self, message: Message) -> None:
@@ -54,8 +54,10 @@ class StateBanner(qt.QFrame):
         if message.kind == self._kind:
             return
         self._kind = message.kind
-        colour = theme.STATE[message.kind]
-        self.setStyleSheet(f"#banner {{ background: {theme.PANEL}; border-bottom: 2px solid {colour}; }}")
+        colour = theme.current().state[message.kind]
+        self.setStyleSheet(
+            f"#banner {{ background: {theme.current().panel}; border-bottom: 2px solid {colour}; }}"
+        )
         self._title.setStyleSheet(
             f"background: {colour}; color: white; font-size: 15pt; font-weight: 700; padding: 0 14px;"
         )

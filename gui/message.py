@@ -10,7 +10,7 @@ class Message:
     """The state banner's text."""
 
     kind: str
-    """Key of `theme.STATE`."""
+    """Key of `theme.Theme.state`."""
     title: str
     """One word, in capitals."""
     text: str

@@ -1,68 +1,136 @@
-"""Colours and type sizes: dark, for a control room at night, and never colour alone."""
+"""Colours and type sizes, dark for a control room at night and light for a desk; never colour alone.
+
+A widget asks for `current()` when it is made, which follows the palette of the application that it stands in:
+within somebody else's program it looks as that does.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
 from silx.gui import qt
 
-WINDOW = "#14171b"
-PANEL = "#1b1f25"
-LINE = "#2d343d"
-TEXT = "#dfe4ea"
-MUTED = "#8e99a6"
-ACCENT = "#5aa9e6"
-OLD = "#66717d"
-"""Figures that may not hold any more."""
-WARNING = "#f0b04f"
-BAD = "#ff7b72"
-
-INVALID_PIXEL = "#39424f"
-"""Gaps and dead pixels: darker than text, greyer than every colour of the colour maps."""
-SATURATED_PIXEL = "#ff2fd0"
-"""Saturated pixels: in none of the colour maps."""
-
-STATE = {
-    "running": "#2fa866",
-    "idle": "#4f6f94",
-    "notice": "#c98a1b",
-    "error": "#d9434a",
-    "away": "#c98a1b",
-    "connecting": "#5d6874",
-    "fault": "#d9434a",
-}
-"""Colour of the banner by its kind; the kind is written there in words too."""
+Name = Literal["auto", "dark", "light"]
 
 
-def apply(application: qt.QApplication) -> None:
-    """Give the whole application the dark look."""
+@dataclass(frozen=True, kw_only=True)
+class Theme:
+    """Colours as #rrggbb."""
+
+    dark: bool
+    window: str
+    panel: str
+    """Behind text."""
+    line: str
+    text: str
+    muted: str
+    disabled: str
+    accent: str
+    old: str
+    """Figures that may not hold any more."""
+    good: str
+    warning: str
+    bad: str
+    edit: str
+    """Behind what is typed and not written yet."""
+    pressed: str
+    """A tool that is switched on."""
+    groove: str
+    """The empty part of a bar."""
+    handle: str
+    """Of a scroll bar."""
+    invalid_pixel: str
+    """Gaps and dead pixels: of no colour map's colour."""
+    saturated_pixel: str
+    """In none of the colour maps."""
+    state: Mapping[str, str]
+    """Colour of a banner by its kind, which is written there in words too."""
+    fates: Mapping[str, str]
+    """Colour of what became of a frame, in bars; each is told in words beside."""
+
+
+_STATE = {
+    "running": "#248a53", "idle": "#4f6f94", "notice": "#a8700c", "error": "#d0393f", "away": "#a8700c",
+    "connecting": "#5d6874", "fault": "#d0393f",
+}  # fmt: skip
+
+DARK = Theme(
+    dark=True, window="#14171b", panel="#1b1f25", line="#2d343d", text="#dfe4ea", muted="#8e99a6",
+    disabled="#5f6a76", accent="#5aa9e6", old="#7a8591", good="#4fc487", warning="#f0b04f", bad="#ff7b72",
+    edit="#4a3c14", pressed="#27506f", groove="#2d343d", handle="#46505c", invalid_pixel="#39424f",
+    saturated_pixel="#ff2fd0", state=_STATE,
+    fates={
+        "stored": "#2fa866", "delivered": "#4d94d0", "partial": "#e0a030", "missing": "#ff5050",
+        "corrupt": "#d45fd4", "discarded": "#c9824a", "not_triggered": "#7d8894", "pending": "#3a434e",
+    },
+)  # fmt: skip
+LIGHT = Theme(
+    dark=False, window="#eef0f3", panel="#ffffff", line="#ccd2d9", text="#1b1f25", muted="#586370",
+    disabled="#98a1ab", accent="#1666a8", old="#68737e", good="#1a7a43", warning="#8a5500", bad="#c0262d",
+    edit="#fff0c2", pressed="#cfe3f5", groove="#dfe3e8", handle="#b4bcc5", invalid_pixel="#b9c0c8",
+    saturated_pixel="#ff2fd0", state=_STATE,
+    fates={
+        "stored": "#23905a", "delivered": "#3a82bf", "partial": "#b9770e", "missing": "#d1242f",
+        "corrupt": "#a835a8", "discarded": "#9a5b1e", "not_triggered": "#7b8590", "pending": "#c9d0d7",
+    },
+)  # fmt: skip
+
+
+def current() -> Theme:
+    """The theme that goes with the application's palette."""
+    return _of(qt.QApplication.palette())
+
+
+def of_name(name: Name, application: qt.QApplication) -> Theme:
+    """The theme that was asked for; "auto": as the desktop's own palette, before one was applied."""
+    if name == "auto":
+        return _of(application.palette())
+    return DARK if name == "dark" else LIGHT
+
+
+def apply(application: qt.QApplication, theme: Theme = DARK) -> None:
+    """Give the whole application the look."""
     application.setStyle("Fusion")
     font = application.font()
     font.setPointSizeF(9.5)
     application.setFont(font)
     palette = qt.QPalette()
     roles = {
-        qt.QPalette.Window: WINDOW, qt.QPalette.WindowText: TEXT, qt.QPalette.Base: PANEL,
-        qt.QPalette.AlternateBase: WINDOW, qt.QPalette.Text: TEXT, qt.QPalette.Button: PANEL,
-        qt.QPalette.ButtonText: TEXT, qt.QPalette.ToolTipBase: PANEL, qt.QPalette.ToolTipText: TEXT,
-        qt.QPalette.Highlight: ACCENT, qt.QPalette.HighlightedText: WINDOW, qt.QPalette.Link: ACCENT,
-        qt.QPalette.BrightText: BAD,
+        qt.QPalette.Window: theme.window, qt.QPalette.WindowText: theme.text, qt.QPalette.Base: theme.panel,
+        qt.QPalette.AlternateBase: theme.window, qt.QPalette.Text: theme.text,
+        qt.QPalette.Button: theme.panel, qt.QPalette.ButtonText: theme.text,
+        qt.QPalette.ToolTipBase: theme.panel, qt.QPalette.ToolTipText: theme.text,
+        qt.QPalette.Highlight: theme.accent, qt.QPalette.HighlightedText: theme.panel,
+        qt.QPalette.Link: theme.accent, qt.QPalette.BrightText: theme.bad,
+        qt.QPalette.PlaceholderText: theme.muted,
     }  # fmt: skip
     for role, colour in roles.items():
         palette.setColor(role, qt.QColor(colour))
     for role in (qt.QPalette.Text, qt.QPalette.ButtonText, qt.QPalette.WindowText):
-        palette.setColor(qt.QPalette.Disabled, role, qt.QColor("#5f6a76"))
+        palette.setColor(qt.QPalette.Disabled, role, qt.QColor(theme.disabled))
     application.setPalette(palette)
-    application.setStyleSheet(
-        f"QToolBar {{ background: {PANEL}; border: 0; border-bottom: 1px solid {LINE};"
+    application.setStyleSheet(_sheet(theme))
+
+
+def _of(palette: qt.QPalette) -> Theme:
+    return DARK if palette.color(qt.QPalette.Window).lightnessF() < 0.5 else LIGHT
+
+
+def _sheet(theme: Theme) -> str:
+    return (
+        f"QToolBar {{ background: {theme.panel}; border: 0; border-bottom: 1px solid {theme.line};"
         " spacing: 4px; padding: 4px 8px; }"
-        f"QToolBar[orientation='1'] {{ border: 0; border-right: 1px solid {LINE}; padding: 8px 4px; }}"
-        f"QToolBar QToolButton {{ padding: 4px 8px; border-radius: 4px; color: {TEXT}; }}"
-        f"QToolBar QToolButton:hover {{ background: {LINE}; }}"
-        f"QToolBar QToolButton#qt_toolbar_ext_button {{ background: {ACCENT}; padding: 0; }}"
-        f"QToolBar QToolButton:checked {{ background: #27506f; }}"
-        f"QScrollBar:vertical {{ background: {PANEL}; width: 8px; border: 0; }}"
-        f"QScrollBar::handle:vertical {{ background: #46505c; border-radius: 4px; min-height: 30px; }}"
+        f"QToolBar[orientation='1'] {{ border: 0; border-right: 1px solid {theme.line}; padding: 8px 4px; }}"
+        f"QToolBar QToolButton {{ padding: 4px 8px; border-radius: 4px; color: {theme.text}; }}"
+        f"QToolBar QToolButton:hover {{ background: {theme.line}; }}"
+        f"QToolBar QToolButton#qt_toolbar_ext_button {{ background: {theme.accent}; padding: 0; }}"
+        f"QToolBar QToolButton:checked {{ background: {theme.pressed}; }}"
+        f"QScrollBar:vertical {{ background: {theme.panel}; width: 8px; border: 0; }}"
+        f"QScrollBar::handle:vertical {{ background: {theme.handle}; border-radius: 4px; min-height: 30px; }}"
         "QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical { height: 0; }"
-        f"QStatusBar {{ background: {PANEL}; border-top: 1px solid {LINE}; }}"
+        f"QStatusBar {{ background: {theme.panel}; border-top: 1px solid {theme.line}; }}"
         "QStatusBar::item { border: 0; }"
-        f"QToolTip {{ background: {PANEL}; color: {TEXT}; border: 1px solid {LINE}; }}"
+        f"QToolTip {{ background: {theme.panel}; color: {theme.text}; border: 1px solid {theme.line}; }}"
     )

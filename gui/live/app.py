@@ -33,6 +33,7 @@ class Options:
     downsample: int | None = None
     colours: str | None = None
     backend: str = "mpl"
+    theme: theme.Name = "dark"
     screenshot: Path | None = None
     after_frames: int = 1
     deadline: float = 60.0
@@ -51,7 +52,7 @@ def run(
         waits: called with a sentence if no receiver answers from the start, once: the address may be wrong.
     """
     application = qt.QApplication.instance() or qt.QApplication(["penstock view"])
-    theme.apply(application)
+    theme.apply(application, theme.of_name(options.theme, application))
     if options.backend == "gl" and not (check := isOpenGLAvailable()):
         reason = " ".join(str(check.error).split())
         return f"the backend gl cannot draw here ({reason}); leave --backend gl out: mpl draws everywhere"

@@ -50,7 +50,7 @@ class Controls(qt.QToolBar):
 
     def _add(self, name: str, widget: qt.QWidget) -> tuple[qt.QAction, qt.QAction]:
         label = qt.QLabel(name, self)
-        label.setStyleSheet(f"color: {theme.MUTED}; padding-left: 12px; padding-right: 4px;")
+        label.setStyleSheet(f"color: {theme.current().muted}; padding-left: 12px; padding-right: 4px;")
         label.setBuddy(widget)
         return self.addWidget(label), self.addWidget(widget)
 

@@ -39,6 +39,7 @@ class Readings(qt.QWidget):
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
+        self._theme = theme.current()
         self._values: dict[str, qt.QLabel] = {}
         self._series: str | None = None
         self._bad: int | None = None  # bad messages since the receiver's start, as last seen
@@ -48,7 +49,7 @@ class Readings(qt.QWidget):
         layout.setSpacing(3)
         self._as_of: float | None = None
         self._age = qt.QLabel(self)
-        self._age.setStyleSheet(f"color: {theme.WARNING}; margin-top: 10px; margin-left: -3px;")
+        self._age.setStyleSheet(f"color: {self._theme.warning}; margin-top: 10px; margin-left: -3px;")
         self._age.hide()
         for heading, names in (
             ("Frame on show", _FRAME), ("Series", _SERIES), ("Account", (*_ACCOUNT, "Bad messages")),
@@ -153,7 +154,7 @@ class Readings(qt.QWidget):
         else:
             label.setText(f"▲ {text}" if wrong else text)  # the sign says it to who sees no red
         old = self._as_of is not None and group in _OLD and f"{group}/{name}" != _HERE
-        colour = theme.OLD if old else theme.BAD if wrong else theme.TEXT
+        colour = self._theme.old if old else self._theme.bad if wrong else self._theme.text
         if colour != label.property("colour"):  # a style sheet costs more than all the rest
             label.setProperty("colour", colour)
             label.setStyleSheet(f"color: {colour}; font-weight: {600 if wrong else 400};")
@@ -161,7 +162,8 @@ class Readings(qt.QWidget):
     def _group(self, layout: qt.QVBoxLayout, heading: str, names: tuple[str, ...]) -> None:
         title = qt.QLabel(heading.upper(), self)
         title.setStyleSheet(
-            f"color: {theme.ACCENT}; font-size: 8pt; font-weight: 700; margin-top: 10px; margin-left: -3px;"
+            f"color: {self._theme.accent}; font-size: 8pt; font-weight: 700; margin-top: 10px;"
+            " margin-left: -3px;"
         )
         layout.addWidget(title)
         grid = qt.QGridLayout()
@@ -170,7 +172,7 @@ class Readings(qt.QWidget):
         grid.setVerticalSpacing(3)
         for row, name in enumerate(names):
             key = qt.QLabel(name, self)
-            key.setStyleSheet(f"color: {theme.MUTED};")
+            key.setStyleSheet(f"color: {self._theme.muted};")
             value = ElidedLabel(self) if name in ("File", "Folder", "Series") else qt.QLabel(self)
             value.setAlignment(qt.Qt.AlignRight | qt.Qt.AlignVCenter)
             self._values[f"{heading}/{name}"] = value

@@ -147,14 +147,18 @@ class Viewer(qt.QMainWindow):
         side.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
         side.setFixedWidth(290)
         side.setFrameShape(qt.QFrame.NoFrame)
-        side.setStyleSheet(f"QScrollArea, QScrollArea > QWidget > QWidget {{ background: {theme.PANEL}; }}")
+        side.setStyleSheet(
+            f"QScrollArea, QScrollArea > QWidget > QWidget {{ background: {theme.current().panel}; }}"
+        )
         middle = qt.QWidget(self)
         columns = qt.QHBoxLayout(middle)
         columns.setContentsMargins(0, 0, 0, 0)
         columns.setSpacing(0)
         nothing = qt.QLabel("No frame yet: the next one that the receiver gets is shown here.", self)
         nothing.setAlignment(qt.Qt.AlignCenter)
-        nothing.setStyleSheet(f"color: {theme.MUTED}; font-size: 12pt; background: {theme.WINDOW};")
+        nothing.setStyleSheet(
+            f"color: {theme.current().muted}; font-size: 12pt; background: {theme.current().window};"
+        )
         self._pages.addWidget(nothing)
         self._pages.addWidget(picture)
         columns.addWidget(self._pages, 1)
@@ -169,16 +173,16 @@ class Viewer(qt.QMainWindow):
         self.addToolBar(self.controls)
         self.addToolBar(qt.Qt.LeftToolBarArea, self._picture_tools())
         self._pixel.setStyleSheet("font-family: monospace; font-size: 11pt; padding: 2px 8px;")
-        self._address.setStyleSheet(f"color: {theme.MUTED}; padding: 2px 8px;")
+        self._address.setStyleSheet(f"color: {theme.current().muted}; padding: 2px 8px;")
         self._show_pixel(None)
         self.statusBar().setSizeGripEnabled(False)
         self.statusBar().addWidget(self._pixel, 1)
         legend = qt.QLabel(
-            f"<span style='color:{theme.INVALID_PIXEL}'>■</span> no valid value &nbsp; "
-            f"<span style='color:{theme.SATURATED_PIXEL}'>■</span> saturated",
+            f"<span style='color:{theme.current().invalid_pixel}'>■</span> no valid value &nbsp; "
+            f"<span style='color:{theme.current().saturated_pixel}'>■</span> saturated",
             self,
         )
-        legend.setStyleSheet(f"color: {theme.MUTED}; padding: 2px 8px;")
+        legend.setStyleSheet(f"color: {theme.current().muted}; padding: 2px 8px;")
         self.controls.show_mask.toggled.connect(legend.setVisible)
         self.statusBar().addPermanentWidget(legend)
         self.statusBar().addPermanentWidget(self._address)
@@ -198,6 +202,6 @@ class Viewer(qt.QMainWindow):
             (SaveAction(self.plot, parent=tools), "fa5s.save"),
             (CopyAction(self.plot, parent=tools), "fa5s.copy"),
         ):
-            action.setIcon(qtawesome.icon(icon, color=theme.TEXT))
+            action.setIcon(qtawesome.icon(icon, color=theme.current().text))
             tools.addAction(action)
         return tools

@@ -100,8 +100,8 @@ def test_invalid_pixels_are_masked_coloured_and_left_out_of_the_levels(
     colours = viewer.plot.overlay().getRgbaImageData(copy=False)
     assert np.array_equal(overlay == Flag.INVALID, image < 0)
     assert np.array_equal(overlay == Flag.SATURATED, image >= 1_000_000)
-    assert tuple(colours[21, 3]) == qt.QColor(theme.INVALID_PIXEL).getRgb()
-    assert tuple(colours[5, 5]) == qt.QColor(theme.SATURATED_PIXEL).getRgb()
+    assert tuple(colours[21, 3]) == qt.QColor(theme.current().invalid_pixel).getRgb()
+    assert tuple(colours[5, 5]) == qt.QColor(theme.current().saturated_pixel).getRgb()
     assert colours[40, 40, 3] == 0
     assert np.isnan(viewer.plot.image().getValueData(copy=False)[21, 3])
     low, high = viewer.plot.colours().getVRange()
@@ -306,7 +306,10 @@ def test_what_is_old_is_grey_and_says_of_when_it_is(qtbot: Any, receiver: StandI
         return str(readings._values[f"{group}/{name}"].property("colour"))
 
     assert readings.age() == ""
-    assert (colour("Account", "Received"), colour("Account", "Missing")) == (theme.TEXT, theme.BAD)
+    assert (colour("Account", "Received"), colour("Account", "Missing")) == (
+        theme.current().text,
+        theme.current().bad,
+    )
     answered = time.time()
     receiver.down()
     qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
@@ -317,8 +320,8 @@ def test_what_is_old_is_grey_and_says_of_when_it_is(qtbot: Any, receiver: StandI
         ("Rates", "Frames"),
         ("Series", "File"),
     ):
-        assert colour(group, name) == theme.OLD
-    assert colour("Rates", "Drawn here") == theme.TEXT, "that is of this window, and new"
+        assert colour(group, name) == theme.current().old
+    assert colour("Rates", "Drawn here") == theme.current().text, "that is of this window, and new"
     assert readings.value("Account", "Received") == "4"
     said = re.fullmatch(r"Figures as of (\d\d:\d\d:\d\d), (\d+) s ago", readings.age())
     assert said is not None
@@ -328,7 +331,7 @@ def test_what_is_old_is_grey_and_says_of_when_it_is(qtbot: Any, receiver: StandI
     receiver.up()
     qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
     assert readings.age() == ""
-    assert colour("Account", "Received") == theme.TEXT
+    assert colour("Account", "Received") == theme.current().text
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])

@@ -1,0 +1,74 @@
+"""Light and dark: everything can be read, and no colour is taken for another."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.qt", reason="the windows need the extra gui")
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.theme import DARK, LIGHT, Theme
+
+BOTH = pytest.mark.parametrize("colours", [DARK, LIGHT], ids=["dark", "light"])
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.1)."""
+    channels = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio (WCAG 2.1), 1 to 21."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["text", "muted", "old", "accent", "good", "warning", "bad"])
+def test_words_can_be_read_on_panel_and_window(colours: Theme, name: str) -> None:
+    least = 3.0 if name == "old" else 4.5  # that it may not hold any more is what it has to say
+    assert contrast(getattr(colours, name), colours.panel) >= least
+    assert contrast(getattr(colours, name), colours.window) >= least
+
+
+@BOTH
+def test_what_is_typed_can_be_read(colours: Theme) -> None:
+    assert contrast(colours.text, colours.edit) >= 4.5
+
+
+@BOTH
+def test_the_state_can_be_read_on_its_colour(colours: Theme) -> None:
+    for colour in colours.state.values():
+        assert contrast("#ffffff", colour) >= 4.0  # 15 points, bold: 3 would do
+
+
+@BOTH
+def test_fates_stand_out_and_are_told_apart(colours: Theme) -> None:
+    for fate, colour in colours.fates.items():
+        assert fate == "pending" or contrast(colour, colours.panel) >= 3.0, fate
+    for one, other in combinations(colours.fates.values(), 2):
+        distance = sum((int(one[p : p + 2], 16) - int(other[p : p + 2], 16)) ** 2 for p in (1, 3, 5)) ** 0.5
+        assert distance > 40, (one, other)
+
+
+def test_the_theme_follows_the_palette_of_the_application(qapp: Any) -> None:
+    before, sheet = qapp.palette(), qapp.styleSheet()
+    try:
+        for colours in (LIGHT, DARK):
+            theme.apply(qapp, colours)
+            assert theme.current() is colours
+            assert theme.of_name("auto", qapp) is colours
+        assert theme.of_name("light", qapp) is LIGHT
+        foreign = qt.QPalette(qt.QColor("#f4f4f4"))
+        qapp.setPalette(foreign)
+        assert theme.current() is LIGHT
+    finally:
+        qapp.setPalette(before)
+        qapp.setStyleSheet(sheet)
