@@ -21,17 +21,19 @@ File = Callable[[Any], Path]
 
 
 @pytest.fixture
-def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beamline]:
-    """An empty database, which the commands of this test use."""
-    with Beamline(tmp_path / "line") as beamline:
-        monkeypatch.setenv("TANGO_HOST", beamline.tango_host)
-        yield beamline
+def line(beamline: Beamline, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beamline]:
+    """The module's database, emptied afterwards, which the commands of this test use."""
+    monkeypatch.setenv("TANGO_HOST", beamline.tango_host)
+    yield beamline
+    database = tango.Database()
+    for name in database.get_device_name("*", "*"):
+        if name.startswith("lab/"):
+            database.delete_device(name)
 
 
 @pytest.fixture
 def database(line: Beamline) -> tango.Database:
-    host, _, port = line.tango_host.partition(":")
-    return tango.Database(host, int(port))
+    return tango.Database()
 
 
 @pytest.fixture
@@ -95,6 +97,7 @@ def test_a_server_that_was_registered_comes_up(
     device.Init()
     wait_state(device, ON)
     assert device.SensorWidth == 64
+    line.end("Simulator/lab")
 
 
 def test_a_change_shows_old_and_new_and_leaves_the_rest_alone(
