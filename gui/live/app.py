@@ -13,12 +13,11 @@ from silx.gui.utils.glutils import isOpenGLAvailable
 from penstock.gui import theme
 from penstock.gui.live.feed import Feed
 from penstock.gui.live.sentences import no_answer_yet
+from penstock.gui.live.view import TIMEOUT
 from penstock.gui.live.viewer import Viewer
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
 
-TIMEOUT = 3.0
-"""Seconds for one answer: a frame of a large detector takes its time over a slow network."""
 PATIENCE = 1.0
 """Seconds without a first answer after which that is said where the window was asked for."""
 

@@ -26,14 +26,21 @@ _log = logging.getLogger(__name__)
 
 
 class Feed(qt.QObject):
-    """Follows `receiver` at no more than `rate` steps a second, from `start` to `stop`."""
+    """Follows `receiver` at no more than `rate` steps a second, from `start` to `stop`.
+
+    Args:
+        receiver: `None` where it is not known yet; `set_receiver` names it.
+        rate: steps, and so frames, a second at most.
+    """
 
     fresh = qt.Signal()
     """`take` has something new; emitted from the feed's thread, once until it was taken."""
 
-    def __init__(self, receiver: Receiver, rate: float = 10.0, parent: qt.QObject | None = None) -> None:
+    def __init__(
+        self, receiver: Receiver | None, rate: float = 10.0, parent: qt.QObject | None = None
+    ) -> None:
         super().__init__(parent)
-        self._follower = Follower(receiver)
+        self._follower = None if receiver is None else Follower(receiver)
         self._thread = threading.Thread(target=self._run, name="penstock-feed", daemon=True)
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -42,7 +49,8 @@ class Feed(qt.QObject):
         self._rate = rate  # this and what follows: under the lock
         self._downsample: int | None = None
         self._channel: tuple[str | None] | None = None
-        self._slot = self._follower.snapshot
+        self._next: tuple[Receiver | None] | None = None
+        self._slot = Snapshot(url="") if receiver is None else Snapshot(url=receiver.url)
         self._taken = True
         self._drawn = True
         self._wanted = True
@@ -51,12 +59,28 @@ class Feed(qt.QObject):
         """Begin to follow."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread and wait for it: as long as the request under way may take."""
+    def was_started(self) -> bool:
+        """Whether `start` was called; a feed is started once."""
+        return self._thread.ident is not None
+
+    def ask_to_stop(self) -> None:
+        """End the thread after the request under way, without waiting for it."""
         self._stopping.set()
         self._wake.set()
+
+    def stop(self) -> None:
+        """End the thread and wait for it: as long as the request under way may take."""
+        self.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join()
+
+    def set_receiver(self, receiver: Receiver | None) -> None:
+        """Follow another receiver, or none, from the next step on; what was seen of the last is forgotten."""
+        with self._lock:
+            self._next = (receiver,)
+            self._slot = Snapshot(url="" if receiver is None else receiver.url)
+            self._drawn = True
+        self._wake.set()
 
     def is_running(self) -> bool:
         """Whether the thread lives."""
@@ -114,9 +138,11 @@ class Feed(qt.QObject):
                 self._wait()
         except Exception as error:
             _log.exception("the viewer's feed has ended")
+            with self._lock:
+                last = self._slot
             self._put(
                 replace(
-                    self._follower.snapshot,
+                    last,
                     fault=f"the viewer's feed has ended ({type(error).__name__}: {error}); "
                     "close the window, start it again, and report this with the text in the terminal",
                 )
@@ -128,12 +154,18 @@ class Feed(qt.QObject):
             want_frame = self._wanted and self._drawn
             downsample, self._downsample = self._downsample, None
             channel, self._channel = self._channel, None
+            following, self._next = self._next, None
+        if following is not None:
+            self._follower = None if following[0] is None else Follower(following[0])
+        follower = self._follower
+        if follower is None:
+            return
         if downsample is not None:
-            self._follower.downsample(downsample)
+            follower.downsample(downsample)
         if channel is not None:
-            self._follower.channel(*channel)
-        if self._follower.step(wait=LONG_POLL, want_frame=want_frame):
-            self._put(self._follower.snapshot)
+            follower.channel(*channel)
+        if follower.step(wait=LONG_POLL, want_frame=want_frame):
+            self._put(follower.snapshot)
 
     def _wait(self) -> None:
         """Until the next step is due: after one period, or once the frame under way has been drawn."""
@@ -142,7 +174,10 @@ class Feed(qt.QObject):
             with self._lock:
                 period = 1 / self._rate
                 drawing = self._wanted and not self._drawn
-            due = self._began + max(period, self._follower.retry) + (PATIENCE if drawing else 0.0)
+                if self._next is not None:
+                    return
+            retry = LONG_POLL if self._follower is None else self._follower.retry
+            due = self._began + max(period, retry) + (PATIENCE if drawing else 0.0)
             left = due - time.monotonic()
             if left <= 0:
                 return
@@ -150,6 +185,8 @@ class Feed(qt.QObject):
 
     def _put(self, snapshot: Snapshot) -> None:
         with self._lock:
+            if self._next is not None:
+                return  # of a receiver that nobody wants any more
             if snapshot.frame is not self._slot.frame:
                 self._drawn = False
             self._slot = snapshot

@@ -1,0 +1,267 @@
+"""The live view as a widget: puts banner, picture, figures and controls together.
+
+Like silx' own plot windows it is a QMainWindow, for the sake of its tool bars, and stands in any layout.
+"""
+
+from __future__ import annotations
+
+import time
+
+import qtawesome  # type: ignore[import-untyped]
+from silx.gui import qt
+from silx.gui.plot.actions.control import ResetZoomAction
+from silx.gui.plot.actions.io import CopyAction, SaveAction
+from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
+
+from penstock.gui import theme
+from penstock.gui.banner import StateBanner
+from penstock.gui.live.actions.figures import Figures
+from penstock.gui.live.colour_bar import ColourBar
+from penstock.gui.live.controls import Controls
+from penstock.gui.live.feed import Feed
+from penstock.gui.live.image_plot import ImagePlot, Pixel
+from penstock.gui.live.meter import Meter
+from penstock.gui.live.pixels import Flag
+from penstock.gui.live.readings import Readings
+from penstock.gui.live.sentences import message
+from penstock.gui.live.snapshot import Snapshot
+from penstock.receiver.client import LastFrame, ReceiverClient
+
+_FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
+
+
+TIMEOUT = 3.0
+"""Seconds for one answer: a frame of a large detector takes its time over a slow network."""
+NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
+NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
+
+
+class LiveView(qt.QMainWindow):
+    """Follows one receiver from when it is first shown until `stop`; hidden, it asks for no frames.
+
+    Args:
+        feed: where snapshots come from; one that follows `set_receiver` where not given.
+        backend: silx' plot backend, "mpl" or "gl".
+        compact: for a place beside other widgets: no banner, and figures only once they are asked for.
+    """
+
+    frame_drawn = qt.Signal(int)
+    """How many frames this widget has drawn."""
+    updated = qt.Signal()
+    """A snapshot is on show."""
+
+    def __init__(
+        self, feed: Feed | None = None, *, backend: str = "mpl", compact: bool = False,
+        parent: qt.QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        if parent is not None:
+            self.setWindowFlags(qt.Qt.Widget)
+        self._theme = theme.current()
+        self._feed = Feed(None) if feed is None else feed
+        self._frame: LastFrame | None = None
+        self._drawn = 0
+        self._meter = Meter()
+        self.banner = StateBanner(self)
+        self.plot = ImagePlot(self, backend=backend)
+        self.readings = Readings(self)
+        self.controls = Controls(self.plot, self._feed, self)
+        self.figures = Figures(self)
+        self._pages = qt.QStackedWidget(self)
+        self._nothing = qt.QLabel(self)
+        self._pixel = qt.QLabel(self)
+        self._address = qt.QLabel(self)
+        self._lay_out(compact)
+        self._feed.fresh.connect(self._refresh, qt.Qt.QueuedConnection)
+        self.plot.pixel.connect(self._show_pixel)
+        self.controls.pause.toggled.connect(self._tell_wanted)
+        self._clock = qt.QTimer(self)
+        self._clock.setInterval(500)
+        self._clock.timeout.connect(self._tick)
+        self.destroyed.connect(self._feed.ask_to_stop)
+        self._refresh()
+
+    def set_receiver(self, url: str) -> None:
+        """Follow the receiver at this address from now on; "": none."""
+        self._feed.set_receiver(ReceiverClient(url, timeout=TIMEOUT) if url else None)
+        self._frame = None
+        self._refresh()
+
+    def pixel_text(self) -> str:
+        """What the status bar says about the pixel under the cursor."""
+        return str(self._pixel.text())
+
+    def snapshot(self) -> Snapshot:
+        """What is on show."""
+        return self._snapshot
+
+    def drawn(self) -> int:
+        """How many frames this window has drawn."""
+        return self._drawn
+
+    def start(self) -> None:
+        """Begin to follow; showing it for the first time does so too."""
+        if not self._feed.was_started():
+            self._clock.start()
+            self._feed.start()
+
+    def stop(self) -> None:
+        """End the feed, for good: waits for the request under way."""
+        self._clock.stop()
+        self._feed.stop()
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Seen: frames are wanted."""
+        super().showEvent(event)
+        self.start()
+        self._tell_wanted()
+
+    def hideEvent(self, event: qt.QHideEvent) -> None:
+        """Not seen: no frames are asked for."""
+        super().hideEvent(event)
+        self._tell_wanted()
+
+    def closeEvent(self, event: qt.QCloseEvent) -> None:
+        """End the feed; the widget goes first, since the request under way may take a moment."""
+        self.hide()
+        self.stop()
+        super().closeEvent(event)
+
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """A window that is minimised draws nothing, so it asks for no frames."""
+        super().changeEvent(event)
+        if event.type() == qt.QEvent.WindowStateChange:
+            self._tell_wanted()
+
+    def _tick(self) -> None:
+        self.readings.show_drawn(self._meter.rate(time.monotonic()))
+        self.readings.show_age(time.time())
+
+    def _tell_wanted(self) -> None:
+        seen = self.isVisible() and not self.window().isMinimized()
+        self._feed.set_wanted(seen and not self.controls.pause.isChecked())
+
+    def _refresh(self) -> None:
+        snapshot = self._snapshot = self._feed.take()
+        says = message(snapshot)
+        self.banner.show_message(says)
+        self.readings.show_snapshot(snapshot)
+        detector = snapshot.status.detector if snapshot.status is not None else ""
+        self.setWindowTitle(f"{detector or snapshot.url} – {says.title.lower()} – Penstock")
+        self._address.setText(snapshot.url)
+        self._nothing.setText(NOTHING_YET if snapshot.url else NO_RECEIVER)
+        if snapshot.frame is None:
+            self._pages.setCurrentIndex(0)
+        if snapshot.frame is not None and snapshot.frame is not self._frame:
+            self._frame = snapshot.frame
+            self._pages.setCurrentIndex(1)
+            self.plot.show_frame(snapshot.frame)
+            self.controls.show_downsample(snapshot.frame.downsample)
+            self.controls.show_channels(snapshot.frame.channels)
+            # The plot has posted its own drawing to the event loop; what is posted now comes after it.
+            qt.QTimer.singleShot(0, self._after_drawing)
+        self.updated.emit()
+
+    def _after_drawing(self) -> None:
+        self._drawn += 1
+        self._meter.tick(time.monotonic())
+        self._feed.drawn()
+        self.frame_drawn.emit(self._drawn)
+
+    def _show_pixel(self, pixel: Pixel | None) -> None:
+        if pixel is None:
+            self._pixel.setText("Move the cursor over the picture to read a pixel")
+            return
+        value = f"{pixel.value:,}" if isinstance(pixel.value, int) else f"{pixel.value:,.6g}"
+        self._pixel.setText(
+            f"row {pixel.row}   column {pixel.column}   value {value}{_FLAG_WORDS[pixel.flag]}"
+        )
+
+    def _lay_out(self, compact: bool) -> None:
+        picture = qt.QWidget(self)
+        row = qt.QHBoxLayout(picture)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self.plot, 1)
+        row.addWidget(ColourBar(self.plot, self))
+        self._nothing.setAlignment(qt.Qt.AlignCenter)
+        self._nothing.setWordWrap(True)
+        self._nothing.setStyleSheet(
+            f"color: {self._theme.muted}; font-size: 12pt; background: {self._theme.window};"
+        )
+        self._pages.addWidget(self._nothing)
+        self._pages.addWidget(picture)
+        side = self._side()
+        middle = qt.QWidget(self)
+        columns = qt.QHBoxLayout(middle)
+        columns.setContentsMargins(0, 0, 0, 0)
+        columns.setSpacing(0)
+        columns.addWidget(self._pages, 1)
+        columns.addWidget(side)
+        whole = qt.QWidget(self)
+        lines = qt.QVBoxLayout(whole)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        lines.addWidget(self.banner)
+        lines.addWidget(middle, 1)
+        self.banner.setVisible(not compact)
+        self.figures.toggled.connect(side.setVisible)
+        self.figures.setChecked(not compact)
+        side.setVisible(not compact)
+        self.setCentralWidget(whole)
+        self.controls.addAction(self.figures)
+        self.addToolBar(self.controls)
+        self.addToolBar(qt.Qt.LeftToolBarArea, self._picture_tools())
+        self._fill_status_bar(compact)
+
+    def _side(self) -> qt.QWidget:
+        side = qt.QScrollArea(self)
+        side.setWidget(self.readings)
+        side.setWidgetResizable(True)
+        side.setHorizontalScrollBarPolicy(qt.Qt.ScrollBarAlwaysOff)
+        side.setFixedWidth(290)
+        side.setFrameShape(qt.QFrame.NoFrame)
+        side.setStyleSheet(
+            f"QScrollArea, QScrollArea > QWidget > QWidget {{ background: {self._theme.panel}; }}"
+        )
+        return side
+
+    def _fill_status_bar(self, compact: bool) -> None:
+        self._pixel.setStyleSheet("font-family: monospace; font-size: 11pt; padding: 2px 8px;")
+        self._address.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
+        self._show_pixel(None)
+        self.statusBar().setSizeGripEnabled(False)
+        self.statusBar().addWidget(self._pixel, 1)
+        legend = qt.QLabel(
+            f"<span style='color:{self._theme.invalid_pixel}'>■</span> no valid value &nbsp; "
+            f"<span style='color:{self._theme.saturated_pixel}'>■</span> saturated",
+            self,
+        )
+        legend.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
+        self.controls.show_mask.toggled.connect(legend.setVisible)
+        self.statusBar().addPermanentWidget(legend)
+        self.statusBar().addPermanentWidget(self._address)
+        self._address.setVisible(not compact)
+
+    def _picture_tools(self) -> qt.QToolBar:
+        tools = qt.QToolBar("Picture", self)
+        tools.setMovable(False)
+        tools.setOrientation(qt.Qt.Vertical)
+        whole = ResetZoomAction(self.plot, parent=tools)
+        whole.setShortcut("Home")
+        whole.setToolTip("Show the whole image (Home)")
+        # silx' own icons are drawn for a light background.
+        for action, icon in (
+            (whole, "fa5s.expand"),
+            (ZoomModeAction(self.plot, parent=tools), "fa5s.search-plus"),
+            (PanModeAction(self.plot, parent=tools), "fa5s.arrows-alt"),
+            (SaveAction(self.plot, parent=tools), "fa5s.save"),
+            (CopyAction(self.plot, parent=tools), "fa5s.copy"),
+        ):
+            action.setIcon(qtawesome.icon(icon, color=self._theme.text))
+            tools.addAction(action)
+        for action in (whole, self.controls.pause):
+            # Beside other widgets a key is meant for the view only when the view has the focus.
+            action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
+            self.addAction(action)
+        return tools

@@ -1,0 +1,83 @@
+"""The live view as a widget among others: one receiver after another, hidden, and thrown away."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from silx.gui import qt
+
+from penstock.gui.live.view import NO_RECEIVER, LiveView
+from tests.gui.live.stand_in import StandIn, stand_in
+
+DEADLINE = 10_000
+IMAGE = np.arange(4800, dtype=np.int32).reshape(60, 80)
+
+
+class Host(qt.QWidget):
+    """Somebody else's window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.view = LiveView(compact=True)
+        layout = qt.QVBoxLayout(self)
+        layout.addWidget(qt.QLineEdit())
+        layout.addWidget(self.view)
+        self.resize(620, 420)
+
+
+@pytest.fixture
+def host(qtbot: Any) -> Any:
+    window = Host()
+    qtbot.addWidget(window)
+    window.show()
+    yield window
+    window.view.stop()
+
+
+def test_it_waits_for_a_receiver_and_follows_one_after_another(
+    qtbot: Any, receiver: StandIn, host: Host
+) -> None:
+    assert NO_RECEIVER in [label.text() for label in host.view.findChildren(qt.QLabel)]
+    receiver.frame(IMAGE, 0)
+    host.view.set_receiver(receiver.url)
+    qtbot.waitUntil(lambda: host.view.drawn() == 1, timeout=DEADLINE)
+    with stand_in() as other:
+        other.frame(IMAGE, 7)
+        host.view.set_receiver(other.url)
+        qtbot.waitUntil(lambda: host.view.readings.value("Frame on show", "Number") == "7", timeout=DEADLINE)
+        host.view.set_receiver("")
+        assert host.view.snapshot().frame is None
+    assert host.view.snapshot().away_since is None
+
+
+def test_hidden_it_asks_for_no_frames(qtbot: Any, receiver: StandIn, host: Host) -> None:
+    receiver.frame(IMAGE, 0)
+    host.view.set_receiver(receiver.url)
+    qtbot.waitUntil(lambda: host.view.drawn() == 1, timeout=DEADLINE)
+    host.view.hide()
+    receiver.frame(IMAGE + 1, 1)
+    qtbot.waitUntil(lambda: host.view.snapshot().status.latest_frame == 1, timeout=DEADLINE)
+    assert host.view.drawn() == 1
+    host.view.show()
+    qtbot.waitUntil(lambda: host.view.drawn() == 2, timeout=DEADLINE)
+
+
+def test_it_has_no_banner_and_shows_its_figures_when_asked(qtbot: Any, receiver: StandIn, host: Host) -> None:
+    assert not host.view.banner.isVisible()
+    assert not host.view.readings.isVisible()
+    host.view.figures.trigger()
+    assert host.view.readings.isVisible()
+
+
+def test_thrown_away_with_its_window_it_leaves_no_thread(qtbot: Any, receiver: StandIn) -> None:
+    window = Host()
+    window.show()
+    window.view.set_receiver(receiver.url)
+    feeds = [thread for thread in threading.enumerate() if thread.name == "penstock-feed"]
+    assert feeds
+    window.deleteLater()
+    del window
+    qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in feeds), timeout=DEADLINE)
