@@ -1,0 +1,194 @@
+"""Every detector and receiver of the Tango database, followed by their change events.
+
+The database is looked at again from time to time; no attribute of a device is ever polled.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import tango
+
+from penstock.gui.model.attribute import Attribute, Value
+from penstock.gui.model.device import Device, Greeting
+from penstock.gui.model.directory import DirectoryError, Found, find_devices, open_database
+from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
+from penstock.gui.model.link import TangoDevice
+
+LOOK_EVERY = 30.0
+"""Seconds between two looks into the database, for devices that have been registered or taken away."""
+LOOK_AGAIN = 5.0
+"""Seconds to the next look while the database does not answer."""
+LETTING_GO = 16
+"""Devices that are let go of at the same time."""
+
+
+class Fleet:
+    """See the module. One thread looks into the database, and one more per device keeps the connection.
+
+    Args:
+        find: what the database says; raises `DirectoryError`.
+        follow: how a device is reached.
+        now: s since 1970.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], Sequence[Found]] | None = None,
+        follow: Callable[[Found], Device] | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._find = find or _Directory().find
+        self._follow = follow or (lambda found: TangoDevice(found.name, only=FOLLOWED))
+        self._now = now
+        self._lock = threading.Lock()
+        self._followed: dict[str, _Followed] = {}
+        """By the device's name in lower case."""
+        self._trouble = ""
+        self._looked = False
+        self._changed: list[Callable[[], None]] = []
+        self._stopping = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-fleet", daemon=True)
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have `call` called after each change, from any thread: it must only take note."""
+        self._changed.append(call)
+
+    def start(self) -> None:
+        """Begin to look and to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let go of every device; waits for the calls under way at the longest."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look(self) -> None:
+        """Look into the database now."""
+        self._wake.set()
+
+    def rows(self) -> list[Row]:
+        """Every device as it is now, faults first."""
+        with self._lock:
+            followed = list(self._followed.values())
+        return faults_first(each.row() for each in followed)
+
+    @property
+    def trouble(self) -> str:
+        """Why the database cannot be asked, in a sentence; "" while it can."""
+        return self._trouble
+
+    @property
+    def looked(self) -> bool:
+        """Whether the database has said, at least once, which devices there are."""
+        return self._looked
+
+    def _run(self) -> None:
+        with tango.EnsureOmniThread():
+            while not self._stopping.is_set():
+                self._wake.clear()
+                self._look()
+                self._wake.wait(LOOK_AGAIN if self._trouble else LOOK_EVERY)
+            self._let_go(list(self._followed.values()))
+
+    def _look(self) -> None:
+        try:
+            found = {each.name.lower(): each for each in self._find()}
+        except DirectoryError as error:
+            self._trouble = str(error)
+            self._tell()
+            return
+        self._trouble, self._looked = "", True
+        gone = [self._followed[name] for name in self._followed.keys() - found.keys()]
+        new = {
+            name: _Followed(each, self._follow(each), self._tell, self._now)
+            for name, each in found.items()
+            if name not in self._followed
+        }
+        followed = {name: new.get(name) or self._followed[name] for name in found}
+        for name, each in found.items():
+            followed[name].found = each
+        with self._lock:
+            self._followed = followed
+        for follower in new.values():
+            follower.start()
+        self._let_go(gone)
+        self._tell()
+
+    def _let_go(self, followed: Sequence[_Followed]) -> None:
+        with ThreadPoolExecutor(LETTING_GO, thread_name_prefix="penstock-fleet") as pool:
+            for each in followed:
+                pool.submit(each.stop)
+
+    def _tell(self) -> None:
+        for call in self._changed:
+            call()
+
+
+class _Followed:
+    """One device; told by its own threads (see `device.Listener`)."""
+
+    def __init__(
+        self, found: Found, device: Device, tell: Callable[[], None], now: Callable[[], float]
+    ) -> None:
+        self.found = found
+        self._device = device
+        self._tell = tell
+        self._now = now
+        self._lock = threading.Lock()
+        self._values: dict[str, Value | None] = {}
+        self._receiver_url = ""
+        self._why = ""
+        self._since: float | None = None
+
+    def start(self) -> None:
+        self._device.start(self)
+
+    def stop(self) -> None:
+        self._device.stop()
+
+    def row(self) -> Row:
+        with self._lock:
+            why, since = self._why, self._since
+            last = row(self.found, dict(self._values), self._receiver_url)
+        return away(last, why, since) if why else last
+
+    def reached(self, greeting: Greeting) -> None:
+        with self._lock:
+            self._values = {}
+            self._receiver_url = greeting.receiver_url
+            self._why, self._since = "", None
+        self._tell()
+
+    def said(self, values: Mapping[str, Value | None]) -> None:
+        with self._lock:
+            self._values.update(values)
+        self._tell()
+
+    def configured(self, attribute: Attribute) -> None:
+        pass  # units and limits are not shown here
+
+    def away(self, why: str) -> None:
+        with self._lock:
+            if not self._why and self._values:
+                self._since = self._now()
+            self._why = why
+        self._tell()
+
+
+class _Directory:
+    """The database of TANGO_HOST, opened when it is first asked, and again where that has failed."""
+
+    def __init__(self) -> None:
+        self._database: tango.Database | None = None
+
+    def find(self) -> list[Found]:
+        if self._database is None:
+            self._database = open_database()
+        return find_devices(self._database)

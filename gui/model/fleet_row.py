@@ -1,0 +1,180 @@
+"""One device as a row of the fleet: pure functions, from what the device says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import msgspec
+
+from penstock.gui.model.account import FATES, WRONG, Account, account
+from penstock.gui.model.answers import read_last_series
+from penstock.gui.model.attribute import Value
+from penstock.gui.model.directory import Found, Kind
+from penstock.stins.texts import plural
+
+ASKING = "ASKING"
+"""In place of the state: the device has not answered yet."""
+AWAY = "AWAY"
+"""In place of the state: the device does not answer."""
+ILL = ("FAULT", "UNKNOWN", AWAY)
+"""States in which nobody can take a series; a receiver's device is UNKNOWN while its receiver is away."""
+RUNNING = frozenset({"RUNNING", "MOVING"})
+TROUBLED = frozenset({"FAULT", "UNKNOWN", "ALARM"})
+"""States whose Status says what is wrong."""
+
+FOLLOWED = frozenset(
+    {"State", "Status", "nFramesPlanned", "SeriesId", *(name for name, _ in FATES.values())}
+    | {"FileWritten", "FrameRateMeasured", "LastSeries"}  # of detectors
+    | {"FileName", "FrameRate", "SeriesReason", "FreeSpace"}  # of receivers
+)
+"""Attributes that a row is made from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What the table says of one device."""
+
+    name: str
+    kind: Kind
+    tango_class: str
+    """The camera's name, or PenstockReceiver."""
+    server: str
+    state: str = ASKING
+    """As Tango names it, or ASKING, or AWAY."""
+    status: str = ""
+    """The device's own sentence; while it is AWAY, why."""
+    problem: str = ""
+    """What is wrong now or was with the last series, in a sentence; "": nothing."""
+    file: str = ""
+    """Of the running, or else of the last, series, as the receiver sees it; "" where nothing is written."""
+    live: bool = False
+    """That series is a live view."""
+    done: int | None = None
+    """Frames of it whose fate is known."""
+    planned: int | None = None
+    """Frames; `None` where nobody knows, or that runs until it is stopped."""
+    rate: float | None = None
+    """Frames per second that the receiver takes, while a series runs."""
+    free_bytes: int | None = None
+    """Of the disk that the receiver writes to."""
+    away_since: float | None = None
+    """Seconds since 1970 (UTC); `None` too where it has never been seen."""
+    receiver_url: str = ""
+
+    @property
+    def ill(self) -> bool:
+        """Nobody can take a series with it."""
+        return self.state in ILL
+
+    @property
+    def series(self) -> str:
+        """What a person calls its series: the file's name, or "live view"."""
+        return PurePath(self.file).name if self.file else "live view" if self.live else ""
+
+    @property
+    def gravity(self) -> int:
+        """Place in a list with faults first: 0 in FAULT, 1 away, 2 something else is wrong, 3 well."""
+        if self.ill:
+            return 0 if self.state == "FAULT" else 1
+        return 2 if self.problem else 3
+
+
+def row(found: Found, values: Mapping[str, Value | None], receiver_url: str = "") -> Row:
+    """Of a device that answers.
+
+    Args:
+        found: what the database says of it.
+        values: by attribute; those that the device does not have are not there.
+        receiver_url: its property.
+    """
+    detector = found.kind == "detector"
+    state = str(values.get("State") or ASKING)
+    status = " ".join(str(values.get("Status") or "").split())
+    file = str(values.get("FileWritten" if detector else "FileName") or "")
+    frames = account(values, file=file)
+    known = bool(values.get("SeriesId"))
+    rate = values.get("FrameRateMeasured" if detector else "FrameRate")
+    return Row(
+        name=found.name, kind=found.kind, tango_class=found.cls, server=found.server,
+        state=state,
+        status=status,
+        problem=status if state in TROUBLED else _problem(values, frames, running=state in RUNNING),
+        file=file,
+        live=known and not file,
+        done=frames.done if known else None,
+        planned=frames.planned if known and frames.planned >= 0 and not frames.endless else None,
+        rate=float(rate) if state in RUNNING and isinstance(rate, (int, float)) else None,
+        free_bytes=_free(values.get("FreeSpace")),
+        receiver_url=receiver_url,
+    )  # fmt: skip
+
+
+def away(last: Row, why: str, since: float | None = None) -> Row:
+    """Of a device that does not answer: its series is the last that it told of.
+
+    Args:
+        last: as it was when it answered.
+        why: in a sentence.
+        since: seconds since 1970 (UTC); `None` where nobody has seen it.
+    """
+    return replace(last, state=AWAY, status=why, problem=why, rate=None, free_bytes=None, away_since=since)
+
+
+def faults_first(rows: Iterable[Row]) -> list[Row]:
+    """Sorted by gravity, detectors before receivers, and by name; a detector has the free space of its
+    receiver, where a receiver's device with the same address tells it."""
+    rows = list(rows)
+    free = {_address(each.receiver_url): each.free_bytes for each in rows if each.kind == "receiver"}
+    free.pop("", None)
+    shared = [
+        replace(each, free_bytes=free.get(_address(each.receiver_url))) if each.kind == "detector" else each
+        for each in rows
+    ]
+    return sorted(shared, key=lambda each: (each.gravity, each.kind, each.name.lower()))
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """The counts: "3 detectors, 1 in FAULT; 3 receivers"."""
+    parts = []
+    for kind in ("detector", "receiver"):
+        states = Counter(each.state for each in rows if each.kind == kind)
+        parts.append(", ".join([plural(states.total(), kind), *_noteworthy(states)]))
+    return "; ".join(parts)
+
+
+def _noteworthy(states: Mapping[str, int]) -> Iterable[str]:
+    for state in ILL:
+        if states.get(state):
+            yield f"{states[state]} away" if state == AWAY else f"{states[state]} in {state}"
+    if running := sum(states.get(state, 0) for state in RUNNING):
+        yield f"{running} running"
+
+
+def _problem(values: Mapping[str, Value | None], frames: Account, *, running: bool) -> str:
+    if text := ("" if running else str(values.get("LastSeries") or "")):
+        try:
+            last = read_last_series(text)
+        except msgspec.MsgspecError as error:
+            return f"What the device says of its last series cannot be read here: {error}."
+        return "" if last is None or last.complete else last.verdict
+    if not frames.lost:
+        return ""
+    reason = "" if running else str(values.get("SeriesReason") or "")
+    return reason or f"{', '.join(_losses(frames))} of {plural(frames.planned, 'frame')}."
+
+
+def _losses(frames: Account) -> Iterable[str]:
+    for fate, (_, word) in FATES.items():
+        if fate in WRONG and frames.fates[fate]:
+            yield f"{frames.fates[fate]:,} {word}"
+
+
+def _free(value: Value | None) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and value >= 0 else None
+
+
+def _address(url: str) -> str:
+    return url.strip().rstrip("/").lower()
