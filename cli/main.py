@@ -29,7 +29,7 @@ COMMANDS = {
     "generate": "stream frames without Tango, to try and to measure a receiver",
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",
-    "status": "say how a receiver is: state, connections, counts of the series, errors",
+    "status": "say how a receiver is, or every detector: state, counts of the series, errors",
     "stop": "end the running series of a receiver, and close its file",
     "reset": "let a receiver leave Error",
     "check": "judge a file: counts, gaps, NeXus validity",

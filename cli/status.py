@@ -1,4 +1,4 @@
-"""Say how a receiver is, in a few lines.
+"""Say how a receiver is, or how every detector and receiver is.
 
 Examples:
   penstock status http://127.0.0.1:5000       the receiver at this address
@@ -6,9 +6,15 @@ Examples:
   penstock status --wait                      once the running series, or the first one, has ended
   penstock status --wait --timeout 60         the same, for a minute at most
   penstock status --json | jq .counts         everything that GET /status says
+  penstock status --all                       every detector and receiver of the Tango database, faults first
+  penstock status --all --json | jq '.[] | select(.state == "FAULT")'
+  watch -n 5 penstock status --all            the same again and again
 
 Exit status: 0 it is well, and its last series is complete, or was a live view that somebody stopped, 1 it is
 in Error, that series is not complete or was not taken, or --timeout is over, 2 it does not answer.
+
+Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered after 3 s, 2
+no Tango database answers, or it knows no device of Penstock.
 """
 
 from __future__ import annotations
@@ -42,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_receiver(parser)
     parser.set_defaults(usual=parser.get_default("receiver"))
+    parser.add_argument(
+        "--all", action="store_true", help="every detector and receiver of the Tango database (TANGO_HOST)"
+    )
     parser.add_argument("--wait", action="store_true", help="until no series runs, and there has been one")
     parser.add_argument(
         "--timeout", type=real(), default=math.inf, metavar="SECONDS",
@@ -52,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask, print, and judge by the exit status."""
+    if args.all:
+        return _all(args)
+
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
@@ -73,6 +85,17 @@ def run(args: argparse.Namespace) -> int:
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
     return 1 if late or status.error or status.refused or status.lacks else 0
+
+
+def _all(args: argparse.Namespace) -> int:
+    if args.receiver != args.usual or args.config or args.wait:
+        raise UserError(
+            "--all is every detector and receiver, as they are now; leave URL, --config and --wait out"
+        )
+
+    from penstock.cli._fleet import run
+
+    return run(args)
 
 
 def _goes_on(status: Status) -> bool:

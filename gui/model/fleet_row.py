@@ -13,6 +13,7 @@ from penstock.gui.model.account import FATES, WRONG, Account, account
 from penstock.gui.model.answers import read_last_series
 from penstock.gui.model.attribute import Value
 from penstock.gui.model.directory import Found, Kind
+from penstock.gui.model.words import size
 from penstock.stins.texts import plural
 
 ASKING = "ASKING"
@@ -24,6 +25,15 @@ ILL = ("FAULT", "UNKNOWN", AWAY)
 RUNNING = frozenset({"RUNNING", "MOVING"})
 TROUBLED = frozenset({"FAULT", "UNKNOWN", "ALARM"})
 """States whose Status says what is wrong."""
+
+REGISTER = "penstock device Simulator sim --register sim/det/1 --property ReceiverUrl=http://127.0.0.1:5000"
+"""How a first detector comes into the database."""
+START = "penstock device Simulator sim"
+"""And how its server is started, which makes it known here."""
+NOBODY = (
+    "this Tango database knows no detector and no receiver of Penstock; a device is known once "
+    f"its server has been started. Register one with: {REGISTER} ; start it with: {START}"
+)
 
 FOLLOWED = frozenset(
     {"State", "Status", "nFramesPlanned", "SeriesId", *(name for name, _ in FATES.values())}
@@ -73,6 +83,30 @@ class Row:
     def series(self) -> str:
         """What a person calls its series: the file's name, or "live view"."""
         return PurePath(self.file).name if self.file else "live view" if self.live else ""
+
+    @property
+    def says(self) -> str:
+        """What is wrong or, where nothing is, what the device says."""
+        return self.problem or self.status
+
+    @property
+    def frames(self) -> str:
+        """ "412 of 1,000"; without an end "412"; "" before the first series."""
+        if self.done is None:
+            return ""
+        return f"{self.done:,}" if self.planned is None else f"{self.done:,} of {self.planned:,}"
+
+    @property
+    def hertz(self) -> str:
+        """The rate in words."""
+        return (
+            "" if self.rate is None else f"{self.rate:,.0f} Hz" if self.rate >= 100 else f"{self.rate:.3g} Hz"
+        )
+
+    @property
+    def free(self) -> str:
+        """The free space in words."""
+        return "" if self.free_bytes is None else size(self.free_bytes)
 
     @property
     def gravity(self) -> int:

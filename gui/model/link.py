@@ -133,6 +133,9 @@ class TangoDevice:
         """
         assert self._listener is not None
         proxy = tango.DeviceProxy(self._name)
+        # Of a server that hangs set_timeout_millis would wait for an answer, and no other thread, the
+        # window's neither, could run meanwhile: PyTango keeps the interpreter's lock there.
+        proxy.ping()
         proxy.set_timeout_millis(CALL_MS)
         # Without it the next call reaches a server that was started anew, whose events nobody has asked for.
         proxy.set_transparency_reconnection(False)

@@ -1,0 +1,91 @@
+"""`penstock status --all`: every detector and receiver of the Tango database, read once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from penstock.cli._output import emit
+from penstock.cli.main import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from penstock.gui.model.fleet_row import Row
+
+DEADLINE = 3.0
+"""Seconds in which every device has to answer."""
+PIPED_WIDTH = 200
+"""Columns where nobody's terminal says how many: sentences are not to be cut for `grep`."""
+STYLE = {"FAULT": "bold red", "UNKNOWN": "yellow", "AWAY": "yellow", "RUNNING": "green", "MOVING": "green"}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the database and every device, print, and judge by the exit status."""
+    from penstock.gui.model.directory import DirectoryError, find_devices, open_database
+    from penstock.gui.model.fleet_read import read_rows
+    from penstock.gui.model.fleet_row import NOBODY
+
+    try:
+        found = find_devices(open_database())
+    except DirectoryError as error:
+        raise UserError(str(error)) from error
+    if not found:
+        raise UserError(NOBODY)
+    rows, late = read_rows(found, DEADLINE)
+    if args.json:
+        emit(rows)
+    else:
+        _print(rows)
+    status = 1 if any(row.ill for row in rows) else 0
+    if late:
+        _end(status)
+    return status
+
+
+def _print(rows: Sequence[Row]) -> None:
+    from penstock.gui.model.fleet_row import summary
+
+    console = _console()
+    console.print(summary(rows), soft_wrap=True)
+    console.print(_table(rows))
+    for row in rows:
+        if row.problem:
+            console.print(f"{row.name}: {row.problem}", style=STYLE.get(row.state, ""), soft_wrap=True)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    class Words(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # rich ends with status 1; `main` knows better
+
+    return Words(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for title in ("state", "device", "series"):
+        table.add_column(title, no_wrap=True)
+    for title in ("frames", "rate", "free disk"):
+        table.add_column(title, no_wrap=True, justify="right")
+    for row in rows:
+        state = Text(row.state, STYLE.get(row.state, ""))
+        table.add_row(state, row.name, row.series, row.frames, row.hertz, row.free)
+    return table
+
+
+def _end(status: int) -> None:
+    """End the process at once: a Tango call that nobody answers cannot be cancelled, and Python aborts
+    (SIGABRT) if it ends while a thread is within one."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

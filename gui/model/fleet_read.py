@@ -1,0 +1,62 @@
+"""Every device of the fleet read once, at the same time, with a deadline: for terminals and scripts."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tango
+
+from penstock.gui.model import tango_words
+from penstock.gui.model.directory import Found
+from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
+from penstock.gui.model.tango_attributes import plain
+
+
+class Reading(NamedTuple):
+    """What the devices have said until the deadline."""
+
+    rows: list[Row]
+    """Faults first; a device that has not answered is away."""
+    late: bool
+    """Some have not; their calls go on, since Tango cannot cancel them."""
+
+
+def read_rows(found: Sequence[Found], deadline: float) -> Reading:
+    """Read every device.
+
+    Args:
+        found: the devices, as the database has them.
+        deadline: in seconds.
+    """
+    rows: dict[str, Row] = {}
+    threads = [
+        threading.Thread(target=_read, args=(each, rows), name=f"read {each.name}", daemon=True)
+        for each in found
+    ]
+    due = time.monotonic() + deadline
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, due - time.monotonic()))
+    late = any(thread.is_alive() for thread in threads)
+    why = f"It does not answer within {deadline:g} s. Is its host very busy, or does its server hang?"
+    return Reading(faults_first(rows.get(each.name) or away(row(each, {}), why) for each in found), late)
+
+
+def _read(found: Found, rows: dict[str, Row]) -> None:
+    with tango.EnsureOmniThread():
+        try:
+            # With Tango's own time-out of 3 s: setting another one waits for the server, and for that time
+            # PyTango lets no other thread run.
+            device = tango.DeviceProxy(found.name)
+            read = device.read_attributes(sorted(FOLLOWED))
+            url = device.get_property("ReceiverUrl")["ReceiverUrl"]
+        except tango.DevFailed as error:
+            rows[found.name] = away(row(found, {}), tango_words.away(found.name, error))
+            return
+    # An attribute that this device does not have has failed.
+    values = {each.name: plain(each) for each in read if not each.has_failed}
+    rows[found.name] = row(found, values, url[0] if url else "")
