@@ -30,6 +30,7 @@ COMMANDS = {
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",
     "status": "say how a receiver is, or every detector: state, counts of the series, errors",
+    "series": "list the last series of a receiver: when, frames, verdict, file",
     "stop": "end the running series of a receiver, and close its file",
     "reset": "let a receiver leave Error",
     "check": "judge a file: counts, gaps, NeXus validity",

@@ -15,9 +15,20 @@ import msgspec
 import numpy as np
 import urllib3
 
-from penstock.receiver.models import Contrast, Refusal, SeriesCheck, SeriesCheckResult, Status, View
+from penstock.receiver.models import (
+    Contrast,
+    Folders,
+    PastSeries,
+    Refusal,
+    SeriesCheck,
+    SeriesCheckResult,
+    Status,
+    View,
+)
 
 T = TypeVar("T")
+LIST_SECONDS = 3.0
+"""Further time for what is read from a disk."""
 FRAME_SECONDS = 6.0
 """Further time for a frame that has to be looked for, or a picture that has to be made."""
 
@@ -100,6 +111,21 @@ class ReceiverClient:
             ReceiverRefused: no, and why.
         """
         return self._json(SeriesCheckResult, "POST", "/series/check", body=series)
+
+    def history(self, limit: int = 20) -> list[PastSeries]:
+        """The last series, newest first, some thousand at most; the one that runs is not among them."""
+        return self._json(list[PastSeries], "GET", "/series", fields={"limit": str(limit)}, wait=LIST_SECONDS)
+
+    def folders(self, under: str = "") -> Folders:
+        """The folders in a folder of the data root.
+
+        Args:
+            under: the folder, relative to the data root; the data root itself by default.
+
+        Raises:
+            ReceiverRefused: it is outside the data root, is not there, or cannot be listed.
+        """
+        return self._json(Folders, "GET", "/folders", fields={"under": under}, wait=LIST_SECONDS)
 
     def stop(self, reason: str = "stop requested") -> None:
         """End the running series now; the file is closed as incomplete with this reason."""

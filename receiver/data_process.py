@@ -18,6 +18,7 @@ import sys
 import time
 
 from penstock.receiver import logs
+from penstock.receiver.history import History
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.link import Link
 from penstock.receiver.pipeline import Pipeline
@@ -78,7 +79,14 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
                 tell_due = now + TICK
     finally:
         pipeline.close(why)
-        link.tell(pipeline, time.monotonic(), fresh=True)
+        while link.tell(pipeline, time.monotonic(), fresh=True) and pipeline.ended:
+            pass
+        if pipeline.ended:  # the parent is gone, which would have kept them
+            history = History(setup.name, setup.config)
+            history.start()
+            for past in pipeline.ended:
+                history.add(past)
+            history.close()
 
 
 def main() -> None:

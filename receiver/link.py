@@ -16,7 +16,7 @@ import msgspec
 
 from penstock.receiver.asked_frame import FrameAnswer
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.models import Status
+from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.stage_times import Measures
 from penstock.stins.texts import quoted
 
@@ -29,6 +29,8 @@ HEARTBEAT = 0.5
 """A snapshot goes out at least so often, so that the parent sees a hanging process."""
 LONGEST = 2**17
 """Bytes of a snapshot, and of what the parent says: as Linux is shipped, one datagram takes 208 kB."""
+ENDED_AT_ONCE = 5
+"""Series that have ended and fit into one snapshot, however far it has to be cut."""
 CUTS = ((1000, 1000), (200, 200), (50, 50), (20, 5))
 """Characters of a text and entries of a list that too long a snapshot keeps, one after another until it is
 short enough."""
@@ -64,6 +66,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     answer: FrameAnswer = FrameAnswer(0)
     """To the latest request for a frame."""
     measures: Measures = Measures()
+    ended: tuple[PastSeries, ...] = ()
+    """Series that have ended since the snapshot before it; of many, the others follow with the next ones."""
 
 
 class Link:
@@ -104,8 +108,9 @@ class Link:
                 return [*commands, Command(self.handled, "leave", GONE)]
             commands.append(msgspec.json.decode(message, type=Command))
 
-    def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> None:
-        """Send a snapshot if something has changed, or to show that this process lives.
+    def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> bool:
+        """Send a snapshot if something has changed, or to show that this process lives; says whether it was
+        sent.
 
         Args:
             pipeline: whose snapshot.
@@ -114,19 +119,23 @@ class Link:
         """
         status = pipeline.status(0)
         content = msgspec.json.encode(replace(status, cpu_seconds=0.0))
-        if not fresh and content == self._told and now - self._told_at < HEARTBEAT:
-            return
+        ended = tuple(islice(pipeline.ended, ENDED_AT_ONCE))
+        if not (fresh or ended) and content == self._told and now - self._told_at < HEARTBEAT:
+            return False
         if content != self._told:
             self._version += 1
         told = replace(status, version=self._version)
-        snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures())
+        snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures(), ended)
         try:
             self._socket.send(self._encoded(snapshot), socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return  # the parent is slow: it gets the next one
+            return False  # the parent is slow: it gets the next one
         except ConnectionError:
-            return  # `commands` notices
+            return False  # `commands` notices
+        for _ in ended:
+            pipeline.ended.popleft()
         self._told, self._told_at = content, now
+        return True
 
     def _encoded(self, snapshot: Snapshot) -> bytes:
         """As one datagram: what is too long loses the ends of its texts, then of its lists."""
@@ -139,6 +148,7 @@ class Link:
                 **msgspec.to_builtins(snapshot),
                 "status": _cut(snapshot.status, characters, entries),
                 "answer": _cut(snapshot.answer, characters, entries),
+                "ended": _cut(snapshot.ended, characters, entries),
             }
             message = msgspec.json.encode(cut)
             if len(message) <= self._longest:

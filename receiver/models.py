@@ -176,10 +176,36 @@ class Status:
     def lacks(self) -> bool:
         """Whether something lacks of the last series, which has ended. A live view of so many frames at most
         that somebody stopped lacks nothing."""
-        series, counts = self.series, self.counts
-        if series is None or series.complete is not False:
-            return False
-        return bool(series.filename) or counts.delivered + counts.not_triggered != counts.planned
+        return self.series is not None and _lacks(self.series, self.counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastSeries:
+    """A series that has ended, as it was the last one in the status then."""
+
+    series: Series
+    counts: Counts
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something lacks of it; see `Status.lacks`."""
+        return _lacks(self.series, self.counts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folders:
+    """The folders in one folder of the data root."""
+
+    root: str
+    """The data root as the receiver sees it."""
+    under: str
+    """The folder, relative to it; "" for the data root itself."""
+    parent: str | None
+    """Of the folder, likewise; `None` for the data root."""
+    folders: list[str]
+    """Names, sorted; hidden folders are left out."""
+    more: int = 0
+    """Further folders, which are not listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,3 +286,9 @@ class Contrast:
     low_percentile: float = 0.5
     high_percentile: float = 99.5
     colormap: Colormap = "gray"
+
+
+def _lacks(series: Series, counts: Counts) -> bool:
+    if series.complete is not False:
+        return False
+    return bool(series.filename) or counts.delivered + counts.not_triggered != counts.planned

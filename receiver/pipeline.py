@@ -10,7 +10,7 @@ import contextlib
 import logging
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 from penstock.receiver import queues
@@ -28,7 +28,7 @@ from penstock.receiver.gap_clock import GapError
 from penstock.receiver.ingest import Ingest
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.memory import Budget
-from penstock.receiver.models import Status
+from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.rates import Rates
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.shown_series import ShownSeries
@@ -119,7 +119,7 @@ class Pipeline:
         if (goes_on := recovered.goes_on) is not None:
             now = self._clock() - self._held_back
             self._guarded(lambda: self._collector.take_up(goes_on.start, goes_on.taken_up, now))
-            self._files.settle(self.machine.error)
+            self._shown.recovered(self._files.settle(self.machine.error))
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -202,6 +202,11 @@ class Pipeline:
             byte_rate=byte_rate, latest_frame=self._latest, cpu_seconds=times.user + times.system,
             queue_bytes=queue_bytes, queue_limit_bytes=queue_limit_bytes,
         )  # fmt: skip
+
+    @property
+    def ended(self) -> deque[PastSeries]:
+        """Series that have ended, oldest first; whoever tells of one takes it out."""
+        return self._shown.ended
 
     def measures(self) -> Measures:
         """What was counted and measured since the start, for Prometheus."""

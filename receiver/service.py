@@ -20,7 +20,8 @@ from functools import partial
 
 import msgspec
 
-from penstock.receiver import last_frame, series_check
+from penstock.receiver import folders, last_frame, series_check
+from penstock.receiver.aside import Aside, HeldUp
 from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash import recovery
@@ -28,8 +29,9 @@ from penstock.receiver.crash.journal import Journal
 from penstock.receiver.file import storage
 from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.free_space import FreeSpace
+from penstock.receiver.history import History
 from penstock.receiver.link import Command, Setup, Snapshot
-from penstock.receiver.models import Health, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.models import Folders, Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.refusal import Refused
 from penstock.receiver.series import MAX_REASON
 from penstock.receiver.stage_times import Measures
@@ -50,6 +52,10 @@ QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
 """A request for a frame of the running series waits so long for its turn and its answer."""
 START_SECONDS = 30.0
+FOLDERS_SECONDS = 2.0
+"""A folder is listed within this time, or not at all."""
+MOST_ASIDE = 4
+"""Folders that are listed at once; on a file system that hangs no more are tried."""
 
 ALLOCATOR = {
     "MALLOC_ARENA_MAX": "1",
@@ -87,6 +93,9 @@ class ReceiverService:
         self._heard = 0.0
         self._silent = 0.0  # seconds, when it was last looked at
         self._watch: asyncio.Task[None] | None = None
+        self.history = History(name, config)
+        """Series that have ended."""
+        self._aside = Aside(MOST_ASIDE)
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
         self._version = 0
         self._sent = 0
@@ -122,6 +131,7 @@ class ReceiverService:
         asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
         if self._watch is None:
             self._free.start()
+            self.history.start()
             self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
         # Snapshots count from 1; before the first, and after a death, there is version 0.
         await self._wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS)
@@ -135,6 +145,10 @@ class ReceiverService:
             self._watch.cancel()
         self._free.close()
         await self._revived()
+        await self._quit()
+        await asyncio.to_thread(self.history.close)
+
+    async def _quit(self) -> None:
         if self._process is None or self._process.poll() is not None:
             return
         self._send("quit", "the receiver was shut down")
@@ -144,6 +158,7 @@ class ReceiverService:
             log.error("the data process does not end within %g s and is killed", QUIT_SECONDS)
             self._process.kill()
             self._process.wait()
+        self._readable()  # its last words
 
     # -- questions and commands ----------------------------------------------------------------
 
@@ -213,6 +228,22 @@ class ReceiverService:
             Refused: no, and why.
         """
         return series_check.check(self.name, self.config, self.status, series)
+
+    async def folders(self, under: str) -> Folders:
+        """The folders in a folder of the data root.
+
+        Raises:
+            Refused: it is none, or its file system does not answer.
+        """
+        root = self.config.data_root
+        try:
+            return await self._aside.run(partial(folders.below, root, under), FOLDERS_SECONDS)
+        except HeldUp:
+            raise Refused(
+                "not_reachable",
+                f'the folders of "{under}" in {root} were not listed within {FOLDERS_SECONDS:g} s: the file '
+                "system hangs, or there is very much in it; type the folder's name",
+            ) from None
 
     async def stop(self, reason: str) -> None:
         """End the running series; returns when its file is closed."""
@@ -286,6 +317,8 @@ class ReceiverService:
                 self._version += 1
             if self._snapshot.status.state == "running" != snapshot.status.state:
                 self._free.refresh()
+            for past in snapshot.ended:
+                self.history.add(past)
             self._snapshot = snapshot
         if heard:
             self._notify()
@@ -348,9 +381,12 @@ class ReceiverService:
         sentence += "; reset starts it again"
         if series is not None and series.active:
             sentence += f". Frames of {series.filename or 'the series'} up to the last flush are safe"
-            series = replace(series, active=False, complete=False, reason=sentence)
-        if recovered.marked:
-            series, counts = recovered.marked[-1], recovered.counts
+            series = replace(series, active=False, complete=False, reason=sentence, ended=time.time())
+            if not recovered.marked:
+                self.history.add(PastSeries(series=series, counts=counts))
+        for past in recovered.marked:
+            series, counts = past.series, past.counts
+            self.history.add(past)
         self._version += 1
         dead = replace(status, version=0, state="error", error=sentence, series=series, counts=counts)
         self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,13 @@ from penstock.receiver import memory
 from penstock.receiver.account import Account
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash.recovery import Recovered
-from penstock.receiver.models import Counts, Series
+from penstock.receiver.models import Counts, PastSeries, Series
 from penstock.receiver.series import MAX_REASON, RunningSeries
 from penstock.stins.messages import Header
 from penstock.stins.texts import quoted
+
+MOST_UNTOLD = 1_000
+"""Series that have ended and that nobody has been told of: a parent that hangs shall not cost memory."""
 
 
 class ShownSeries:
@@ -27,6 +31,8 @@ class ShownSeries:
         self._config = config
         self._series: Series | None = None
         self._counts = Counts()
+        self.ended: deque[PastSeries] = deque(maxlen=MOST_UNTOLD)
+        """Those that have ended, oldest first, until they are taken out."""
 
     @property
     def id(self) -> str | None:
@@ -40,8 +46,8 @@ class ShownSeries:
 
     def recovered(self, recovered: Recovered) -> None:
         """An earlier process was killed, and these are the series that it left."""
-        if recovered.marked:
-            self._series, self._counts = recovered.marked[-1], recovered.counts
+        for past in recovered.marked:
+            self._has_ended(past.series, past.counts)
 
     def begin(self, series: RunningSeries, path: Path | None, started: float) -> None:
         """A series has begun.
@@ -63,22 +69,26 @@ class ShownSeries:
 
     def not_taken(self, header: Header, reason: str) -> None:
         """A series was announced and could not be begun: it is the last one all the same, and has nothing."""
-        self._counts = Counts(planned=header.frames)
-        self._series = Series(
+        series = Series(
             id=header.series or "", filename=None, active=False, complete=False, taken=False,
             reason=quoted(f"not taken: {reason}", MAX_REASON), started=(now := time.time()), ended=now,
         )  # fmt: skip
+        self._has_ended(series, Counts(planned=header.frames))
 
     def end(self, account: Account, *, complete: bool, reason: str) -> None:
         """It has ended, and its account is closed."""
         assert self._series is not None
-        self._counts = account.counts()
         # An error's sentence names the file, which may be called anything.
         reason = quoted(reason, MAX_REASON)
-        self._series = replace(
+        series = replace(
             self._series, active=False, complete=complete, reason=reason, ended=time.time(),
             lost=account.lost(),
         )  # fmt: skip
+        self._has_ended(series, account.counts())
+
+    def _has_ended(self, series: Series, counts: Counts) -> None:
+        self._series, self._counts = series, counts
+        self.ended.append(PastSeries(series=series, counts=counts))
 
     def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:
         """What there is to show at this moment.

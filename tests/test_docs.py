@@ -59,6 +59,7 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
         "how-to/feed-a-consumer.md",
         "how-to/when-the-disk-is-full.md",
         "how-to/see-all-detectors.md",
+        "how-to/find-a-series.md",
     ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:

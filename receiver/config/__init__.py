@@ -155,7 +155,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Whether a receiver that was killed goes on with the series that was running, in its file, when it is
     started again; otherwise it marks the file as incomplete."""
     state_folder: str = ""
-    """Where the receiver notes which file is open; ".penstock" in the data root when not given."""
+    """Where the receiver notes which file is open, and its last series; ".penstock" in the data root when not
+    given."""
     durability: Literal["closed", "synced"] = "closed"
     """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
     pickle_last_frame: bool = False

@@ -59,6 +59,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Why the series ended, where only the file could not be closed."""
 
 
+def state_folder(config: ReceiverConfig) -> Path:
+    """Where a receiver keeps what the next start has to know."""
+    return Path(config.state_folder or os.path.join(config.data_root, FOLDER))
+
+
 def may_go_on(entry: Entry, config: ReceiverConfig) -> bool:
     """Whether its series can be taken up again."""
     header = entry.header
@@ -104,7 +109,7 @@ class Journal:
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
-        self.folder = Path(config.state_folder or os.path.join(config.data_root, FOLDER))
+        self.folder = state_folder(config)
         self._name = name
         self._resumable = config.source.type == "stins" and config.source.join is None
         self._open: Left | None = None

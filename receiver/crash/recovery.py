@@ -27,7 +27,7 @@ from penstock.receiver.crash.interrupted import (
 )
 from penstock.receiver.crash.journal import Journal, Left, may_go_on
 from penstock.receiver.file.structure import IN_PROGRESS
-from penstock.receiver.models import Counts, Series
+from penstock.receiver.models import Counts, PastSeries, Series
 from penstock.receiver.series import Interruption, TakenUp
 from penstock.receiver.stores.found import format_of
 from penstock.stins.messages import Header, Start
@@ -52,9 +52,7 @@ class GoesOn:
 class Recovered:
     """What became of the files that the journal names."""
 
-    marked: list[Series] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
-    """Of the last of them."""
+    marked: list[PastSeries] = field(default_factory=list)
     goes_on: GoesOn | None = None
 
 
@@ -83,9 +81,11 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
     return recovered
 
 
-def give_up(left: Left, reason: str) -> None:
+def give_up(left: Left, reason: str) -> Recovered:
     """Mark the file of a series that was to go on, and could not, as incomplete."""
-    _mark([left], reason, Recovered())
+    recovered = Recovered()
+    _mark([left], reason, recovered)
+    return recovered
 
 
 def settle(journal: Journal, reason: str) -> Recovered:
@@ -161,16 +161,15 @@ def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterat
 def _tell(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
     entry = left.entry
     left.settle()
-    recovered.counts = Counts() if account is None else account.counts()
-    recovered.marked.append(
-        Series(
-            id=entry.series,
-            filename=entry.filename,
-            active=False,
-            complete=False,
-            reason=sentence,
-            started=entry.started,
-            ended=time.time(),
-            lost=[] if account is None else account.lost(),
-        )
+    series = Series(
+        id=entry.series,
+        filename=entry.filename,
+        active=False,
+        complete=False,
+        reason=sentence,
+        started=entry.started,
+        ended=time.time(),
+        lost=[] if account is None else account.lost(),
     )
+    counts = Counts() if account is None else account.counts()
+    recovered.marked.append(PastSeries(series=series, counts=counts))

@@ -64,20 +64,20 @@ class SeriesFiles:
         self._goes_on = recovered.goes_on
         return recovered
 
-    def settle(self, failed: str = "") -> None:
+    def settle(self, failed: str = "") -> Recovered:
         """The series that was to go on has begun, or could not: nobody looks for its old entry any more.
 
         Args:
-            failed: why it could not; its file is marked as incomplete then.
+            failed: why it could not; its file is marked as incomplete then, and returned.
         """
         if (goes_on := self._goes_on) is None:
-            return
+            return Recovered()
         self._goes_on = None
         if failed:
             goes_on.found.close()
-            recovery.give_up(goes_on.left, failed)
-        else:
-            goes_on.left.settle()
+            return recovery.give_up(goes_on.left, failed)
+        goes_on.left.settle()
+        return Recovered()
 
     def begin(self, series: RunningSeries) -> Begun:
         """Create the file of a series, or open it again; one without a name may be given one.

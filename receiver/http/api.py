@@ -18,9 +18,17 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from penstock.receiver.frame_refusal import FrameRefused
+from penstock.receiver.history import KEPT
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http.body_limit import BodyLimit
-from penstock.receiver.http.document import DESCRIPTION, NEWEST_FRAME, NOT_WELL, NUMBERED_FRAME, refusals
+from penstock.receiver.http.document import (
+    DESCRIPTION,
+    NEWEST_FRAME,
+    NOT_WELL,
+    NUMBERED_FRAME,
+    TAGS,
+    refusals,
+)
 from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
@@ -28,8 +36,10 @@ from penstock.receiver.http.requests import SeriesCheck, StopRequest
 from penstock.receiver.models import (
     Colormap,
     Contrast,
+    Folders,
     Health,
     Method,
+    PastSeries,
     Scale,
     SeriesCheckResult,
     Status,
@@ -96,7 +106,12 @@ def create_app(service: ReceiverService) -> FastAPI:
 
     frames = Frames(service)
     app = FastAPI(
-        title="Penstock receiver", description=DESCRIPTION, lifespan=life, docs_url=None, redoc_url=None
+        title="Penstock receiver",
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
     )
     for path, asset in ASSETS.items():
         app.add_api_route(path, _read(asset), include_in_schema=False)
@@ -129,47 +144,57 @@ def create_app(service: ReceiverService) -> FastAPI:
         sentence = f"{request.method} {request.url.path[:200]}: {error.detail}; /docs has what there is"
         return _refusal(status, KINDS.get(status, "bad_request"), sentence, allowed)
 
-    @app.get("/status", responses=refusals(422))
+    @app.get("/status", tags=["status"], responses=refusals(422))
     async def status(
         seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
     ) -> Status:
         """Everything about the receiver; with `seen`, waits for a version that differs."""
         return service.status if seen is None else await service.status_after(seen, wait)
 
-    @app.get("/received_frames")
+    @app.get("/received_frames", tags=["status"])
     async def received_frames() -> Value:
         """Frames received in the running, or the last, series."""
         return Value(service.status.counts.received)
 
-    @app.get("/downsample")
+    @app.get("/downsample", tags=["frames"])
     async def downsample() -> Value:
         """Every n-th row and column that /last_frame returns."""
         return Value(service.step)
 
-    @app.post("/downsample", responses=refusals(422))
+    @app.post("/downsample", tags=["frames"], responses=refusals(422))
     async def set_downsample(value: Step) -> Value:
         """Set the down-sampling of the live view, for every viewer."""
         service.step = value
         return Value(value)
 
-    @app.post("/series/check", responses=refusals(409, 413, 422))
+    @app.get("/series", tags=["series"], responses=refusals(422))
+    def series(limit: Annotated[int, Query(ge=1, le=KEPT)] = 20) -> list[PastSeries]:
+        """The last series, newest first; the one that runs is not among them."""
+        return service.history.last(limit)
+
+    @app.get("/folders", tags=["series"], responses=refusals(409, 422))
+    async def folders(under: Annotated[str, Query(max_length=4096)] = "") -> Folders:
+        """The folders in a folder of the data root, which `under` names relative to it."""
+        return await service.folders(under)
+
+    @app.post("/series/check", tags=["series"], responses=refusals(409, 413, 422))
     def check(series: SeriesCheck) -> SeriesCheckResult:
         """Could this series be taken now? 409 with a sentence if not."""
         return service.check(series)
 
-    @app.post("/stop", responses=refusals(409, 413, 422))
+    @app.post("/stop", tags=["series"], responses=refusals(409, 413, 422))
     async def stop(request: StopRequest | None = None) -> Status:
         """End the running series; returns when its file is closed."""
         await service.stop((request or StopRequest()).reason)
         return service.status
 
-    @app.post("/reset", responses=refusals(409))
+    @app.post("/reset", tags=["series"], responses=refusals(409))
     async def reset() -> Status:
         """Leave Error."""
         await service.reset()
         return service.status
 
-    @app.get("/last_frame", response_class=Response, responses=NEWEST_FRAME)
+    @app.get("/last_frame", tags=["frames"], response_class=Response, responses=NEWEST_FRAME)
     def last_frame(wish: Wished, seen: int | Absent = None) -> Response:
         """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
@@ -184,7 +209,7 @@ def create_app(service: ReceiverService) -> FastAPI:
         encode = answers.as_pickle if old_client else answers.answer
         return _response(encode(found, wish, service.step))
 
-    @app.get("/frame/{index}", response_class=Response, responses=NUMBERED_FRAME)
+    @app.get("/frame/{index}", tags=["frames"], response_class=Response, responses=NUMBERED_FRAME)
     async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], wish: Wished) -> Response:
         """Frame n of the running, or the last, series, as `/last_frame` gives the newest.
 
@@ -193,12 +218,12 @@ def create_app(service: ReceiverService) -> FastAPI:
         found = await frames.frame(index)
         return _response(await asyncio.to_thread(answers.answer, found, wish, service.step))
 
-    @app.get("/config")
+    @app.get("/config", tags=["configuration"])
     async def config() -> dict[str, Any]:
         """The configuration in use."""
         return {service.name: msgspec.to_builtins(service.config)}
 
-    @app.get("/metrics", response_class=PlainTextResponse)
+    @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
     async def prometheus() -> PlainTextResponse:
         """Counts, rates, times and losses for Prometheus."""
         scrape = metrics.Scrape(
@@ -208,14 +233,14 @@ def create_app(service: ReceiverService) -> FastAPI:
         )  # fmt: skip
         return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
 
-    @app.get("/health", responses=NOT_WELL)
+    @app.get("/health", tags=["status"], responses=NOT_WELL)
     async def health(response: Response) -> Health:
         """Liveness: 503, with the sentence, once the data process is dead or hangs. Restart it then."""
         found = service.health
         response.status_code = 200 if found.alive else 503
         return found
 
-    @app.get("/health/ready", responses=NOT_WELL)
+    @app.get("/health/ready", tags=["status"], responses=NOT_WELL)
     async def ready(response: Response) -> Health:
         """Readiness: 503 in Error too, which a person has to look at: no restart cures that."""
         found = service.health

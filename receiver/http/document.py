@@ -13,6 +13,17 @@ change. Besides those listed with each call: 404 `no_such_path` for any other pa
 for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are not listed.
 """
 
+TAGS = [
+    {"name": "status", "description": "How the receiver is"},
+    {
+        "name": "series",
+        "description": "Which series there were, whether one can be taken, its end, and its folder",
+    },
+    {"name": "frames", "description": "Frames for the eye"},
+    {"name": "configuration", "description": "What the receiver was told when it was started"},
+]
+"""Groups of the calls, in their order."""
+
 Answers = dict[int | str, dict[str, Any]]
 
 _WHY = {

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import msgspec
 import numpy as np
 import pytest
 
 from penstock.receiver.account import COUNTERS
-from penstock.receiver.models import Status
+from penstock.receiver.models import PastSeries, Status
 from tests.receiver.disks import small_file_system
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -137,6 +138,9 @@ def test_when_the_http_process_is_killed_the_data_process_closes_a_file_that_can
     holds(path, 20)
     state, reason = state_of(path)
     assert (state, "the receiver's HTTP process is gone" in reason) == ("incomplete", True)
+    line = (receiver.root / ".penstock" / "sim-1.series.jsonl").read_bytes()
+    past = msgspec.json.decode(line, type=PastSeries)
+    assert (past.series.filename, past.series.reason, past.counts.stored) == (str(path), reason, 20)
 
 
 def test_a_receiver_that_is_asked_to_end_closes_its_file(

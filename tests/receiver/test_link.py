@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,8 +13,8 @@ import pytest
 
 from penstock.receiver.asked_frame import FrameAnswer
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.link import GONE, HEARTBEAT, Command, Link, Setup, Snapshot
-from penstock.receiver.models import Connection, ConsumerStatus, Series, Status
+from penstock.receiver.link import ENDED_AT_ONCE, GONE, HEARTBEAT, Command, Link, Setup, Snapshot
+from penstock.receiver.models import Connection, ConsumerStatus, Counts, PastSeries, Series, Status
 from penstock.receiver.stage_times import Measures
 
 CONFIG = ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data")
@@ -26,6 +27,7 @@ class Told:
         self.shown = Status(state="idle", detector="sim-1")
         self.asked = self
         self.answer = FrameAnswer(0)
+        self.ended: deque[PastSeries] = deque()
 
     def status(self, version: int) -> Status:
         return replace(self.shown, version=version)
@@ -159,3 +161,43 @@ def test_an_answer_of_any_length_is_told_too(ends: tuple[socket.socket, Link]) -
     (told,) = heard(parent)
     assert (told.answer.ticket, told.answer.kind) == (3, "unreadable")
     assert told.answer.message.startswith("why why") and len(told.answer.message) <= 1002
+
+
+def past(number: int) -> PastSeries:
+    return PastSeries(series=Series(id=str(number), filename="/" * 4000, active=False), counts=Counts())
+
+
+def test_every_series_that_has_ended_is_told_once_and_in_order(ends: tuple[socket.socket, Link]) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    pipeline.ended.extend(map(past, range(2 * ENDED_AT_ONCE + 1)))
+    while link.tell(pipeline, 0.0):
+        pass
+    told = [item.series.id for snapshot in heard(parent) for item in snapshot.ended]
+    assert told == [str(number) for number in range(2 * ENDED_AT_ONCE + 1)]
+    assert not pipeline.ended
+
+
+def test_a_series_that_has_ended_waits_for_a_parent_that_does_not_read(
+    ends: tuple[socket.socket, Link],
+) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    while link.tell(pipeline, 0.0, fresh=True):
+        pass
+    pipeline.ended.append(past(7))
+    assert not link.tell(pipeline, 0.0) and len(pipeline.ended) == 1
+    assert len(heard(parent)) > 0
+    assert link.tell(pipeline, 0.0)
+    assert [item.series.id for item in heard(parent)[-1].ended] == ["7"]
+
+
+def test_of_series_that_have_ended_none_is_left_out_however_short_a_snapshot_is_made(
+    ends: tuple[socket.socket, Link],
+) -> None:
+    parent, link = ends
+    pipeline: Any = Told()
+    pipeline.shown = replace(pipeline.shown, errors={f"{number}" * 10: number for number in range(100_000)})
+    pipeline.ended.extend(map(past, range(ENDED_AT_ONCE)))
+    link.tell(pipeline, 0.0)
+    assert [item.series.id for item in heard(parent)[0].ended] == [str(n) for n in range(ENDED_AT_ONCE)]

@@ -10,7 +10,7 @@ import pytest
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.crash.recovery import Recovered
-from penstock.receiver.models import Counts, Series
+from penstock.receiver.models import Counts, PastSeries, Series
 from penstock.receiver.series import RunningSeries
 from penstock.receiver.shown_series import ShownSeries
 from tests.receiver.series import start
@@ -67,7 +67,7 @@ def test_what_holds_a_series_up_is_said_as_long_as_it_does(shown: ShownSeries) -
 
 def test_what_an_earlier_process_left_is_shown_until_a_series_begins(shown: ShownSeries) -> None:
     left = Series(id="old", filename="/data/old.h5", active=False, complete=False, reason="it was killed")
-    shown.recovered(Recovered([left], Counts(planned=3, stored=1)))
+    shown.recovered(Recovered([PastSeries(series=left, counts=Counts(planned=3, stored=1))]))
     assert shown.now(None, "") == (left, Counts(planned=3, stored=1))
     shown.recovered(Recovered())
     assert shown.id == "old"

@@ -153,8 +153,8 @@ def test_of_several_files_only_the_latest_goes_on(config: ReceiverConfig, path: 
             if file.name in item.read_text():
                 os.utime(item, (number, number))
     recovered = recover(Journal("sim-1", config), config)
-    assert [series.filename for series in recovered.marked] == [str(path)]
-    assert recovered.counts.stored == 4
+    assert [past.series.filename for past in recovered.marked] == [str(path)]
+    assert recovered.marked[-1].counts.stored == 4
     assert recovered.goes_on is not None
     assert recovered.goes_on.taken_up.filename == str(other)
     recovered.goes_on.found.close()
@@ -178,7 +178,7 @@ def test_a_file_that_could_not_be_closed_is_marked_with_that_reason(
     enter(config, path).keep("the disk was full")
     recovered = recover(Journal("sim-1", config), config)
     assert recovered.goes_on is None
-    assert recovered.marked[0].reason == "the disk was full; 4 of 6 frames are in the file"
+    assert recovered.marked[0].series.reason == "the disk was full; 4 of 6 frames are in the file"
 
 
 def test_a_file_that_may_not_be_written_is_left_as_it_is(
@@ -189,8 +189,8 @@ def test_a_file_that_may_not_be_written_is_left_as_it_is(
     # Not by its rights: the tests may run as root.
     monkeypatch.setattr(os, "access", lambda *_: False)
     caplog.set_level(logging.ERROR)
-    (series,) = settle(Journal("sim-1", config), "killed").marked
-    assert "may not be written by the receiver" in series.reason
+    (past,) = settle(Journal("sim-1", config), "killed").marked
+    assert "may not be written by the receiver" in past.series.reason
     assert path.read_bytes() == content
     assert settle(Journal("sim-1", config), "killed").marked == []
 

@@ -105,8 +105,8 @@ def test_a_kill_before_the_file_has_its_name_leaves_the_name_free_and_nothing_be
     assert [name.startswith(".penstock-") for name in names(path.parent)] == [True]
     recovered = recover(Journal("sim-1", config), config)
     assert names(path.parent) == []
-    (series,) = recovered.marked
-    assert series.reason == f"the receiver was killed before {path} was there; nothing is left of it"
+    (past,) = recovered.marked
+    assert past.series.reason == f"the receiver was killed before {path} was there; nothing is left of it"
     written = Written(path, start(**OPENING))
     written.add(frame(0))
     written.close("stopped")

@@ -86,7 +86,7 @@ def marked(deaths: Deaths) -> str:
 
 
 def journal(root: Path) -> list[str]:
-    return sorted(item.name for item in (root / ".penstock").iterdir())
+    return sorted(item.name for item in (root / ".penstock").glob("*.json"))
 
 
 def check_file(path: Path, status: Status, shape: tuple[int, int] = (4, 6)) -> list[int]:

@@ -102,6 +102,8 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
         "get /received_frames": "200",
         "get /downsample": "200",
         "post /downsample": "200 422",
+        "get /series": "200 422",
+        "get /folders": "200 409 422",
         "post /series/check": "200 409 413 422",
         "post /stop": "200 409 413 422",
         "post /reset": "200 409",
@@ -118,6 +120,20 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
     assert "content" not in calls["get /last_frame"]["responses"]["304"]
     number, _ = document["components"]["schemas"]["SeriesCheck"]["properties"]["frames"]["anyOf"]
     assert number == {"type": "integer", "minimum": 0, "maximum": 2**53}
+
+
+def test_the_calls_are_grouped() -> None:
+    document = json.loads(OPENAPI.read_text())
+    groups: dict[str, set[str]] = {tag["name"]: set() for tag in document["tags"]}
+    for path, calls in document["paths"].items():
+        for method, call in calls.items():
+            (tag,) = call["tags"]
+            groups[tag].add(f"{method} {path}")
+    assert list(groups) == ["status", "series", "frames", "configuration"]
+    assert groups["series"] == {
+        "get /series", "get /folders", "post /series/check", "post /stop", "post /reset",
+    }  # fmt: skip
+    assert all(groups.values())
 
 
 # -- status ----------------------------------------------------------------------------------------

@@ -54,7 +54,11 @@ def running(receiver: ReceiverProcess, streamer: Streamer, frames: int = 3, **ke
     series = streamer.start(name, frames=10, trigger_mode="SOFTWARE", **keys)
     for number in range(frames):
         streamer.frame(number, trigger=number + 100)
-    receiver.received(frames)
+    receiver.wait(
+        lambda status: (
+            status.series is not None and status.series.id == series and status.counts.received >= frames
+        )
+    )
     return series
 
 

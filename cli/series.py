@@ -1,0 +1,134 @@
+"""List the last series of a receiver, newest first: when, how many frames, how they ended, and which file.
+
+Those before its last start are among them, and those in which it was killed; the one that runs is not, which
+is what `penstock status` tells of. Why a series is not complete stands below it.
+
+Examples:
+  penstock series                             the last 20 of the receiver on this machine
+  penstock series eiger-1 --since yesterday   of the receiver of this name in the configuration
+  penstock series --since 2026-03-01T18:00    all that are kept and ended after that, in local time
+  penstock series --since 12h --limit 5       five at most, of the last twelve hours
+  penstock series --json | jq -r .series.filename
+
+Exit status: 0 it has answered, 2 it does not answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._numbers import whole
+from penstock.cli._output import add_json, emit
+from penstock.cli.main import UserError
+
+if TYPE_CHECKING:
+    from penstock.receiver.models import PastSeries
+
+USUAL = 20
+"""Series that are listed where nobody says how many, or since when."""
+MOST = 1_000
+"""A receiver keeps no more."""
+HEADINGS = ("started", "ended", "frames", "verdict", "file")
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_receiver(parser)
+    parser.add_argument(
+        "--since", type=moment, metavar="WHEN",
+        help="only those that have ended since: today, yesterday, 90m, 12h, 7d, 2026-03-01, 2026-03-01T18:00",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=whole(1, MOST), metavar="N",
+        help=f"so many at most (default: {USUAL}; with --since all that are kept, some {MOST})",
+    )  # fmt: skip
+    add_json(parser)
+
+
+def moment(text: str) -> float:
+    """A moment in the past, in seconds since 1970.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    now = datetime.now()
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if text in ("today", "yesterday"):
+        return (today - timedelta(days=text == "yesterday")).timestamp()
+    if ago := re.fullmatch(r"(\d{1,5})([mhd])", text):
+        return (now - timedelta(**{UNITS[ago[2]]: int(ago[1])})).timestamp()
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f'"{text}"; give today, yesterday, a time ago such as 90m, 12h or 7d, or a day such as '
+            f"{today:%Y-%m-%d} or {now:%Y-%m-%dT%H:%M}"
+        ) from None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask and print."""
+    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+
+    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    limit = args.limit or (USUAL if args.since is None else MOST)
+    try:
+        kept = client.history(limit if args.since is None else MOST)
+    except (ReceiverRefused, ReceiverUnavailable) as error:
+        raise UserError(str(error)) from error
+    found = [past for past in kept if args.since is None or past.series.ended >= args.since][:limit]
+    if args.json:
+        for past in found:
+            emit(past)
+    elif found:
+        print("\n".join(table(found)))
+    if not found:
+        print(f"no series {_when(kept, args.since)}", file=sys.stderr if args.json else sys.stdout)
+    return 0
+
+
+def _when(kept: list[PastSeries], since: float) -> str:
+    return f"since {_text(since)}; the last one ended {_text(kept[0].series.ended)}" if kept else "yet"
+
+
+def table(found: list[PastSeries]) -> Iterator[str]:
+    """A line for each series, and one more for what is wrong with it."""
+    rows = [HEADINGS, *map(_row, found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    said = ["", *(_wrong(past) for past in found)]
+    for row, wrong in zip(rows, said, strict=True):
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
+        if wrong:
+            yield f"  {wrong}"
+
+
+def _row(past: PastSeries) -> tuple[str, ...]:
+    series, counts = past.series, past.counts
+    started, ended = _text(series.started), _text(series.ended)
+    if started[:10] == ended[:10]:
+        ended = ended[11:]
+    good = counts.stored + counts.delivered + counts.discarded
+    frames = f"{good} of {'?' if counts.planned is None else counts.planned}"
+    return started, ended, frames, _verdict(past), series.filename or "no file"
+
+
+def _verdict(past: PastSeries) -> str:
+    if not past.series.taken:
+        return "NOT taken"
+    return "complete" if past.series.complete else "NOT complete" if past.lacks else "ended"
+
+
+def _wrong(past: PastSeries) -> str:
+    return "" if past.series.complete else past.series.reason.removeprefix("not taken: ")
+
+
+def _text(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
