@@ -22,6 +22,11 @@ from penstock.devices._base.server import server_classes, server_names
 from penstock.streamer.loading import CameraFileError
 
 LAST_PORT = 65535
+TANGOS_OWN = (
+    "_", "polled_", "non_auto_polled_", "min_poll_period", "poll_", "cmd_", "attr_", "blackbox_depth",
+    "logging_",
+)  # fmt: skip
+"""What the properties begin with that Tango keeps for any device (cppTango, `Tango::DeviceImpl`)."""
 Kind = type[tango.server.Device]
 
 
@@ -77,7 +82,7 @@ def check(devices: Iterable[PlannedDevice], others: Iterable[PlannedDevice] = ()
         findings.refusals.extend(_refusals(device, kind, values))
         known = known_properties(kind)
         for attribute, prop in device.settings:
-            if not attribute and prop.lower() not in known and not prop.startswith("_"):
+            if not attribute and prop.lower() not in known and not prop.lower().startswith(TANGOS_OWN):
                 names = ", ".join(known.values())
                 findings.warnings.append(
                     f"{device.name}: {kind.__name__} has no property {prop}; it has {names}"

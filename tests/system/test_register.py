@@ -126,6 +126,25 @@ def test_a_change_shows_old_and_new_and_leaves_the_rest_alone(
     assert main(["register", str(write(changed))]) == 0
 
 
+def test_a_dump_as_tango2json_writes_it_brings_a_beamline_back(
+    line: Beamline, database: tango.Database, write: File, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what Tango itself keeps there: memorized values, devices that it has spoken to, polling."""
+    data = one("Simulator/lab") | {"tango_host": line.tango_host}
+    server = data["servers"].pop("Simulator/lab")
+    data["servers"]["Simulator"] = {"lab": server}
+    device = server["Simulator"]["lab/det/1"]
+    device["properties"] |= {"__SubDevices": ["lab/motor/1", "lab/motor/2"], "polled_attr": ["state", "1000"]}
+    device["attribute_properties"] = {"Rotation": {"__value": ["90"]}, "Fliplr": {"__value": ["true"]}}
+    assert main(["register", str(write(data)), "--write"]) == 0
+    held = database.get_device_attribute_property("lab/det/1", "Rotation")["Rotation"]
+    assert list(held["__value"]) == ["90"]
+    capsys.readouterr()
+    assert main(["register", str(write(data))]) == 0
+    said = capsys.readouterr().out
+    assert "nothing to do" in said and "!" not in said, "no warning"
+
+
 def test_a_class_is_written_too(database: tango.Database, write: File) -> None:
     attributes = {"Energy": {"unit": ["keV"]}}
     simulator = {"properties": {"doc_url": ["x", "y"]}, "attribute_properties": attributes}
