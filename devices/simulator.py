@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from penstock.devices._simulated import faults
+from penstock.devices._simulated import faults, scene
 from penstock.devices._simulated.cooler import Cooler
 from penstock.devices._simulated.parameters import SETTINGS, UNIT
 from penstock.devices._simulated.scene import Scene, View
@@ -62,10 +62,17 @@ class Simulator(Camera):
         self._cooler.aim(float(values["TargetSensorTemperature"]))
         self._set.update(values)
 
+    def check(self, settings: Settings) -> FrameFormat | None:
+        """See `Camera`; how large the frames of a recording are is known once it is loaded."""
+        self._refuse_impossible(settings)
+        view = self._view(settings)
+        if self._scene is not None and self._scene.view == view:
+            return self._scene.format
+        return scene.format_of(view)
+
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Camera`."""
-        if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI_GATE and settings.n_frames_per_trigger > 1:
-            raise CameraError("each gate exposes one frame; set nFramesPerTrigger to 1")
+        self._refuse_impossible(settings)
         self.apply(settings.camera)
         self._faults = faults.parse(str(self._set["Faults"]))
         if self._faults.fail_prepare:
@@ -74,10 +81,7 @@ class Simulator(Camera):
         view = self._view(settings)
         if self._scene is None or self._scene.view != view:
             self._scene = Scene(view)
-        scene = self._scene
-        return FrameFormat(
-            shape=scene.shape, dtype=scene.dtype, compression=view.compression, frame_bytes=scene.frame_bytes
-        )
+        return self._scene.format
 
     def describe(self) -> Mapping[str, object]:
         """See `Camera`; NeXus names, SI units, energies in eV."""
@@ -98,8 +102,7 @@ class Simulator(Camera):
 
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """See `Camera`."""
-        scene = self._scene
-        if scene is None:
+        if self._scene is None:
             raise CameraError("acquire before prepare")
         self._triggers.arm(acquisition.wake)
         if not acquisition.wait_until(acquisition.now() + self._faults.slow_arm):
@@ -107,7 +110,7 @@ class Simulator(Camera):
         acquisition.ready()
         for shot in shots(acquisition, self._triggers, self.readout_time()):
             if self._faults.commit(shot.index, acquisition):
-                nbytes = scene.fill(acquisition.buffer(), shot.index)
+                nbytes = self._scene.fill(acquisition.buffer(), shot.index)
                 yield Exposure(
                     index=shot.index, nbytes=nbytes, timestamp_hw=shot.moment, exposure_time=shot.gate
                 )
@@ -116,19 +119,23 @@ class Simulator(Camera):
         """See `Camera`."""
         self._triggers.close()
 
+    def _refuse_impossible(self, settings: Settings) -> None:
+        if settings.trigger_mode is TriggerMode.EXTERNAL_MULTI_GATE and settings.n_frames_per_trigger > 1:
+            raise CameraError("each gate exposes one frame; set nFramesPerTrigger to 1")
+        faults.parse(str(settings.camera["Faults"]))
+
     def _view(self, settings: Settings) -> View:
+        values = settings.camera
         rows, cols, modules = (int(self._number(name)) for name in ("SensorHeight", "SensorWidth", "Modules"))
-        left, top, width, height = (
-            int(self._set[f"AOI{name}"]) for name in ("Left", "Top", "Width", "Height")
-        )
+        left, top, width, height = (int(values[f"AOI{name}"]) for name in ("Left", "Top", "Width", "Height"))
         return View(
-            pattern=str(self._set["Pattern"]),
-            recording=str(self._set["Recording"]),
+            pattern=str(values["Pattern"]),
+            recording=str(values["Recording"]),
             shape=(modules, rows, cols) if modules > 1 else (rows, cols),
             dtype=str(self._unit["PixelType"]),
-            photons=float(self._set["PhotonFlux"]) * settings.exposure_time,
+            photons=float(values["PhotonFlux"]) * settings.exposure_time,
             area=(left, top, width, height),
-            compression=str(self._set["Compression"]),
+            compression=str(values["Compression"]),
         )
 
     def _number(self, name: str) -> float:

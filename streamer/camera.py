@@ -149,6 +149,20 @@ class Camera(ABC):
             CameraError: the combination is impossible; nothing changed.
         """
 
+    def check(self, settings: Settings) -> FrameFormat | None:
+        """Check the settings and say what the frames will look like, touching no hardware.
+
+        Asked before each Arm, and after each edit of a setting. The engine has checked types, choices and
+        limits; what else can be wrong is a combination of settings.
+
+        Returns:
+            What `prepare` would; `None`, as here, where only the hardware can tell.
+
+        Raises:
+            CameraError: a setting, or a combination of settings, is impossible: as `prepare` would.
+        """
+        return None
+
     @abstractmethod
     def prepare(self, settings: Settings) -> FrameFormat:
         """Check the settings, set the hardware up, say what the frames will look like.

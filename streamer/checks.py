@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.streamer.camera import Camera
+from penstock.streamer.camera import Camera, FrameFormat
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, Value
 
@@ -59,6 +59,21 @@ def check_settings(settings: Settings, kind: type[Camera], limits: Mapping[str, 
         )
     if settings.rotation not in ROTATIONS:
         raise Refused("out_of_range", f"Rotation {settings.rotation}; allowed are 0, 90, 180 and 270 degrees")
+
+
+def check_orientation(settings: Settings, frames: FrameFormat) -> None:
+    """Check that frames can be turned and mirrored as they are set to.
+
+    Raises:
+        Refused: they come compressed.
+    """
+    turned = settings.rotation or settings.fliplr or settings.flipud
+    if turned and frames.compression != "none":
+        raise Refused(
+            "out_of_range",
+            "Rotation, Fliplr and Flipud need uncompressed frames, the camera gives "
+            f"{frames.compression}; set Compression to none",
+        )
 
 
 def _checked(

@@ -15,10 +15,11 @@ import zmq
 
 from penstock.stins.addresses import is_ipv6
 from penstock.streamer import protocol
-from penstock.streamer.protocol import Description, Prepared, StreamerStatus
+from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings, Value
 
 __all__ = [
+    "Checked",
     "Description",
     "Prepared",
     "StreamerClient",
@@ -80,6 +81,10 @@ class StreamerClient:
     def set(self, values: Mapping[str, Value]) -> Description:
         """Set parameters of the camera's own; standard ones travel in `Settings`."""
         return self._ask(protocol.Set(id=self._id(), values=dict(values)), Description)
+
+    def check(self, settings: Settings) -> Checked:
+        """Ask whether `prepare` would do, as far as it can be known without the hardware; changes nothing."""
+        return self._ask(protocol.Check(id=self._id(), settings=settings), Checked)
 
     def prepare(self, settings: Settings) -> Prepared:
         """Check everything and set the hardware up; nothing is sent."""

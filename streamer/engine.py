@@ -20,14 +20,14 @@ from penstock.stins.messages import EndReason, Header
 from penstock.stins.texts import plural
 from penstock.streamer.acquisition import SAID, Series
 from penstock.streamer.camera import Camera, CameraError
-from penstock.streamer.checks import check_settings
+from penstock.streamer.checks import check_orientation, check_settings
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.outlet import Outlet
 from penstock.streamer.parameters import READ_EVERY, Parameters
-from penstock.streamer.protocol import Description, Prepared, StreamerStatus
+from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.ring import Overrun, Ring
 from penstock.streamer.sender import PushSocket
 from penstock.streamer.settings import Settings
@@ -35,6 +35,9 @@ from penstock.streamer.states import Event, Machine, State
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+
+MOST_CHECKS = 2
+"""Checks that wait for the camera's thread; where it hangs, further ones are refused at once."""
 
 
 class Engine:
@@ -78,6 +81,7 @@ class Engine:
         self._parameters = Parameters(camera, push.endpoint, self._clock, changed)
         self._lock = Lock()
         self._busy = ""
+        self._checks = 0
         self._closing = False
         self._jobs = Jobs(self._name)
         self._sends = Jobs(self._name)
@@ -108,6 +112,31 @@ class Engine:
             return self._parameters.description
 
         return self._on_camera("set parameters", work)
+
+    def check(self, settings: Settings) -> Future[Checked]:
+        """Check everything that can be without the hardware, and change nothing; in no series' way.
+
+        It waits behind a call of the camera that is under way, and keeps no other from being made.
+        """
+        with self._lock:
+            if self._closing or self._busy == "acquire" or self._checks >= MOST_CHECKS:
+                self._refuse_when_busy()
+                raise Refused("busy", f"{self._name} has not returned from the last call (check)")
+            self._checks += 1
+
+        def work() -> Checked:
+            complete = self._complete(settings)
+            frames = self._camera.check(complete)
+            if frames is None:
+                return Checked(frames=settings.frames)
+            check_orientation(complete, frames)
+            return Checked(frames=settings.frames, frame_bytes=frames.frame_bytes)
+
+        def done() -> None:
+            with self._lock:
+                self._checks -= 1
+
+        return self._jobs.ask(work, done)
 
     def prepare(self, settings: Settings) -> Future[Prepared]:
         """Check everything and set the hardware up; nothing is sent."""
@@ -259,16 +288,14 @@ class Engine:
         self._camera.close()
 
     def _prepare(self, settings: Settings) -> Prepared:
-        values = self._parameters.merged(settings.camera)
-        check_settings(settings, type(self._camera), self._parameters.description.limits)
-        settings = msgspec.structs.replace(settings, camera=values)
+        settings = self._complete(settings)
         try:
             frames = self._camera.prepare(settings)
         except CameraError:
             if self._machine.state is State.PREPARED:
                 self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
             raise
-        self._parameters.have_been_set(values)
+        self._parameters.have_been_set(settings.camera)
         if self._ring is None or self._ring.slot_bytes != frames.frame_bytes or self._ring.used:
             self._ring = None  # freed before its successor is allocated
             self._ring = Ring(frames.frame_bytes, self._buffer_bytes)
@@ -281,12 +308,7 @@ class Engine:
             self._changed,
             self._parameters.refresh,
         )
-        if series.orientation.active and frames.compression != "none":
-            raise Refused(
-                "out_of_range",
-                f"Rotation, Fliplr and Flipud need uncompressed frames, {self._name} gives "
-                f"{frames.compression}; set Compression to none",
-            )
+        check_orientation(settings, frames)
         self._announcement = header_of(series, self._camera), metadata_of(series, self._camera)
         self._series = series
         self._machine.fire(Event.PREPARE, f"{plural(series.planned, 'frame')} prepared")
@@ -298,6 +320,12 @@ class Engine:
             frame_bytes=frames.frame_bytes,
             frames=series.planned,
         )
+
+    def _complete(self, settings: Settings) -> Settings:
+        """The settings with all of the camera's own, checked."""
+        values = self._parameters.merged(settings.camera)
+        check_settings(settings, type(self._camera), self._parameters.description.limits)
+        return msgspec.structs.replace(settings, camera=values)
 
     def _acquire(self, series: Series) -> None:
         try:

@@ -53,6 +53,14 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     frames: int
 
 
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A series that could be prepared now."""
+
+    frames: int
+    frame_bytes: int = 0
+    """As `Prepared` would have it; 0 where only the camera's hardware can tell."""
+
+
 class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Snapshot of the streamer; the counts are of the running, else of the last series."""
 
@@ -97,6 +105,12 @@ class Set(Request, frozen=True, kw_only=True):
     """Set parameters of the camera's own -> Description."""
 
     values: dict[str, Value]
+
+
+class Check(Request, frozen=True, kw_only=True):
+    """Check everything that can be without the hardware, change nothing -> Checked."""
+
+    settings: Settings
 
 
 class Prepare(Request, frozen=True, kw_only=True):
@@ -153,7 +167,7 @@ class Shutdown(Request, frozen=True):
 
 
 AnyRequest = (
-    Describe | Set | Prepare | Announce | Start | Trigger | Stop | Abort | Cancel | Reset | Status
+    Describe | Set | Check | Prepare | Announce | Start | Trigger | Stop | Abort | Cancel | Reset | Status
     | Subscribe | Unsubscribe | Shutdown
 )  # fmt: skip
 

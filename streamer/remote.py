@@ -72,6 +72,7 @@ class RemoteServer:
         self._handlers: Mapping[type, Callable[[Engine, Any], Any]] = {
             protocol.Describe: lambda engine, _: engine.describe(),
             protocol.Set: lambda engine, request: engine.set(request.values),
+            protocol.Check: lambda engine, request: engine.check(request.settings),
             protocol.Prepare: lambda engine, request: engine.prepare(request.settings),
             protocol.Announce: lambda engine, _: engine.announce(),
             protocol.Start: lambda engine, _: engine.start(),

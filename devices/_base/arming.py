@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
-from penstock.receiver.models import SeriesCheck, Status
+from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.texts import plural
-from penstock.streamer.client import Prepared, StreamerClient
+from penstock.streamer.client import StreamerClient
 from penstock.streamer.settings import Settings
 
 ARM_LIMIT = 2.2
@@ -32,6 +32,11 @@ class ArmRefused(Exception):
         self.kind = kind
 
 
+def not_idle(sentence: str) -> ArmRefused:
+    """The refusal in every state but ON, with the sentence of that state."""
+    return ArmRefused("not_idle", f"Arm is possible in the state ON only; now: {sentence}")
+
+
 class Budget:
     """Seconds that are left for Arm."""
 
@@ -49,13 +54,19 @@ class Budget:
 
 
 def check_receiver(
-    receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, prepared: Prepared,
+    receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, frame_bytes: int,
     endpoint: str, budget: Budget, pause: Callable[[float], object] = time.sleep,
-) -> str | None:  # fmt: skip
+) -> SeriesCheckResult:  # fmt: skip
     """Ask the receiver whether it can take the series, and that nobody else would take its frames.
 
-    Returns:
-        The file as the receiver sees it, `None` when nothing will be written.
+    Args:
+        receiver: that is asked.
+        streamer: which says who is connected to it.
+        settings: of the series.
+        frame_bytes: of one frame; 0 when unknown.
+        endpoint: of the streamer's data.
+        budget: time that is left.
+        pause: waits between two looks.
 
     Raises:
         ReceiverRefused, ReceiverUnavailable: the receiver says why.
@@ -64,7 +75,7 @@ def check_receiver(
     question = SeriesCheck(
         filename=settings.filename if settings.save_raw else "",
         frames=settings.frames,
-        frame_bytes=prepared.frame_bytes,
+        frame_bytes=frame_bytes or None,
         overwrite=settings.overwrite,
         endpoint=endpoint,
     )
@@ -81,7 +92,7 @@ def check_receiver(
             continue
         peers = streamer.status().peers
         if peers == result.connections and peers > 0:
-            return result.filename
+            return result
         if last:
             break
         pause(POLL)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import tango
 from tango.server import Device, attribute, command, device_property
@@ -24,6 +25,7 @@ from penstock.devices._base.attributes import (
     check_value,
     is_as_displayed,
 )
+from penstock.devices._base.checking import Answer, refused
 from penstock.devices._base.clients import Clients
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
@@ -34,6 +36,7 @@ from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.series_control import SeriesControl
 from penstock.devices._base.series_settings import (
     PERIOD_ATTRIBUTES,
+    frames_of,
     latency_for,
     live_settings,
     parse_metadata,
@@ -109,6 +112,8 @@ class Detector(Device):
         self._take_modes(modes)
         self._readout = 0.0
         self._set_points: dict[str, Value] = {}
+        self._unmeasured = True
+        """A setting was written, or a series ended, since the streamer was asked how large the frames are."""
         self._clients = Clients()
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
@@ -121,7 +126,7 @@ class Detector(Device):
             version=lambda: (self._control.view.series, self._control.view.latest_frame),
         )  # fmt: skip
         self._publisher = Publisher(
-            self, step=self._control.step, values=self._shown_values, failed=self._on_unexpected,
+            self, step=self._step, values=self._shown_values, failed=self._on_unexpected,
             states=self._entered,
         )  # fmt: skip
         self._show_set_points()
@@ -185,6 +190,19 @@ class Detector(Device):
         """Begin a series with the present settings; State is RUNNING when triggers are taken."""
         with as_tango_error("Arm"):
             self._arm(self._settings())
+
+    @command(dtype_out=str, doc_out="JSON object: ok, kind, sentence, file, frames, frame_bytes, …")
+    def Check(self) -> str:
+        """Say what Arm would say, and how large the series is, changing nothing; allowed in every state."""
+        try:
+            settings = self._settings()
+            if self._broken:
+                raise ArmRefused("broken", self._broken)
+        except (ArmRefused, ValueRefused) as error:
+            answer = refused(Answer(ok=False, frames=frames_of(self._values)), error)
+        else:
+            answer = self._control.check(settings, self._periods()["FrameTime"])
+        return msgspec.json.encode(answer).decode()
 
     @command
     def Live(self) -> None:
@@ -277,6 +295,7 @@ class Detector(Device):
             else:
                 self._write_parameter(self.parameters[name], value)
         self._show_set_points()
+        self._unmeasured = True
         self._wake()
 
     def _write_parameter(self, parameter: Parameter, value: Value) -> None:
@@ -340,6 +359,7 @@ class Detector(Device):
         if self._broken:
             raise ArmRefused("broken", self._broken)
         self._control.arm(settings, self._clients.caller(self))
+        self._unmeasured = True  # from its end on
 
     def _shown_values(self) -> dict[str, Any]:
         """Every scalar attribute as it reads now; `Unread` for a reading of the camera that is not known."""
@@ -355,6 +375,13 @@ class Detector(Device):
         for reading in VIEW_ATTRIBUTES:
             values[reading.parameter.name] = reading.value(view)
         return values
+
+    def _step(self) -> None:
+        self._control.step()
+        if self._unmeasured:
+            self._unmeasured = False
+            if not self._control.measure(self._settings):
+                self._unmeasured = True
 
     # What the other threads report
 
@@ -376,6 +403,7 @@ class Detector(Device):
                 log.warning("%s: %s; back to the default %s", name, error, default)
                 self._values[name] = default
         self._take_limits(streamer.describe())
+        self._unmeasured = True
 
     def _take_modes(self, modes: tuple[str, ...]) -> None:
         self._modes = modes

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from penstock.devices._base import arming
 from penstock.devices._base.arming import ArmRefused, Budget
+from penstock.devices._base.attributes import ValueRefused
+from penstock.devices._base.checking import Answer, Checker
 from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
@@ -51,6 +53,7 @@ class SeriesControl:
         self._connected = connected
         self._changed = changed
         self.record = SeriesRecord(clock, changed)
+        self._checker = Checker(receiver, clock)
         self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits())
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
@@ -94,7 +97,7 @@ class SeriesControl:
         with self.record.lock:
             view = self.view
             if view.state is not SeriesState.IDLE:
-                raise ArmRefused("not_idle", f"Arm is possible in the state ON only; now: {view.sentence}")
+                raise arming.not_idle(view.sentence)
             streamer = self.streamer
             self._in_arm = True
             self.record.begin(settings)
@@ -113,6 +116,35 @@ class SeriesControl:
         finally:
             self._in_arm = False
             self._changed()
+
+    def check(self, settings: Settings, period: float) -> Answer:
+        """Say what `arm` would say, and how large the series is; in every state, changing nothing.
+
+        Args:
+            settings: of the next series.
+            period: of its frames, in seconds.
+        """
+        record = self.record
+        status = record.receiver_status if record.receiver_silence is None else None
+        return self._checker.answer(
+            self.view, status, lambda: self.streamer, self._endpoint, settings, period
+        )
+
+    def measure(self, settings: Callable[[], Settings]) -> bool:
+        """Find out how large the frames of the next series are; whether it could be tried now."""
+        if self._in_arm or self.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not self.connected:
+            return False
+        frame_bytes = 0
+        try:
+            frame_bytes = self.streamer.check(settings()).frame_bytes
+        except ValueRefused:
+            return True  # too many frames, but no larger ones
+        except (ArmRefused, *NO_STREAMER) as error:
+            if getattr(error, "kind", "") == "busy":
+                return False
+            log.debug("frame size of the next series: %s", error)  # Check says it to who asks
+        self.record.on_frame_bytes(frame_bytes)
+        return True
 
     def trigger(self) -> None:
         """Start the next trigger of a SOFTWARE series.
@@ -261,8 +293,10 @@ class SeriesControl:
 
     def _arm(self, streamer: StreamerClient, settings: Settings, armed_by: str, budget: Budget) -> None:
         prepared = streamer.prepare(settings)
-        filename = arming.check_receiver(self._receiver, streamer, settings, prepared, self._endpoint, budget)
-        self.record.name(prepared.series, filename or "", prepared.frame_bytes, armed_by)
+        found = arming.check_receiver(
+            self._receiver, streamer, settings, prepared.frame_bytes, self._endpoint, budget
+        )
+        self.record.name(prepared.series, found.filename or "", prepared.frame_bytes, armed_by)
         streamer.announce()
         self.record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget))
         try:

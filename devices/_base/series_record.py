@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from penstock.devices._base.last_series import last_series
 from penstock.devices._base.series_view import SeriesView
-from penstock.devices._base.states import Event, SeriesState, next_state
+from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
 from penstock.receiver.models import Counts, Series, Status
 from penstock.streamer.client import StreamerStatus
 from penstock.streamer.settings import Settings
@@ -93,6 +93,13 @@ class SeriesRecord:
                 self._receiver_heard = self.clock()
                 self.receiver_status = status
                 self._view = self._view.with_receiver(status)
+        self._changed()
+
+    def on_frame_bytes(self, frame_bytes: int) -> None:
+        """How large the frames of the next series are, 0 when unknown; not while another one runs."""
+        with self.lock:
+            if self._view.state not in ACTIVE:
+                self._view = replace(self._view, frame_bytes=frame_bytes)
         self._changed()
 
     # The state --------------------------------------------------------------------------------

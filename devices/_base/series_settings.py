@@ -48,7 +48,7 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
         ValueRefused: Metadata is not a JSON object, or there are more frames than can be counted.
     """
     value: Mapping[str, Any] = values
-    frames = value["nTriggers"] * value["nFramesPerTrigger"]
+    frames = frames_of(values)
     if frames > MOST_FRAMES:
         raise ValueRefused(
             f"nTriggers {value['nTriggers']} x nFramesPerTrigger {value['nFramesPerTrigger']} "
@@ -72,6 +72,11 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
         distance=value["Distance"],
         camera={name: values[name] for name in camera_parameters},
     )
+
+
+def frames_of(values: Mapping[str, Any]) -> int:
+    """Frames of the next series."""
+    return int(values["nTriggers"]) * int(values["nFramesPerTrigger"])
 
 
 def live_settings(settings: Settings, mode: TriggerMode | None = None) -> Settings:

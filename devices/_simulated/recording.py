@@ -21,11 +21,7 @@ def load(name: str) -> np.ndarray:
     Raises:
         CameraError: no such file, not readable, not 2-D or 3-D, a type that cannot be streamed.
     """
-    path = Path(name.partition("::")[0])
-    if not name:
-        raise CameraError("Pattern is recording, but Recording names no file")
-    if not path.is_file():
-        raise CameraError(f"Recording {path}: there is no such file on the streamer's host")
+    path = find(name)
     try:
         frames = np.load(path, mmap_mode="r", allow_pickle=False) if path.suffix == ".npy" else _fabio(name)
     except CameraError:
@@ -40,6 +36,20 @@ def load(name: str) -> np.ndarray:
     if little.name not in ITEM_BYTES:
         raise CameraError(f"Recording {name} holds {frames.dtype}; possible are {', '.join(ITEM_BYTES)}")
     return frames.astype(little, copy=False)
+
+
+def find(name: str) -> Path:
+    """The file of the recording `name`.
+
+    Raises:
+        CameraError: it names none, or there is no such file.
+    """
+    path = Path(name.partition("::")[0])
+    if not name:
+        raise CameraError("Pattern is recording, but Recording names no file")
+    if not path.is_file():
+        raise CameraError(f"Recording {path}: there is no such file on the streamer's host")
+    return path
 
 
 def _fabio(name: str) -> np.ndarray:

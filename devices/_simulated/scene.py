@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 
@@ -9,7 +11,7 @@ from penstock.codecs import bslz4
 from penstock.devices._simulated import recording
 from penstock.stins.texts import plural
 from penstock.streamer import patterns
-from penstock.streamer.camera import CameraError
+from penstock.streamer.camera import CameraError, FrameFormat
 
 MAX_PHOTONS = 1e9
 """Brightest pixel of a frame: far beyond any detector."""
@@ -40,34 +42,24 @@ class Scene:
             CameraError: the recording cannot be read, or the area lies outside the frame.
         """
         self.view = view
-        whole = view.shape
         if view.pattern == "recording":
             frames = recording.load(view.recording)
-        else:
-            shape = (*whole[:-2], *_size(whole, view.area))
-            frames = patterns.pool(view.pattern, shape, view.dtype, min(view.photons, MAX_PHOTONS))
-        if view.pattern == "recording":
             left, top, _, _ = view.area
             rows, cols = _size(frames.shape, view.area)
             frames = frames[:, top : top + rows, left : left + cols]
+        else:
+            frames = patterns.pool(view.pattern, _shape(view), view.dtype, min(view.photons, MAX_PHOTONS))
         self._frames = frames
-        self.shape = frames.shape[1:]
-        self.dtype = frames.dtype.name
         self._stamped = view.pattern == "gradient"
         self._blobs: list[tuple[bytes, ...]] = []
-        self.frame_bytes = frames[0].nbytes
-        if view.compression == "bslz4":
-            if self._stamped:
-                count = self.shape[0] if len(self.shape) == 3 else 1
-                self.frame_bytes = count * bslz4.bound(self.frame_bytes // count, frames.itemsize)
-            else:
-                self._blobs = [_compressed(frame) for frame in frames]
-                self.frame_bytes = max(sum(map(len, blobs)) for blobs in self._blobs)
+        if view.compression == "bslz4" and not self._stamped:
+            self._blobs = [_compressed(frame) for frame in frames]
+        self.format = _format(frames.shape[1:], frames.dtype.name, view.compression)
 
     def fill(self, buffer: np.ndarray, index: int) -> int | tuple[int, ...]:
         """Put frame `index` into a buffer; the bytes used, of each blob when compressed."""
         if self.view.compression == "none":
-            image = buffer.view(self.dtype).reshape(self.shape)
+            image = buffer.view(self.format.dtype).reshape(self.format.shape)
             np.copyto(image, self._frames[index % len(self._frames)])
             if self._stamped:
                 patterns.stamp(image, index)
@@ -83,6 +75,31 @@ class Scene:
             buffer[start : start + len(blob)] = np.frombuffer(blob, np.uint8)
             start += len(blob)
         return tuple(map(len, blobs))
+
+
+def format_of(view: View) -> FrameFormat | None:
+    """The format of a view's frames, without making them; `None` for those of a recording.
+
+    Raises:
+        CameraError: there is no such recording, or the area lies outside the frame.
+    """
+    if view.pattern == "recording":
+        recording.find(view.recording)
+        return None
+    return _format(_shape(view), view.dtype, view.compression)
+
+
+def _shape(view: View) -> tuple[int, ...]:
+    return (*view.shape[:-2], *_size(view.shape, view.area))
+
+
+def _format(shape: tuple[int, ...], dtype: str, compression: str) -> FrameFormat:
+    item = np.dtype(dtype).itemsize
+    nbytes = math.prod(shape) * item
+    if compression == "bslz4":
+        blobs = shape[0] if len(shape) == 3 else 1
+        nbytes = blobs * bslz4.bound(nbytes // blobs, item)
+    return FrameFormat(shape=shape, dtype=dtype, compression=compression, frame_bytes=nbytes)
 
 
 def _compressed(frame: np.ndarray) -> tuple[bytes, ...]:

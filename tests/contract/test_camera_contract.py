@@ -23,7 +23,7 @@ from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Camera, CameraError
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.settings import STANDARD, TriggerMode, Value
-from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done
+from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
 """Modes in which each frame has an edge of its own."""
@@ -167,6 +167,16 @@ class CameraContract:
                 assert type(unit.read(parameter.name)) is type(parameter.default)
         with pytest.raises(CameraError):
             Camera.read(unit, "Nonsense")
+
+    def test_a_check_says_what_prepare_will(self, unit: Camera, mode: TriggerMode) -> None:
+        """Or nothing at all; asked again afterwards, it says the same."""
+        values = {p.name: p.default for p in unit.parameters if p.writable}
+        wanted = settings(trigger_mode=mode, exposure_time=self.exposure, camera=values)
+        before = dict(unit.limits()), unit.readout_time(), dict(unit.describe())
+        checked = unit.check(wanted)
+        assert (dict(unit.limits()), unit.readout_time(), dict(unit.describe())) == before
+        assert checked in (None, unit.prepare(wanted))
+        assert unit.check(wanted) == checked
 
     def test_its_description_goes_into_json(self, unit: Camera) -> None:
         json.dumps(dict(unit.describe()))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
+import pytest
 import tango
 import zmq
 
@@ -15,14 +18,29 @@ RECEIVER_CONFIG = {"gap": {"policy": "fail", "seconds": 0.2}}
 """A missing frame is an Error: how a receiver gets there without a broken disk."""
 
 
-def check_refused_and_intact(station: Station, *words: str) -> str:
-    """Arm is refused with these words, and the next good series is taken."""
-    sentence = refusal(station.detector.Arm)
+def check_refused_and_intact(station: Station, *words: str, foreseen: bool = True) -> str:
+    """Arm is refused with these words, and the next good series is taken; Check has said the same before."""
+    before = station.detector.Status()
+    check = json.loads(station.detector.Check())
+    assert station.detector.Status() == before
+    with pytest.raises(tango.DevFailed) as refused:
+        station.detector.Arm()
+    sentence, reason = str(refused.value.args[0].desc), refused.value.args[0].reason
     for word in words:
         assert word in sentence, sentence
+    if foreseen:
+        assert check["ok"] is False and f"Penstock_{check['kind']}" == reason
+        assert without_numbers(check["sentence"]) == without_numbers(sentence)
+    else:
+        assert check["ok"] is True and check["sentence"] == ""
     assert station.detector.State() == ON
     assert sentence in station.detector.Status()
     return sentence
+
+
+def without_numbers(sentence: str) -> str:
+    """The sentence for comparison: free space changes all the time."""
+    return re.sub(r"\d[\d.,]*", "#", sentence)
 
 
 def check_next_series(station: Station) -> None:
@@ -127,6 +145,37 @@ def test_relative_file_name(station: Station) -> None:
     check_refused_and_intact(station, "x.h5")
 
 
+def test_no_recording_to_replay(station: Station) -> None:
+    station.set(Pattern="recording", Recording="/nowhere/x.npy")
+    try:
+        check_refused_and_intact(station, "/nowhere/x.npy", "no such file")
+    finally:
+        station.set(Pattern="gradient", Recording="")
+
+
+def test_an_area_outside_the_sensor(station: Station) -> None:
+    station.set(AOIWidth=64, AOILeft=10)
+    try:
+        check_refused_and_intact(station, "AOIWidth 64 pixel; the greatest is 54")
+    finally:
+        station.set(AOILeft=0, AOIWidth=0)
+
+
+def test_compressed_frames_cannot_be_turned(station: Station) -> None:
+    station.set(Compression="bslz4", Rotation=90)
+    try:
+        check_refused_and_intact(station, "Rotation", "set Compression to none")
+    finally:
+        station.set(Compression="none")
+
+
+def test_more_frames_than_can_be_counted(station: Station) -> None:
+    station.set(nTriggers=2**31 - 1, nFramesPerTrigger=2)
+    check = json.loads(station.detector.Check())
+    assert check["kind"] == "refused" and check["frames"] == 2**32 - 2 and check["ok"] is False
+    assert check["sentence"] == refusal(station.detector.Arm)
+
+
 def test_disk_too_full(station: Station) -> None:
     # More than any disk: 2 billion frames of 1 MB.
     station.set(nTriggers=2**31 - 1, DestinationFilename=str(station.new_file()))
@@ -145,7 +194,7 @@ def test_parameter_out_of_range(station: Station) -> None:
 
 def test_hardware_that_refuses(station: Station) -> None:
     station.set(Faults="fail_prepare")
-    check_refused_and_intact(station, "hardware refuses")
+    check_refused_and_intact(station, "hardware refuses", foreseen=False)
     station.set(Faults="")
     check_next_series(station)
 

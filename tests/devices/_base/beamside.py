@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from penstock.receiver.client import ReceiverUnavailable
+from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Connection, Counts, Series, SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
 from penstock.streamer.client import (
+    Checked,
     Description,
     Prepared,
     StreamerRefused,
@@ -49,12 +50,19 @@ class StandInReceiver:
         """Why it takes none."""
         self.stops: list[str] = []
         self.checks: list[SeriesCheck] = []
+        self.takes = 0.0
+        """Seconds for the answer to a check."""
+        self.check_refuses: ReceiverRefused | None = None
+        self.free_bytes: int | None = None
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         self._answer()
         self.checks.append(series)
+        self._clock.now += self.takes
+        if self.check_refuses is not None:
+            raise self.check_refuses
         return SeriesCheckResult(
-            filename=series.filename or None, free_bytes=None, connections=self.connections
+            filename=series.filename or None, free_bytes=self.free_bytes, connections=self.connections
         )
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
@@ -105,12 +113,16 @@ class StandInReceiver:
 class StandInStreamer:
     """A streamer's client."""
 
+    control = "tcp://stand-in:9998"
+
     def __init__(self, receiver: StandInReceiver) -> None:
         self._receiver = receiver
         self._callback: Callable[[StreamerStatus | None], None] = lambda status: None
         self.now = StreamerStatus(state="idle", peers=1)
         self.calls: list[str] = []
         self.refuses: dict[str, Exception] = {}
+        self.frame_bytes = 8
+        """0: the camera does not say before it is prepared."""
         self.series = 0
 
     def describe(self) -> Description:
@@ -136,6 +148,10 @@ class StandInStreamer:
 
     def fall_silent(self) -> None:
         self._callback(None)
+
+    def check(self, settings: Settings) -> Checked:
+        self._call("check")
+        return Checked(frames=settings.frames, frame_bytes=self.frame_bytes)
 
     def prepare(self, settings: Settings) -> Prepared:
         self._call("prepare")
