@@ -170,7 +170,7 @@ class LiveView(qt.QMainWindow):
 
     def _show_pixel(self, pixel: Pixel | None) -> None:
         if pixel is None:
-            self._pixel.setText("Move the cursor over the picture to read a pixel")
+            self._pixel.setText("Point at the picture to read a pixel")
             return
         value = f"{pixel.value:,}" if isinstance(pixel.value, int) else f"{pixel.value:,.6g}"
         self._pixel.setText(
