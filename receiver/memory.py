@@ -204,7 +204,7 @@ class Budget:
         sizes = Sizes.announced(header, after, images)
         if over := objection(self._name, self._config, sizes):
             name = named(header.filename)
-            raise StinsError("over_memory", f"{name} is not taken: {over}{of_series(header.series)}")
+            raise StinsError("over_memory", f"{name}: {over}{of_series(header.series)}")
         if over := objection(self._name, self._config, sizes.at_most):
             log.warning("packed, not known how far: %s", over)
 

@@ -104,7 +104,7 @@ class Succession:
         if self.nbytes + nbytes > most_bytes:
             raise RemoteError(
                 "hold_overflow",
-                f"{named(start.header.filename)} is not taken: {len(self._waiting)} others wait for the end "
+                f"{named(start.header.filename)}: {len(self._waiting)} others wait for the end "
                 "of the running one, and hold_mb has no room for more; are end messages "
                 f"lost?{of_series(start.header.series)}",
             )

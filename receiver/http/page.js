@@ -1,7 +1,7 @@
 // The page of a receiver: asks for its status, which waits for a change, and shows what it says. Whatever comes from the
 // receiver may quote anybody, so it is set as text, never as HTML.
 
-import { number, receiverFacts, sentence, seriesFacts, time } from "./words.js";
+import { number, receiverFacts, sentence, seriesFacts, shownCounts, time } from "./words.js";
 
 const WAIT = 10; // seconds that a question for news may wait at the receiver
 const PATIENCE = 15_000; // ms until a question counts as unanswered
@@ -59,7 +59,7 @@ function show() {
 
 function showSeries(series) {
   setText(element("series-title"), series.active ? "Running series" : "Last series");
-  showCounts(status.counts);
+  showCounts(shownCounts(status));
   showList(element("series"), seriesFacts(status));
 }
 
@@ -106,7 +106,7 @@ function countRow(name, count, fate) {
   if (fate) swatch.className = "swatch";
   swatch.style.cssText = `--fate: var(--${name})`;
   head.append(swatch, name.replace("_", " "));
-  value.textContent = count === null ? "unknown" : number(count);
+  value.textContent = count === null ? "unknown" : typeof count === "string" ? count : number(count);
   row.append(head, value);
   return row;
 }

@@ -22,6 +22,19 @@ function lacks({ series, counts }) {
   return Boolean(series.filename) || counts.delivered + counts.not_triggered !== counts.planned;
 }
 
+// Live and Continuous of a detector device plan so many frames, without a file, and end with Stop.
+const ENDLESS = 1_000_000;
+
+function endless({ series, counts }) {
+  return !series.filename && counts.planned === ENDLESS;
+}
+
+export function shownCounts(status) {
+  const counts = status.counts;
+  if (!endless(status)) return counts;
+  return { ...counts, planned: "until stopped", not_triggered: 0, pending: 0 };
+}
+
 export function sentence(status, origin) {
   if (status.state === "error") return `${status.error}\nIt takes no series until it is reset: penstock reset ${origin}`;
   if (status.refused) return `The last series was NOT taken: ${status.refused}`;
@@ -30,6 +43,7 @@ export function sentence(status, origin) {
   if (!series) return "No series yet.";
   if (series.active) return series.reason || "A series is being taken.";
   if (!series.taken) return `The last series was ${series.reason}`;
+  if (endless(status) && !lacks(status)) return "The live view was stopped.";
   const ended = series.complete ? "complete" : lacks(status) ? "NOT complete" : "ended";
   return `The last series is ${ended}${series.reason ? `: ${series.reason}` : "."}`;
 }

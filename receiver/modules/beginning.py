@@ -171,7 +171,7 @@ class Beginning:
     def _not_taken(self, why: str) -> StinsError:
         return NotTaken(
             "no_module_header",
-            f"a series is not taken, {plural(self._waiting(), 'message')} of its modules dropped: {why}. "
+            f"{why}; {plural(self._waiting(), 'message')} of its modules dropped. "
             "Does every module's streamer run and take part in each series?",
             self._first_header(),
         )

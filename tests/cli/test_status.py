@@ -109,7 +109,7 @@ def test_a_series_that_is_not_taken_ends_the_wait_with_its_sentence(
         assert status(receiver, "--wait", "--timeout", "20") == 1
         said = capsys.readouterr().out
         assert "sim-1: idle" in said
-        assert "the last series was NOT taken: a live series is not taken: " in said
+        assert "the last series was NOT taken: a live series: frames of " in said
         assert "its memory_mb allows 300" in said
         streamer.end()
         receiver.ended(streamer.series_of("", 1))

@@ -99,7 +99,7 @@ def test_a_start_message_without_a_size_has_no_bound_and_an_absurd_one_does_no_h
         Budget("sim-1", config()).begin(header, header)
     absurd = Header(filename="", frame_bytes=2**53)
     assert memory.announced(config(), absurd, absurd) is not None
-    with pytest.raises(StinsError, match="is not taken"):
+    with pytest.raises(StinsError, match="a live series: frames of"):
         Budget("sim-1", config()).begin(absurd, absurd)
 
 
@@ -107,7 +107,7 @@ def test_a_start_message_is_bounded_by_what_it_says_of_plain_frames_whatever_siz
     small = Header(filename="", series="a", shape=(4000, 4000), type="uint16", compression="none")
     Budget("sim-1", config()).begin(small, small)
     large = msgspec.structs.replace(small, shape=(6000, 6000), frame_bytes=10)
-    with pytest.raises(StinsError, match=r"is not taken: frames of 72 MB.*\(series a\)") as caught:
+    with pytest.raises(StinsError, match=r"^a live series: frames of 72 MB.*\(series a\)") as caught:
         Budget("sim-1", config()).begin(large, large)
     assert caught.value.kind == "over_memory"
     assert "source.high_water_mark to" in str(caught.value)
@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_refused_at_the_check_and_at_the_start(tmp_path: Pa
         status = receiver.wait(lambda status: status.drained == 2)
         assert (status.state, status.errors) == ("idle", {"over_memory": 1})
         assert status.refused == status.last_error.removeprefix("over_memory: ")
-        assert "is not taken" in status.last_error and "its memory_mb allows 300" in status.last_error
+        assert ": frames of " in status.last_error and "its memory_mb allows 300" in status.last_error
         series = streamer.start("", frames=1, frame_bytes=100_000)
         streamer.frame(0)
         streamer.end(reason="complete", triggered=1, sent=1)

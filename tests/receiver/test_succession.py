@@ -279,7 +279,7 @@ def test_what_waits_is_bounded_in_bytes_and_what_is_not_taken_is_named() -> None
     bench = Bench(hold_mb=1, **TWO)
     bench.say(*(named(f"/{series}.h5", 4 * series, str(series)) for series in range(200)))
     large = Start(start(10**6, "late").header, {"flat_field": np.zeros(10**6, np.uint8)})
-    with pytest.raises(RemoteError, match=r"x.h5 is not taken: 199 others wait.*\(series late\)") as caught:
+    with pytest.raises(RemoteError, match=r"x.h5: 199 others wait.*\(series late\)") as caught:
         bench.say(large)
     assert caught.value.kind == "hold_overflow"
 

@@ -77,7 +77,9 @@ def test_what_is_said_of_a_series_begins_with_its_file_and_ends_with_its_id(
     receiver.ended(series)
     refused = streamer.start(str(path), frames=2, frame_bytes=3_000_000)
     streamer.end()
-    assert receiver.wait(lambda status: bool(status.refused)).refused.startswith(f"{path} is not taken: ")
+    status = receiver.wait(lambda status: bool(status.refused))
+    assert status.refused.startswith(f"{path}: frames of ")
+    assert status.series is not None and status.series.reason == f"not taken: {status.refused}", "said once"
     said = [line for line in receiver.log.read_text().splitlines() if series in line or refused in line]
     assert len(said) >= 4, "begun, a frame out of range, ended, refused"
     for line in said:

@@ -68,6 +68,20 @@ def test_the_page_follows_a_receiver_through_series_error_and_restart(
         receiver.close()
 
 
+def test_a_live_view_is_planned_until_it_is_stopped(
+    chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    receiver.connected()
+    chromium.open(f"{receiver.client.url}/")
+    streamer.start("", frames=1_000_000)
+    streamer.frame(0)
+    chromium.shows("running", "planned\tuntil stopped", "delivered\t1")
+    assert "pending" not in chromium.text()
+    streamer.end(triggered=1)
+    chromium.shows("idle", "The live view was stopped.", "planned\tuntil stopped")
+    assert "not triggered" not in chromium.text() and "1,000,000" not in chromium.text()
+
+
 def test_neither_a_long_name_nor_a_large_frame_is_wider_than_the_window(
     chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
