@@ -4,13 +4,48 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from functools import partial
 from pathlib import Path, PurePosixPath
 
+from penstock.receiver.aside import Aside, HeldUp
 from penstock.receiver.models import Folders
 from penstock.receiver.refusal import Refused
 
 MOST = 1_000
 """Names that are listed; who wants another types it."""
+
+
+SECONDS = 2.0
+"""A folder is listed within this time, or not at all."""
+AT_ONCE = 4
+"""Folders that are listed at once; on a file system that hangs no more are tried."""
+
+
+class DataRoot:
+    """The folders of one data root, whose file system may hang.
+
+    Args:
+        root: the data root.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._aside = Aside(AT_ONCE)
+
+    async def below(self, under: str) -> Folders:
+        """The folders in one of its folders; see `below`.
+
+        Raises:
+            Refused: likewise, and if the file system does not answer in time.
+        """
+        try:
+            return await self._aside.run(partial(below, self._root, under), SECONDS)
+        except HeldUp:
+            raise Refused(
+                "not_reachable",
+                f'the folders of "{under}" in {self._root} were not listed within {SECONDS:g} s: the file '
+                "system hangs, or there is very much in it; type the folder's name",
+            ) from None
 
 
 def below(root: str, under: str) -> Folders:

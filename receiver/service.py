@@ -20,18 +20,18 @@ from functools import partial
 
 import msgspec
 
-from penstock.receiver import folders, last_frame, series_check
-from penstock.receiver.aside import Aside, HeldUp
+from penstock.receiver import last_frame, series_check
 from penstock.receiver.asked_frame import SHARE, FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash import recovery
 from penstock.receiver.crash.journal import Journal
 from penstock.receiver.file import storage
+from penstock.receiver.folders import DataRoot
 from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.free_space import FreeSpace
 from penstock.receiver.history import History
 from penstock.receiver.link import Command, Setup, Snapshot
-from penstock.receiver.models import Folders, Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.models import Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.refusal import Refused
 from penstock.receiver.series import MAX_REASON
 from penstock.receiver.stage_times import Measures
@@ -52,10 +52,6 @@ QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
 """A request for a frame of the running series waits so long for its turn and its answer."""
 START_SECONDS = 30.0
-FOLDERS_SECONDS = 2.0
-"""A folder is listed within this time, or not at all."""
-MOST_ASIDE = 4
-"""Folders that are listed at once; on a file system that hangs no more are tried."""
 
 ALLOCATOR = {
     "MALLOC_ARENA_MAX": "1",
@@ -95,7 +91,8 @@ class ReceiverService:
         self._watch: asyncio.Task[None] | None = None
         self.history = History(name, config)
         """Series that have ended."""
-        self._aside = Aside(MOST_ASIDE)
+        self.folders = DataRoot(config.data_root)
+        """Where files may go."""
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
         self._version = 0
         self._sent = 0
@@ -228,22 +225,6 @@ class ReceiverService:
             Refused: no, and why.
         """
         return series_check.check(self.name, self.config, self.status, series)
-
-    async def folders(self, under: str) -> Folders:
-        """The folders in a folder of the data root.
-
-        Raises:
-            Refused: it is none, or its file system does not answer.
-        """
-        root = self.config.data_root
-        try:
-            return await self._aside.run(partial(folders.below, root, under), FOLDERS_SECONDS)
-        except HeldUp:
-            raise Refused(
-                "not_reachable",
-                f'the folders of "{under}" in {root} were not listed within {FOLDERS_SECONDS:g} s: the file '
-                "system hangs, or there is very much in it; type the folder's name",
-            ) from None
 
     async def stop(self, reason: str) -> None:
         """End the running series; returns when its file is closed."""

@@ -175,7 +175,7 @@ def create_app(service: ReceiverService) -> FastAPI:
     @app.get("/folders", tags=["series"], responses=refusals(409, 422))
     async def folders(under: Annotated[str, Query(max_length=4096)] = "") -> Folders:
         """The folders in a folder of the data root, which `under` names relative to it."""
-        return await service.folders(under)
+        return await service.folders.below(under)
 
     @app.post("/series/check", tags=["series"], responses=refusals(409, 413, 422))
     def check(series: SeriesCheck) -> SeriesCheckResult:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.folders import MOST, below
+from penstock.receiver.folders import MOST, DataRoot, below
 from penstock.receiver.models import Folders
 from penstock.receiver.refusal import Refused
 from tests.receiver.processes import ReceiverProcess
@@ -156,6 +158,23 @@ def test_a_hundred_thousand_entries_are_listed_within_the_time_of_a_request(root
     began = time.monotonic()
     assert below(str(root), "many").more == 100_000 - MOST
     assert time.monotonic() - began < 1.5
+
+
+def test_a_file_system_that_hangs_is_said_in_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+
+    def hangs(*_: Any) -> int:
+        goes_on.wait(20.0)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("penstock.receiver.folders.SECONDS", 0.05)
+    monkeypatch.setattr("penstock.receiver.folders.below", hangs)
+    began = time.monotonic()
+    with pytest.raises(Refused, match="not listed within 0.05 s: the file system hangs") as refused:
+        asyncio.run(DataRoot(str(root)).below("staff"))
+    assert refused.value.kind == "not_reachable"
+    assert time.monotonic() - began < 5.0
+    goes_on.set()
 
 
 def test_a_running_receiver_lists_the_folders_of_its_data_root(receiver: ReceiverProcess) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Semaphore
@@ -12,6 +13,8 @@ import pytest
 
 from penstock.receiver.file import storage
 from penstock.receiver.free_space import HANGS_SECONDS, STEP, FreeSpace
+from tests.receiver.disks import small_file_system
+from tests.receiver.processes import ReceiverProcess
 
 DEADLINE = 20.0
 
@@ -80,3 +83,24 @@ def test_a_disk_that_cannot_be_reached_has_no_figure(disk: Disk) -> None:
 def test_the_figure_is_that_of_the_disk_even_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
     found = storage.free_bytes(str(tmp_path / "not" / "there"))
     assert found == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.05)
+
+
+@pytest.mark.slow
+def test_what_others_write_on_the_disk_is_seen_and_wakes_nobody_who_waits_for_a_change(
+    tmp_path: Path,
+) -> None:
+    with small_file_system(tmp_path / "disk", 64) as disk:
+        receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1", data_root=str(disk))
+        try:
+            before = receiver.wait(lambda status: status.free_bytes is not None)
+            assert before.free_bytes is not None
+            (disk / "others").write_bytes(bytes(10 * STEP))
+            due = time.monotonic() + DEADLINE
+            after = before
+            while after.free_bytes == before.free_bytes:
+                assert time.monotonic() < due
+                after = receiver.client.status(seen=before.version, wait=1.0)
+                assert after.version == before.version
+            assert after.free_bytes == before.free_bytes - 10 * STEP
+        finally:
+            receiver.close()
