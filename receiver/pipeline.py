@@ -119,7 +119,11 @@ class Pipeline:
         if (goes_on := recovered.goes_on) is not None:
             now = self._clock() - self._held_back
             self._guarded(lambda: self._collector.take_up(goes_on.start, goes_on.taken_up, now))
-            self._shown.recovered(self._files.settle(self.machine.error))
+            failed = self.machine.error
+            if self._collector.series is None and not failed:
+                # No Error: what the start message says and what is configured by now do not fit.
+                failed = f"the receiver was killed, and the series could not go on: {self._bad.last}"
+            self._shown.recovered(self._files.settle(failed))
 
     # -- the loop ------------------------------------------------------------------------------
 

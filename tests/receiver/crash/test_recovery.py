@@ -180,6 +180,33 @@ def test_a_series_that_still_runs_goes_on_in_its_file(
     assert journal(first.root) == []
 
 
+def test_a_series_that_no_longer_fits_the_configuration_is_marked_and_stands_in_the_history(
+    tmp_path: Path, streamer: Streamer, deaths: Callable[..., Deaths]
+) -> None:
+    first = deaths()
+    path = first.root / "x.h5"
+    header = {"shape": (4, 6), "type": "uint16", "compression": "none"}
+    series = streamer.start(str(path), frames=9, trigger_mode="SOFTWARE", **header)
+    for number in range(4):
+        streamer.frame(number)
+    first.now.flushed(4)
+    first.kill()
+    np.save(tmp_path / "dark.npy", np.zeros((9, 9)))
+    second = deaths(transforms=[{"type": "dark_flat", "dark": str(tmp_path / "dark.npy")}]).now
+    status = second.wait(idle)
+    assert status.series is not None
+    assert status.series.reason == (
+        "the receiver was killed, and the series could not go on: transform: dark_flat: "
+        f"{tmp_path / 'dark.npy'} has [9, 9] pixels, images have [4, 6]; is a rotation before it?; "
+        "4 of 9 frames are in the file"
+    )
+    assert state_of(path) == ("incomplete", status.series.reason)
+    assert journal(first.root) == []
+    (past,) = second.client.history()
+    assert (past.series, past.counts.stored) == (status.series, 4)
+    assert past.series.id == series
+
+
 @pytest.mark.parametrize("whole", [True, False], ids=["both processes", "data process"])
 def test_segments_go_on_where_nothing_had_been_flushed(
     whole: bool, deaths: Callable[..., Deaths], streamer: Streamer
