@@ -1,7 +1,7 @@
 """List the last series of a receiver, newest first: when, how many frames, how they ended, and which file.
 
-Those before its last start are among them, and those in which it was killed; the one that runs is not, which
-is what `penstock status` tells of. Why a series is not complete stands below it.
+Series from before a restart of the receiver are among them, and those in which it was killed. The series that
+runs is not: `penstock status` tells of it. Why a series is not complete stands below it.
 
 Examples:
   penstock series                             the last 20 of the receiver on this machine

@@ -122,7 +122,7 @@ class History:
         for line in lines[1:] if skipped else lines:
             try:
                 found.append(msgspec.json.decode(line, type=PastSeries))
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 damaged += 1
         self._lines, self._rewrite = len(lines), bool(damaged or skipped)
         if damaged:

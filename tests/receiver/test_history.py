@@ -104,8 +104,9 @@ def test_the_file_is_made_short_when_it_is_twice_as_long_as_it_has_to_be(opened:
         lambda line: b'{"series": 7}\n',
         lambda line: b"\xff\xfe\n",
         lambda line: line.replace(b'"missing"', b'"eaten"'),
+        lambda line: b'{"x":' + b"[" * 100_000 + b"\n",
     ],
-    ids=["cut short", "zeros", "something else", "no text", "an unknown fate"],
+    ids=["cut short", "zeros", "something else", "no text", "an unknown fate", "deep"],
 )
 def test_a_damaged_line_costs_no_other_one_and_is_said_once(
     damage: Callable[[bytes], bytes], opened: Opened, caplog: pytest.LogCaptureFixture
