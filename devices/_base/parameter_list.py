@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.streamer.checks import ROTATIONS
 from penstock.streamer.settings import STANDARD, Parameter
 
 ATTRIBUTE = Parameter(
@@ -31,6 +32,7 @@ def parameter_list(
         identity: properties of the unit that are shown.
         trigger_modes: of this unit.
     """
+    narrowed = {"TriggerMode": trigger_modes, "Rotation": [str(angle) for angle in ROTATIONS]}
     periods = [parameter for parameter in PERIOD_ATTRIBUTES if parameter.writable]
     fixed = [parameter for parameter in PERIOD_ATTRIBUTES if not parameter.writable]
     series: list[Parameter] = []
@@ -43,7 +45,7 @@ def parameter_list(
         {
             "name": parameter.name,
             "group": group,
-            "choices": list(trigger_modes if parameter.name == "TriggerMode" else parameter.choices),
+            "choices": list(narrowed.get(parameter.name, parameter.choices)),
         }
         for group, parameters in (("series", series), ("camera", camera), ("reading", readings))
         for parameter in parameters

@@ -92,6 +92,8 @@ def test_receiver_busy_with_a_series_that_the_device_does_not_know(station: Stat
         detector.DestinationFilename = str(file)
         sentence = refusal(detector.Arm)
         assert "theirs.h5" in sentence and "busy" in sentence
+        check = json.loads(detector.Check())
+        assert (check["kind"], check["sentence"]) == ("busy", sentence)
         assert detector.State() == ON
     finally:
         station.beamline.end("Simulator/busy")
@@ -229,6 +231,8 @@ def test_receiver_of_another_streamer(station: Station) -> None:
         wait_state(detector, ON)
         sentence = refusal(detector.Arm)
         assert "tcp://127.0.0.1:1" in sentence and "connected" in sentence
+        check = json.loads(detector.Check())
+        assert (check["kind"], check["sentence"]) == ("not_connected", sentence)
         assert detector.State() == ON
     finally:
         station.beamline.end("Simulator/wrong")
