@@ -63,7 +63,7 @@ class Row:
     live: bool = False
     """That series is a live view."""
     done: int | None = None
-    """Frames of it whose fate is known."""
+    """Frames of it that are there, whole: stored, or delivered live."""
     planned: int | None = None
     """Frames; `None` where nobody knows, or that runs until it is stopped."""
     rate: float | None = None
@@ -138,7 +138,7 @@ def row(found: Found, values: Mapping[str, Value | None], receiver_url: str = ""
         problem=status if state in TROUBLED else _problem(values, frames, running=state in RUNNING),
         file=file,
         live=known and not file,
-        done=frames.done if known else None,
+        done=frames.done - frames.lost if known else None,
         planned=frames.planned if known and frames.planned >= 0 and not frames.endless else None,
         rate=float(rate) if state in RUNNING and isinstance(rate, (int, float)) else None,
         free_bytes=_free(values.get("FreeSpace")),

@@ -1,0 +1,284 @@
+"""The page of all detectors: one row per detector and receiver of the Tango database, faults first."""
+
+from __future__ import annotations
+
+import html
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet_row import REGISTER, START, Row, summary
+from penstock.gui.panel.fleet_table import (
+    COLUMNS,
+    DEVICE,
+    SAYS,
+    SERIES,
+    STATE,
+    FleetTable,
+    PathDelegate,
+    SortedFleet,
+    StateDelegate,
+)  # fmt: skip
+from penstock.gui.panel.notifier import Notifier
+
+WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126, "Rate": 76, "Free disk": 80,
+          "Away since": 88}  # fmt: skip
+"""Pixels of the columns at first; the last one has the rest."""
+
+MOST_LINES = 3
+"""Of a sentence in the table; the whole is below it."""
+MARGIN = 12
+"""Pixels between two rows' lines."""
+
+
+class FleetPage(qt.QWidget):
+    """Follows `fleet` from the first time that the page is shown until it is closed."""
+
+    chosen = qt.Signal(str)
+    """A detector was chosen, to be opened: its name."""
+
+    def __init__(self, fleet: Fleet, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._fleet = fleet
+        self._started = False
+        self._notifier = Notifier(fleet, self)
+        self._notifier.changed.connect(self._refresh)
+        self._table = FleetTable(self)
+        self._sorted = SortedFleet(self._table, self)
+        self._head = qt.QLabel(self)
+        self._trouble = _text(self)
+        self._empty = _text(self)
+        self._detail = _text(self)
+        self._filter = qt.QLineEdit(self)
+        self._view = qt.QTableView(self)
+        self._arrange()
+        self._bind()
+        self._refresh()
+
+    def head(self) -> str:
+        """The counts on show."""
+        return str(self._head.text())
+
+    def said(self) -> str:
+        """What stands in place of the table, or else above it; "" for nothing."""
+        shown = self._trouble if not self._trouble.isHidden() else self._empty
+        return "" if shown.isHidden() else str(shown.text())
+
+    def detail(self) -> str:
+        """The whole sentence of the current row."""
+        return str(self._detail.text())
+
+    def names(self) -> list[str]:
+        """Devices on show, from top to bottom."""
+        return [self._row(number).name for number in range(self._sorted.rowCount())]
+
+    def text(self) -> str:
+        """The selected rows, or all that are on show, as text: a line per row, with tabs."""
+        selected = self._view.selectionModel().selectedRows()
+        numbers = sorted(index.row() for index in selected) or range(self._sorted.rowCount())
+        lines = [[column.title for column in COLUMNS]]
+        lines += [[column.text(self._row(number)) for column in COLUMNS] for number in numbers]
+        return "\n".join("\t".join(line) for line in lines)
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Begin to follow."""
+        super().showEvent(event)
+        if not self._started:
+            self._started = True
+            self._fleet.start()
+
+    def closeEvent(self, event: qt.QCloseEvent) -> None:
+        """Let go of the devices."""
+        self._notifier.close()
+        self._fleet.stop()
+        super().closeEvent(event)
+
+    # -- how it is put together ----------------------------------------------------------------------
+
+    def _arrange(self) -> None:
+        colours = theme.current()
+        self._head.setStyleSheet("font-size: 10.5pt; font-weight: 600;")
+        self._head.setWordWrap(True)
+        self._filter.setPlaceholderText("Filter: name, state, file (Ctrl+F)")
+        self._filter.setClearButtonEnabled(True)
+        self._filter.setMinimumWidth(240)
+        self._filter.setAccessibleName("Filter")
+        self._trouble.setStyleSheet(
+            f"background: {colours.panel}; color: {colours.warning}; padding: 8px 12px;"
+            f" border-left: 4px solid {colours.state['away']};"
+        )
+        self._empty.setAlignment(qt.Qt.AlignCenter)
+        self._empty.setStyleSheet("font-size: 11.5pt; padding: 40px;")
+        self._detail.setMinimumHeight(2 * self.fontMetrics().lineSpacing() + 8)
+        self._detail.setAlignment(qt.Qt.AlignTop)
+        self._detail.setTextFormat(qt.Qt.PlainText)
+        self.setFocusProxy(self._view)
+        self._arrange_table(colours)
+        top = qt.QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self._head, 1)
+        top.addWidget(self._filter)
+        top.addWidget(
+            _button(self, "Look again", "Ask the Tango database for new devices (F5)", self._fleet.look)
+        )
+        top.addWidget(
+            _button(self, "Copy", "Copy the table, or the selected rows, as text (Ctrl+C)", self._copy)
+        )
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(12, 10, 12, 8)
+        layout.setSpacing(8)
+        layout.addLayout(top)
+        layout.addWidget(self._trouble)
+        layout.addWidget(self._view, 1)
+        layout.addWidget(self._empty, 1)
+        layout.addWidget(self._detail)
+
+    def _arrange_table(self, colours: theme.Theme) -> None:
+        view = self._view
+        view.setModel(self._sorted)
+        view.setSortingEnabled(True)
+        view.sortByColumn(STATE, qt.Qt.AscendingOrder)
+        view.setSelectionBehavior(qt.QTableView.SelectRows)
+        view.setAlternatingRowColors(True)
+        view.setShowGrid(False)
+        view.setTabKeyNavigation(False)
+        view.setAccessibleName("Detectors and receivers")
+        view.setItemDelegateForColumn(STATE, StateDelegate(view))
+        view.setItemDelegateForColumn(SERIES, PathDelegate(view))
+        view.verticalHeader().hide()
+        header = view.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setStretchLastSection(True)
+        for number, column in enumerate(COLUMNS[:SAYS]):
+            view.setColumnWidth(number, WIDTHS[column.title])
+        view.setStyleSheet(
+            f"QTableView {{ border: 1px solid {colours.line}; selection-background-color: {colours.pressed};"
+            f" selection-color: {colours.text}; }}"
+            f"QHeaderView::section {{ background: {colours.panel}; color: {colours.muted}; border: 0;"
+            f" border-bottom: 1px solid {colours.line}; padding: 5px 4px; }}"
+        )
+
+    def _bind(self) -> None:
+        self._filter.textChanged.connect(self._set_filter)
+        self._view.activated.connect(self._choose)
+        self._view.selectionModel().currentRowChanged.connect(self._show_detail)
+        self._view.horizontalHeader().sectionResized.connect(self._fit_rows)
+        self._view.horizontalHeader().sortIndicatorChanged.connect(self._fit_rows)
+        for keys, call in (
+            (qt.QKeySequence.Refresh, self._fleet.look),
+            (qt.QKeySequence.Find, self._filter.setFocus),
+            (qt.QKeySequence.Cancel, self._clear),
+        ):
+            action = qt.QAction(self)
+            action.setShortcuts(keys)
+            action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
+            action.triggered.connect(call)
+            self.addAction(action)
+        copy = qt.QAction("Copy", self._view)
+        copy.setShortcuts(qt.QKeySequence.Copy)
+        copy.setShortcutContext(qt.Qt.WidgetShortcut)
+        copy.triggered.connect(self._copy)
+        self._view.addAction(copy)
+        self._view.setContextMenuPolicy(qt.Qt.ActionsContextMenu)
+
+    # -- what happens -----------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        rows, trouble = self._fleet.rows(), self._fleet.trouble
+        self._table.show_rows(rows)
+        self._head.setText(summary(rows) if rows else "All detectors")
+        below = "The devices below are still followed; new ones are not seen."
+        self._trouble.setText(f"{_html(trouble)}.<br>{below}" if trouble else "")
+        self._trouble.setVisible(bool(trouble and rows))
+        self._show_emptiness(bool(rows), trouble)
+        self._show_detail()
+        self._fit_rows()
+
+    def _show_emptiness(self, some: bool, trouble: str) -> None:
+        if some and not self._sorted.rowCount():
+            self._empty.setText("No row has all the words of the filter. Esc clears it.")
+        elif trouble:
+            self._empty.setText(f"{_html(trouble)}.<br><br>This page looks again every few seconds.")
+        elif not self._fleet.looked:
+            self._empty.setText("Asking the Tango database which detectors there are …")
+        else:
+            self._empty.setText(
+                "This Tango database knows no detector of Penstock yet.<br><br>"
+                f"Register one:<br>{_command(REGISTER)}<br><br>"
+                f"and start its server, which makes it known here:<br>{_command(START)}<br><br>"
+                "This page looks every half minute, and at F5."
+            )
+        shown = some and self._sorted.rowCount() > 0
+        if shown and self._view.isHidden() and not self._filter.text():
+            self._view.setFocus()
+        self._view.setVisible(shown)
+        self._detail.setVisible(shown)
+        self._empty.setVisible(not shown)
+
+    def _show_detail(self, *_: object) -> None:
+        index = self._view.currentIndex()
+        if not index.isValid():
+            self._detail.setText("Enter or a double click opens a detector's panel.")
+            return
+        row = self._sorted.row_at(index)
+        self._detail.setText(
+            f"{row.name}, {row.server}: {row.says}" + (f" File: {row.file}" if row.file else "")
+        )
+
+    def _fit_rows(self, *_: object) -> None:
+        """Make room for what is wrong: the remedy stands at the end of the sentence."""
+        metrics = self._view.fontMetrics()
+        room = qt.QRect(0, 0, self._view.columnWidth(SAYS) - 8, MOST_LINES * metrics.lineSpacing())
+        for number in range(self._sorted.rowCount()):
+            problem = self._row(number).problem
+            needed = metrics.boundingRect(room, qt.Qt.TextWordWrap, problem).height() if problem else 0
+            lines = min(MOST_LINES, max(1, round(needed / metrics.lineSpacing())))
+            self._view.setRowHeight(number, lines * metrics.lineSpacing() + MARGIN)
+
+    def _set_filter(self, text: str) -> None:
+        self._sorted.set_filter(text)
+        self._refresh()
+
+    def _clear(self) -> None:
+        self._filter.clear()
+        self._view.setFocus()
+
+    def _choose(self, index: qt.QModelIndex) -> None:
+        row = self._sorted.row_at(index)
+        if row.kind == "detector":
+            self.chosen.emit(row.name)
+        else:
+            self._detail.setText(
+                f"{row.name} is a receiver and has no panel of its own; its detector has one."
+                + (f" Its pictures: penstock view {row.receiver_url}" if row.receiver_url else "")
+            )
+
+    def _copy(self) -> None:
+        qt.QApplication.clipboard().setText(self.text())
+
+    def _row(self, number: int) -> Row:
+        return self._sorted.row_at(self._sorted.index(number, DEVICE))
+
+
+def _text(parent: qt.QWidget) -> qt.QLabel:
+    label = qt.QLabel(parent)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse | qt.Qt.TextSelectableByKeyboard)
+    return label
+
+
+def _button(parent: qt.QWidget, text: str, tip: str, call: object) -> qt.QPushButton:
+    button = qt.QPushButton(text, parent)
+    button.setToolTip(tip)
+    button.clicked.connect(call)
+    return button
+
+
+def _html(sentence: str) -> str:
+    return html.escape(sentence[:1].upper() + sentence[1:])
+
+
+def _command(text: str) -> str:
+    look = f"font-family: 'DejaVu Sans Mono', monospace; color: {theme.current().accent}"
+    return f'<span style="{look}">{html.escape(text)}</span>'

@@ -1,0 +1,197 @@
+"""The page of all detectors: what it shows, how it sorts, and what it says where there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.qt", reason="the panel needs the extra gui")
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.directory import NO_HOST
+from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.fleet_table import COLUMNS
+from tests.gui.panel.fleet_of import Beamtime, eight
+
+FRAMES, FREE = ([column.title for column in COLUMNS].index(title) for title in ("Frames", "Free disk"))
+GRAVEST = ["p09/zyla/1", "p09/receiver/zyla", "p09/pilatus/1", "p09/receiver/pilatus", "p09/xspress/1"]
+WELL = ["p09/basler/1", "p09/eiger/1", "p09/receiver/eiger"]
+
+Open = Callable[[Beamtime], FleetPage]
+
+
+@pytest.fixture
+def show(qtbot: Any) -> Iterator[Open]:
+    """Opens pages, and closes them when the test ends."""
+    pages: list[FleetPage] = []
+
+    def opened(line: Beamtime) -> FleetPage:
+        page = FleetPage(line.fleet)
+        pages.append(page)
+        qtbot.addWidget(page)
+        page.resize(1280, 800)
+        page.show()
+        qtbot.waitUntil(lambda: len(page.names()) == len(line.found) and not page.said().startswith("Asking"))
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
+def test_nothing_is_followed_before_the_page_is_shown(qtbot: Any) -> None:
+    line = eight()
+    page = FleetPage(line.fleet)
+    qtbot.addWidget(page)
+    assert page.said() == "Asking the Tango database which detectors there are …"
+    assert not any(device.listener for device in line.devices.values())
+
+
+def test_faults_come_first_with_the_counts_on_top(show: Open) -> None:
+    page = show(eight())
+    assert page.names() == GRAVEST + WELL
+    assert page.head() == (
+        "5 detectors, 1 in FAULT, 1 away, 2 running; 3 receivers, 1 in FAULT, 1 in UNKNOWN, 1 running"
+    )
+    assert page.said() == ""
+
+
+def test_numbers_sort_as_numbers_and_stand_on_the_right(show: Open) -> None:
+    page = show(eight())
+    view = page.findChild(qt.QTableView)
+    view.sortByColumn(FRAMES, qt.Qt.DescendingOrder)
+    assert page.names()[:5] == [
+        "p09/xspress/1", "p09/eiger/1", "p09/receiver/eiger", "p09/basler/1", "p09/receiver/zyla",
+    ]  # fmt: skip
+    view.sortByColumn(FREE, qt.Qt.AscendingOrder)
+    assert page.names()[-3:] == ["p09/eiger/1", "p09/receiver/eiger", "p09/xspress/1"]
+    for column in (FRAMES, FREE):
+        alignment = view.model().index(0, column).data(qt.Qt.TextAlignmentRole)
+        assert alignment & int(qt.Qt.AlignRight)
+
+
+def test_the_filter_takes_every_word_and_esc_clears_it(show: Open, qtbot: Any) -> None:
+    page = show(eight())
+    field = page.findChild(qt.QLineEdit)
+    qtbot.keyClicks(field, "receiver fault")
+    assert page.names() == ["p09/zyla/1", "p09/receiver/zyla"]
+    qtbot.keyClicks(field, " nothing")
+    assert page.names() == []
+    assert page.said() == "No row has all the words of the filter. Esc clears it."
+    qtbot.keyClick(field, qt.Qt.Key_Escape)
+    assert page.names() == GRAVEST + WELL
+
+
+def test_enter_and_double_click_choose_a_detector(show: Open, qtbot: Any) -> None:
+    page = show(eight())
+    view = page.findChild(qt.QTableView)
+    view.selectRow(2)
+    with qtbot.waitSignal(page.chosen) as chosen:
+        qtbot.keyClick(view, qt.Qt.Key_Return)
+    assert chosen.args == ["p09/pilatus/1"]
+    place = view.visualRect(view.model().index(0, 1)).center()
+    qtbot.mouseClick(view.viewport(), qt.Qt.LeftButton, pos=place)
+    with qtbot.waitSignal(page.chosen) as chosen:
+        qtbot.mouseDClick(view.viewport(), qt.Qt.LeftButton, pos=place)
+    assert chosen.args == ["p09/zyla/1"]
+
+
+def test_a_receiver_says_that_it_has_no_panel(show: Open, qtbot: Any) -> None:
+    page = show(eight())
+    view = page.findChild(qt.QTableView)
+    view.selectRow(1)
+    assert page.detail().startswith(
+        "p09/receiver/zyla, PenstockReceiver/lab: The disk of /data/tomo is full."
+    )
+    with qtbot.assertNotEmitted(page.chosen):
+        qtbot.keyClick(view, qt.Qt.Key_Return)
+    assert "penstock view http://daq-2:5000" in page.detail()
+
+
+def test_events_change_the_row_and_leave_the_selection(show: Open, qtbot: Any) -> None:
+    line = eight()
+    page = show(line)
+    view = page.findChild(qt.QTableView)
+    view.selectRow(GRAVEST.index("p09/xspress/1"))
+    line.devices["p09/zyla/1"].say(State="ON", Status="Ready.", nFramesMissing=0)
+    qtbot.waitUntil(lambda: page.names()[0] == "p09/receiver/zyla")
+    assert page.detail().startswith("p09/xspress/1, ")
+    assert [index.data() for index in view.selectionModel().selectedRows(1)] == ["p09/xspress/1"]
+
+
+def test_a_device_that_is_registered_later_appears_with_f5(show: Open, qtbot: Any) -> None:
+    line = eight()
+    page = show(line)
+    line.detector("p09/lambda/1", State="ON", Status="Ready.")
+    qtbot.keyClick(page.findChild(qt.QTableView), qt.Qt.Key_F5)
+    qtbot.waitUntil(lambda: "p09/lambda/1" in page.names())
+    del line.found["p09/zyla/1"]
+    qtbot.keyClick(page.findChild(qt.QTableView), qt.Qt.Key_F5)
+    qtbot.waitUntil(lambda: "p09/zyla/1" not in page.names())
+
+
+def test_the_table_is_copied_as_text(show: Open, qtbot: Any) -> None:
+    page = show(eight())
+    view = page.findChild(qt.QTableView)
+    assert len(page.text().splitlines()) == 9
+    view.selectRow(WELL.index("p09/eiger/1") + len(GRAVEST))
+    qtbot.keyClick(view, qt.Qt.Key_C, qt.Qt.ControlModifier)
+    titles, row = qt.QApplication.clipboard().text().splitlines()
+    assert titles.split("\t") == [column.title for column in COLUMNS]
+    assert row.split("\t")[:7] == [
+        "RUNNING", "p09/eiger/1", "detector", "ceo2_scan_0042.h5", "4,120 of 12,000", "250 Hz", "61.2 TB",
+    ]  # fmt: skip
+
+
+def test_a_database_that_goes_is_said_above_the_rows_that_stay(show: Open, qtbot: Any) -> None:
+    line = eight()
+    page = show(line)
+    line.trouble = "no Tango database answers at daq:10000 <TANGO_HOST>"
+    line.fleet.look()
+    qtbot.waitUntil(lambda: bool(page.said()))
+    assert page.said() == (
+        "No Tango database answers at daq:10000 &lt;TANGO_HOST&gt;.<br>"
+        "The devices below are still followed; new ones are not seen."
+    )
+    assert page.names() == GRAVEST + WELL
+    line.trouble = ""
+    line.fleet.look()
+    qtbot.waitUntil(lambda: not page.said())
+
+
+def test_without_a_database_named_it_says_how_to_name_one(show: Open) -> None:
+    line = Beamtime()
+    line.trouble = NO_HOST
+    page = show(line)
+    assert page.said().startswith("TANGO_HOST is not set")
+    assert "export TANGO_HOST=127.0.0.1:10000" in page.said()
+
+
+def test_without_a_detector_it_says_how_to_register_one(show: Open) -> None:
+    page = show(Beamtime())
+    assert page.said().startswith("This Tango database knows no detector of Penstock yet.")
+    assert "penstock device Simulator sim --register sim/det/1" in page.said()
+
+
+@pytest.mark.parametrize("look", [theme.DARK, theme.LIGHT], ids=["dark", "light"])
+def test_it_can_be_read_in_both_themes_at_1280_by_800(look: theme.Theme, show: Open, qtbot: Any) -> None:
+    application = qt.QApplication.instance()
+    before = application.palette(), application.styleSheet(), application.font()
+    theme.apply(application, look)
+    try:
+        page = show(eight())
+        view = page.findChild(qt.QTableView)
+        assert not view.horizontalScrollBar().isVisible()
+        assert page.minimumSizeHint().width() <= 1280
+        zyla, receiver, pilatus, *_, running = (view.rowHeight(number) for number in range(8))
+        assert zyla > pilatus > receiver == running, "what is wrong has the lines that it needs"
+        picture = page.grab().toImage()
+        shown = {picture.pixelColor(x, y).name() for x in range(12, 120) for y in range(60, 400)}
+        assert {look.state[kind] for kind in ("fault", "away", "idle", "running")} <= shown
+    finally:
+        application.setPalette(before[0])
+        application.setStyleSheet(before[1])
+        application.setFont(before[2])
