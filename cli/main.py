@@ -29,6 +29,7 @@ COMMANDS = {
     "generate": "stream frames without Tango, to try and to measure a receiver",
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",
+    "panel": "control detectors: settings, series, live picture, log",
     "status": "say how a receiver is, or every detector: state, counts of the series, errors",
     "series": "list the last series of a receiver: when, frames, verdict, file",
     "stop": "end the running series of a receiver, and close its file",

@@ -110,6 +110,11 @@ class LiveView(qt.QMainWindow):
         self._clock.stop()
         self._feed.stop()
 
+    def ask_to_stop(self) -> None:
+        """End the feed, for good, without waiting for it."""
+        self._clock.stop()
+        self._feed.ask_to_stop()
+
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Seen: frames are wanted."""
         super().showEvent(event)

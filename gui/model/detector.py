@@ -61,7 +61,10 @@ class DetectorModel:
         self._armed_file: Value | None = None
         self._check_timer: threading.Timer | None = None
         self._states_heard = 0
+        self._started = False
         self._stopped = False
+        self._named: tuple[str, FileName, str] | None = None
+        """What the user has made of DestinationFilename: its path, the name, and why it is none."""
 
     # -- following -----------------------------------------------------------------------------
 
@@ -69,9 +72,13 @@ class DetectorModel:
         """Have `call` called after each change, from any thread: it must only take note."""
         self._changed.append(call)
 
-    def start(self) -> None:
-        """Begin to follow the device."""
-        self._device.start(self)
+    def start(self) -> bool:
+        """Begin to follow the device; whether this call did it, and not an earlier one."""
+        with self._lock:
+            begun, self._started = not self._started, True
+        if begun:
+            self._device.start(self)
+        return begun
 
     def stop(self) -> None:
         """Let go of the device; its series goes on. Ends every thread, within a second or two."""
@@ -106,7 +113,7 @@ class DetectorModel:
             if attribute is not None and text == attribute.show(self._view.values.get(name)):
                 edits.pop(name, None)  # typed back to what the device has
             else:
-                edits[name] = Edit(text, _problem(attribute, text))
+                edits[name] = Edit(text, self._problem(attribute, text))
             self._view = replace(self._view, edits=edits)
         self._tell()
 
@@ -141,8 +148,24 @@ class DetectorModel:
         self._call(self._ask_check)
 
     def file_name(self) -> FileName:
-        """Folder, template and number of the next file, as the device's DestinationFilename says."""
-        return file_name.parse(str(self.view().values.get(FILE) or ""))
+        """Folder, template and number of the next file: as typed, or as the device has them."""
+        with self._lock:
+            edit = self._view.edits.get(FILE)
+            path = edit.text if edit is not None else str(self._view.values.get(FILE) or "")
+            # A path says less than a template: "ceo2_100.h5" may, or may not, have a number that goes up.
+            if self._named is not None and self._named[0] == path:
+                return self._named[1]
+        return file_name.parse(path)
+
+    def edit_file(self, name: FileName) -> None:
+        """The user names the next file: `edit` of DestinationFilename in three parts."""
+        try:
+            path, problem = name.path(), ""
+        except file_name.BadName as error:
+            path, problem = name.template, str(error)
+        with self._lock:
+            self._named = (path, name, problem)
+        self.edit(FILE, path)
 
     def next_free_number(self) -> None:
         """Write the next number for which there is no file yet into DestinationFilename."""
@@ -169,7 +192,13 @@ class DetectorModel:
 
     def said(self, values: Mapping[str, Value | None]) -> None:
         """See `device.Listener`."""
+        self._take(values)
+
+    def _take(self, values: Mapping[str, Value | None], heard: int | None = None) -> None:
+        """Put values into the view, where no State has been heard since the `heard`-th."""
         with self._lock:
+            if heard not in (None, self._states_heard):
+                return
             before = self._view
             after = replace(before, values={**before.values, **values})
             if "State" in values:
@@ -227,7 +256,7 @@ class DetectorModel:
             if edit is None or attribute is None or edit.writing:
                 return edit is None
             if edit.problem:
-                edit = replace(edit, problem=_problem(attribute, edit.text))  # limits may have changed
+                edit = replace(edit, problem=self._problem(attribute, edit.text))  # limits may have changed
             if edit.problem:
                 self._put_edit(name, edit)
                 return False
@@ -290,10 +319,7 @@ class DetectorModel:
         """The event is on its way; until it comes the buttons would stand as before the command."""
         with self._lock:
             heard = self._states_heard
-        state = self._device.command("State")
-        with self._lock:
-            if heard == self._states_heard:  # else what the event said is newer
-                self.said({"State": state})
+        self._take({"State": self._device.command("State")}, heard)  # what an event says since is newer
 
     def _write_all(self, action: Action) -> bool:
         for name in self.view().edits:
@@ -318,7 +344,8 @@ class DetectorModel:
         except (free_number.NoNumber, ReceiverUnavailable) as error:
             self._refused(f"No next number: {error}")
         else:
-            self.set(FILE, name.path())
+            self.edit_file(name)
+            self.write(FILE)
 
     # -- Check -------------------------------------------------------------------------------------
 
@@ -375,23 +402,27 @@ class DetectorModel:
             if not (done and view.counts_up and path and path == self._armed_file):
                 return
             self._armed_file = None
-        name = file_name.parse(str(path))
+            if FILE in view.edits:
+                return  # the user has other plans
+        name = self.file_name()
         if name.numbered:
-            self.set(FILE, name.next().path())
+            self.edit_file(name.next())
+            self.write(FILE)
+
+    def _problem(self, attribute: Attribute | None, text: str) -> str:
+        if attribute is None:
+            return ""
+        if attribute.name == FILE and self._named is not None and self._named[0] == text and self._named[2]:
+            return self._named[2]
+        try:
+            attribute.parse(text)
+        except BadText as error:
+            return str(error)
+        return ""
 
     def _tell(self) -> None:
         for call in self._changed:
             call()
-
-
-def _problem(attribute: Attribute | None, text: str) -> str:
-    if attribute is None:
-        return ""
-    try:
-        attribute.parse(text)
-    except BadText as error:
-        return str(error)
-    return ""
 
 
 def _read(read: Callable[[str], Any], text: str) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from penstock.gui.message import Message
 from penstock.gui.model.view import DetectorView, Presence
-from penstock.gui.model.words import clock
+from penstock.gui.model.words import clock, size
 
 KIND = {
     "ON": "idle", "RUNNING": "running", "MOVING": "running", "FAULT": "fault", "INIT": "connecting",
@@ -35,3 +37,66 @@ def stop_question(view: DetectorView) -> str:
     return (
         f"This series was armed by {who}, not by this panel. A scan that goes on with it would fail. End it?"
     )
+
+
+def why_locked(view: DetectorView) -> str:
+    """Why no setting can be changed now; "" where they can."""
+    if not view.here:
+        return "The device does not answer: nothing can be set now."
+    if view.running:
+        return "A series runs. Settings can be changed when it has ended."
+    return ""
+
+
+def arm_sentence(view: DetectorView) -> tuple[bool, str]:
+    """What Arm would do, before it is pressed: whether it would be refused, and in words; "": nothing."""
+    if not view.here or view.running or view.busy is not None or view.state != "ON":
+        return False, ""
+    for name, edit in view.edits.items():
+        if edit.problem:
+            which = "" if edit.problem.startswith(name) else f"{name}: "
+            return True, f"Arm would be refused: {which}{_whole(edit.problem)}"
+    if view.edits:
+        names = ", ".join(view.edits)
+        return (
+            False,
+            f"Typed and not written yet: {names}. Arm writes {'it' if len(view.edits) == 1 else 'them'}.",
+        )
+    if view.check is None:
+        return False, ""
+    if not view.check.ok:
+        return True, f"Arm would be refused: {_whole(view.check.sentence)}"
+    into = f" into {PurePosixPath(view.check.file).name}" if view.check.file else ", live view only"
+    return False, f"Ready to arm: {view.plan.sentence()}{into}."
+
+
+def file_sentence(view: DetectorView) -> tuple[bool, str]:
+    """What becomes of the file that is set: whether it cannot be written, and the words."""
+    if "DestinationFilename" in view.edits:
+        return False, "Enter writes the name to the device; Esc takes the device's own."
+    check = view.check
+    if not view.values.get("DestinationFilename"):
+        return False, "Live view only: nothing is written."
+    if view.values.get("SaveRaw") is False:
+        return False, "SaveRaw is off: nothing is written, the frames are delivered live only."
+    if check is None:
+        return False, ""
+    room = "" if check.free_bytes is None else f"{size(check.free_bytes)} free"
+    if check.kind == "file_exists":
+        return True, "This file exists already."
+    if not check.file:
+        return False, room
+    what = (
+        "Replaces a file of this name, if there is one"
+        if view.values.get("DestinationFileOverwritable")
+        else "New"
+    )
+    if check.free_bytes is not None and check.bytes > check.free_bytes:
+        return True, f"{size(check.bytes)} are planned, and {room}."
+    planned = f", {size(check.bytes)} of " if check.bytes and room else ", " if room else ""
+    return False, f"{what}{planned}{room}."
+
+
+def _whole(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else text + "."

@@ -47,6 +47,8 @@ def test_generate_refuses_in_its_users_words(
         (["replay", "x", "--rate", "0"], '--rate: "0"; give a number above 0'),
         (["status", "--timeout", "x"], '--timeout: "x"; give a number from 0 on'),
         (["view", "--downsample", "0"], "--downsample: 0 is below 1"),
+        (["panel", "sim/det"], '"sim/det" is no name of a device; it has three parts, such as sim/det/1'),
+        (["panel", "--size", "100"], '--size: "100"; give width and height, such as 1280x800'),
         (["integrate", "--points", "x", "f"], '--points: "x"; give a whole number from 1 on'),
         (["bench", "--writers", "1"], "--writers: 1 is below 2"),
         (["database", "--port", "99999"], "--port: 99999 is above 65535"),
@@ -109,6 +111,7 @@ def test_curves_that_have_no_place_are_one_sentence(
     ("arguments", "package", "extra"),
     [
         (["view", "http://127.0.0.1:1"], "silx", "gui"),
+        (["panel", "sim/det/1"], "silx", "gui"),
         (["integrate", "a.h5"], "pyFAI", "powder"),
         (["check", "a.h5"], "h5py", "receiver"),
         (["receiver", "sim-1"], "yaml", "receiver"),

@@ -11,6 +11,7 @@ import pytest
 
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.file_name import FileName
 from penstock.gui.model.log import Kind
 from penstock.gui.model.sentences import message, stop_question
 from penstock.gui.model.view import DetectorView, Presence
@@ -299,3 +300,31 @@ def test_check_is_asked_once_settings_have_changed_and_not_while_a_series_runs(f
     assert view.check.kind == "file_exists"
     followed.device.vanish()
     assert followed.model.view().check is None
+
+
+# -- the file's name in three parts ------------------------------------------------------------------
+
+
+def test_what_the_user_means_by_a_name_is_kept(followed: Followed) -> None:
+    followed.device.appear(DestinationFilename="/data/x.h5")
+    fixed = FileName("/data", "ceo2_100.h5", 1)
+    followed.model.edit_file(fixed)
+    assert followed.model.file_name() == fixed
+    followed.model.write("DestinationFilename")
+    followed.until(lambda view: view.values["DestinationFilename"] == "/data/ceo2_100.h5" and not view.edits)
+    assert followed.model.file_name() == fixed
+    followed.device.say(DestinationFilename="/data/ceo2_101.h5")  # somebody else: nobody knows what is meant
+    assert followed.model.file_name() == FileName("/data", "ceo2_###.h5", 101)
+
+
+def test_a_name_that_is_none_is_not_written(followed: Followed) -> None:
+    followed.device.appear()
+    followed.model.edit_file(FileName("/data", "a/b.h5"))
+    assert "without" in followed.model.view().edits["DestinationFilename"].problem
+    followed.model.do(Action.ARM)
+    followed.until(lambda view: "a/b.h5" in view.notice and view.busy is None)
+    assert followed.device.written == followed.device.called == []
+
+
+def test_it_starts_once(followed: Followed) -> None:
+    assert followed.model.start() is False  # the fixture did

@@ -1,0 +1,90 @@
+"""Control detectors.
+
+Examples:
+  penstock panel sim/det/1                       one detector
+  penstock panel sim/det/1 eiger/det/1           several, as tabs
+  penstock panel                                 a page of all detectors and receivers of the Tango database
+  penstock panel tango://10.1.0.5:10000/sim/det/1
+                                                 a detector of another database than TANGO_HOST's
+  penstock panel sim/det/1 --theme light         for a desk in daylight
+  penstock panel sim/det/1 --screenshot now.png  a picture once all have answered; needs no screen
+
+The panel is made from what each device has, and follows its events. It may be started before the device,
+the receiver or the database is there: it says what it waits for, in the terminal too. Closing it ends no
+series.
+
+Exit status: 0 the window was closed or its picture is written, 2 there is no picture, no screen, or no device
+can be called so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from penstock.cli._numbers import real
+from penstock.cli.main import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "devices", nargs="*", metavar="DEVICE",
+        help="Tango name, three parts, or tango://HOST:PORT/ and three parts; none: a page of all",
+    )  # fmt: skip
+    parser.add_argument(
+        "--theme", choices=("auto", "dark", "light"), default="dark",
+        help="auto: as the desktop (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
+    parser.add_argument(
+        "--size", type=_size, metavar="WxH", help="of the window in pixels (default: as it was last)"
+    )
+    parser.add_argument(
+        "--deadline", type=real(above=True), default=60.0, metavar="SECONDS",
+        help="give the picture up after this time (default: %(default)g)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the window until it is closed."""
+    from penstock.gui.model.device_name import BadDeviceName, checked
+
+    try:
+        devices = tuple(checked(name) for name in args.devices)
+    except BadDeviceName as error:
+        raise UserError(str(error)) from error
+
+    from penstock.gui.live.display import why_no_display
+
+    if args.screenshot is not None and why_no_display(os.environ):
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+
+    # Before the screen is asked for: who lacks Qt should not have to find a screen to learn of it.
+    from penstock.gui.panel.app import Options
+    from penstock.gui.panel.app import run as show
+
+    if (trouble := why_no_display(os.environ)) is not None:
+        raise UserError(trouble)
+    trouble = show(
+        Options(
+            devices=devices, theme=args.theme, screenshot=args.screenshot, size=args.size,
+            deadline=args.deadline,
+        ),
+        ready=lambda: print(f"following {', '.join(devices) or 'all detectors'}", flush=True),
+        waits=lambda why: print(f"penstock panel: {why}", file=sys.stderr, flush=True),
+    )  # fmt: skip
+    if trouble is not None:
+        raise UserError(trouble)
+    return 0
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    if not (width.isdecimal() and height.isdecimal() and int(width) >= 960 and int(height) >= 600):
+        raise argparse.ArgumentTypeError(
+            f'"{text}"; give width and height, such as 1280x800; at least 960x600'
+        )
+    return int(width), int(height)

@@ -1,0 +1,35 @@
+"""Names of Tango devices, as people type them."""
+
+from __future__ import annotations
+
+import re
+
+_PART = r"[^/\s#?]+"
+_NAME = re.compile(
+    rf"(?:(?:tango:)?//(?P<host>[^/\s:]+):(?P<port>\d+)/)?(?P<short>{_PART}/{_PART}/{_PART})", re.IGNORECASE
+)
+
+
+class BadDeviceName(ValueError):
+    """No device can be called so; the sentence says how names look."""
+
+
+def checked(text: str) -> str:
+    """The name, without blanks around it.
+
+    Raises:
+        BadDeviceName: it has not three parts, or what stands before them is no Tango database.
+    """
+    name = text.strip()
+    found = _NAME.fullmatch(name)
+    if found is None or (found["port"] is not None and not 0 < int(found["port"]) < 65536):
+        raise BadDeviceName(
+            f'"{text}" is no name of a device; it has three parts, such as sim/det/1, and before them, '
+            "where TANGO_HOST names another database, tango://HOST:PORT/"
+        )
+    return name
+
+
+def key(name: str) -> str:
+    """The same for all spellings of one name: Tango takes large and small letters as the same."""
+    return name.lower().removeprefix("tango:").removeprefix("//")

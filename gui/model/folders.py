@@ -1,0 +1,30 @@
+"""Folders of the receiver's data root, as this side names them."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+
+def client_root(root: str, sent: str, seen: str) -> str:
+    """The data root as clients name it: the receiver may map their paths to its own (`path_map`).
+
+    Args:
+        root: as the receiver sees it.
+        sent: a file's path as a client gave it.
+        seen: the same as the receiver sees it; "" where it has not said.
+    """
+    below = seen.removeprefix(root.rstrip("/"))
+    if below != seen and below.startswith("/") and sent.endswith(below):
+        return sent.removesuffix(below) or "/"
+    return root
+
+
+def relative(folder: str, root: str) -> str:
+    """A folder as it is seen from the data root; "" for the root itself, and for what lies outside."""
+    path = PurePosixPath(folder)
+    return str(path.relative_to(root)) if path.is_relative_to(root) and path != PurePosixPath(root) else ""
+
+
+def joined(*parts: str) -> str:
+    """The parts as one path, without those that are empty."""
+    return str(PurePosixPath(*(part for part in parts if part)))

@@ -1,0 +1,69 @@
+"""Attributes in the words of a form: label, unit, and the section in which they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from penstock.gui.model.attribute import Attribute
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Timing": ("ExposureTime", "FrameTime", "FrameRate", "LatencyTime"),
+    "Triggers": ("TriggerMode", "nTriggers", "nFramesPerTrigger"),
+    "File": ("DestinationFilename", "DestinationFileOverwritable", "SaveRaw", "Metadata"),
+    "Image": ("Rotation", "Fliplr", "Flipud"),
+    "Geometry": ("BeamCenterX", "BeamCenterY", "Distance"),
+}
+"""Settings of every detector's series, in the order of the form."""
+OTHERS = "More"
+"""Section of what is in none of them."""
+
+LABELS: Mapping[str, str] = {
+    "FrameTime": "Period",
+    "FrameRate": "Rate",
+    "LatencyTime": "Latency",
+    "nTriggers": "Triggers",
+    "nFramesPerTrigger": "Frames per trigger",
+    "DestinationFilename": "File",
+    "DestinationFileOverwritable": "Replace an existing file",
+    "SaveRaw": "Save the frames",
+    "Fliplr": "Mirror left and right",
+    "Flipud": "Mirror up and down",
+    "BeamCenterX": "Beam centre x",
+    "BeamCenterY": "Beam centre y",
+}
+"""Where taking the name apart would not say it."""
+UNITS: Mapping[str, str] = {"degC": "°C", "deg": "°", "um": "µm", "us": "µs", "pixel": "px"}
+
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+
+
+def label(name: str) -> str:
+    """An attribute's name as words: "SensorTemperature" is "Sensor temperature", "AOIWidth" "AOI width"."""
+    if name in LABELS:
+        return LABELS[name]
+    words = _WORDS.findall(name) or [name]
+    whole = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
+    return whole[:1].upper() + whole[1:]
+
+
+def unit(attribute: Attribute) -> str:
+    """The unit as it stands behind the value."""
+    return UNITS.get(attribute.unit, attribute.unit)
+
+
+def explanation(attribute: Attribute) -> str:
+    """What a tool tip says of an attribute, one fact a line."""
+    choices = f"One of {', '.join(attribute.choices)}." if attribute.choices else ""
+    limits = f"Limits: {attribute.limits()}." if attribute.limits() else ""
+    in_tango = f"Tango attribute {attribute.name}" + (f", in {attribute.unit}." if attribute.unit else ".")
+    return "\n".join(line for line in (attribute.doc.strip(), choices, limits, in_tango) if line)
+
+
+def in_sections(attributes: Iterable[Attribute]) -> dict[str, list[Attribute]]:
+    """The attributes by section; what belongs to none comes last, in the order given."""
+    left = {attribute.name: attribute for attribute in attributes}
+    found = {
+        title: [left.pop(name) for name in names if name in left] for title, names in SECTIONS.items()
+    } | {OTHERS: list(left.values())}
+    return {title: members for title, members in found.items() if members}

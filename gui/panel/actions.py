@@ -1,0 +1,205 @@
+"""The buttons: what can be done now, why the rest cannot, and what Arm would say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from silx.gui import qt
+
+from penstock.gui.model.actions import Action
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.sentences import arm_sentence, stop_question
+from penstock.gui.model.view import DetectorView
+from penstock.gui.panel.field import PROBLEM_SIGN
+from penstock.gui.panel.style import look
+
+RECEIVER_IN_ERROR = frozenset({"in_error", "receiver_error"})
+"""Kinds of a refused Arm against which RestartReceiver helps."""
+ENDS = frozenset({Action.STOP, Action.ABORT})
+
+
+@dataclass(frozen=True)
+class Look:
+    """A button in words."""
+
+    text: str
+    shortcut: str
+    does: str
+
+
+LOOKS: Mapping[Action, Look] = {
+    Action.ARM: Look("Arm", "F5", "Write what is typed, and begin the series as it is set."),
+    Action.TRIGGER: Look("Trigger", "F6", "Start the next trigger of a series in TriggerMode SOFTWARE."),
+    Action.LIVE: Look("Live", "F7", "Take frames for looking only, until Stop; nothing is written."),
+    Action.STOP: Look("Stop", "F8", "Finish the frame under way, and complete the file."),
+    Action.ABORT: Look(
+        "Abort",
+        "Ctrl+Shift+F8",
+        "End at once: drop what is not written yet, and mark the file aborted.",
+    ),
+    Action.RESET: Look("Reset", "Ctrl+R", "Leave the state FAULT."),
+    Action.RESTART_RECEIVER: Look("Reset receiver", "", "Bring the receiver out of its state Error."),
+}
+"""In the order of the bar. Abort needs three keys: no slip of a finger costs a series its last frames."""
+
+
+def next_step(view: DetectorView) -> Action | None:
+    """The one button that stands out: what the user most likely wants now."""
+    wanted = [Action.RESET, Action.ARM, Action.TRIGGER, Action.STOP]
+    if view.check is not None and view.check.kind in RECEIVER_IN_ERROR:
+        wanted.insert(0, Action.RESTART_RECEIVER)
+    if arm_sentence(view)[0]:
+        wanted.remove(Action.ARM)
+    return next((action for action in wanted if view.allowed.get(action) == ""), None)
+
+
+class ActionButton(qt.QPushButton):
+    """Of two clicks in a row only the first counts, but for triggers, of which each is one."""
+
+    def __init__(self, action: Action, parent: qt.QWidget | None = None) -> None:
+        known = LOOKS[action]
+        super().__init__(known.text, parent)
+        self.action = action
+        self.setObjectName(action.value)
+        self.setProperty("role", "action")
+        self.setAutoDefault(False)
+        self.setMinimumHeight(36)
+        self.setMinimumWidth(84)
+
+    def mouseDoubleClickEvent(self, event: qt.QMouseEvent) -> None:
+        """The second press of a double click."""
+        if self.action is Action.TRIGGER:
+            super().mouseDoubleClickEvent(event)
+        else:
+            event.accept()
+
+
+class Actions(qt.QFrame):
+    """A bar of buttons, with words beside them."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("actions")
+        self.setFocusPolicy(qt.Qt.ClickFocus)
+        self._model = model
+        self._view = DetectorView(name=model.name)
+        self._question: qt.QMessageBox | None = None
+        self._asked_about: object = None
+        self.buttons = {action: ActionButton(action, self) for action in LOOKS}
+        self._shortcuts: dict[Action, qt.QShortcut] = {}
+        self._says = qt.QLabel(self)
+        self._notice = qt.QLabel(self)
+        self._lay_out()
+        for action, button in self.buttons.items():
+            button.clicked.connect(lambda _=False, action=action: self._pressed(action))
+            if keys := LOOKS[action].shortcut:
+                shortcut = qt.QShortcut(qt.QKeySequence(keys), self)
+                shortcut.setAutoRepeat(False)
+                shortcut.activated.connect(lambda action=action: self._pressed(action))
+                self._shortcuts[action] = shortcut
+
+    def says(self) -> str:
+        """What Arm would say."""
+        return str(self._says.text())
+
+    def notice(self) -> str:
+        """Why the last action was refused; "" where it was not."""
+        return str(self._notice.text())
+
+    def question(self) -> qt.QMessageBox | None:
+        """The question that is open: whether to end a series that was armed elsewhere."""
+        return self._question
+
+    def show_view(self, view: DetectorView) -> None:
+        """Follow the snapshot."""
+        self._view = view
+        first = next_step(view)
+        for action, button in self.buttons.items():
+            why = view.allowed.get(action, "The device does not answer.")
+            if why and button.hasFocus():
+                self.setFocus()  # and not to the next button, which a second Enter would press
+            button.setEnabled(not why)
+            button.setText(f"{LOOKS[action].text} …" if view.busy is action else LOOKS[action].text)
+            tip = f"{LOOKS[action].does}\n{PROBLEM_SIGN} {why}" if why else LOOKS[action].does
+            keys = f" ({LOOKS[action].shortcut})" if LOOKS[action].shortcut else ""
+            button.setToolTip(f"{LOOKS[action].text}{keys}: {tip}")
+            button.setAccessibleDescription(tip)
+            look(button, primary=action is first)
+        self.buttons[Action.RESET].setVisible(view.state == "FAULT")
+        in_error = view.check is not None and view.check.kind in RECEIVER_IN_ERROR
+        self.buttons[Action.RESTART_RECEIVER].setVisible(in_error or view.state == "FAULT")
+        self._show_words(view)
+        self._close_question(view)
+
+    def _show_words(self, view: DetectorView) -> None:
+        refused, words = arm_sentence(view)
+        if words and view.notice and view.check is not None and view.check.sentence in view.notice:
+            words = ""  # the same twice
+        self._says.setText(f"{PROBLEM_SIGN} {words}" if refused and words else words)
+        look(self._says, role="problem" if refused else "muted")
+        self._says.setVisible(bool(words))
+        self._notice.setText(f"{PROBLEM_SIGN} {view.notice}" if view.notice else "")
+        self._notice.setVisible(bool(view.notice))
+        self._says.setToolTip(self._says.text())
+        self._notice.setToolTip(self._notice.text())
+
+    def _pressed(self, action: Action) -> None:
+        view = self._model.view()
+        question = stop_question(view) if action in ENDS else ""
+        if question and not view.allowed[action]:
+            self._ask(action, question, view)
+        else:
+            self._model.do(action)
+
+    def _ask(self, action: Action, question: str, view: DetectorView) -> None:
+        if self._question is not None:
+            self._question.raise_()
+            return
+        box = self._question = qt.QMessageBox(self)
+        box.setIcon(qt.QMessageBox.Question)
+        box.setWindowTitle(f"{LOOKS[action].text} {view.name}")
+        box.setText(question)
+        end = box.addButton(f"&{LOOKS[action].text} it", qt.QMessageBox.DestructiveRole)
+        leave = box.addButton("&Let it run", qt.QMessageBox.RejectRole)
+        box.setDefaultButton(leave)
+        box.setEscapeButton(leave)
+        box.setAttribute(qt.Qt.WA_DeleteOnClose)
+        series = self._asked_about = view.values.get("SeriesId")
+
+        def answered() -> None:
+            self._question = None
+            # The question was about that series, and about no later one.
+            if box.clickedButton() is end and self._model.view().values.get("SeriesId") == series:
+                self._model.do(action)
+
+        box.finished.connect(answered)
+        box.open()
+
+    def _close_question(self, view: DetectorView) -> None:
+        """Nobody has to answer about a series that has ended."""
+        if self._question is None:
+            return
+        if not stop_question(view) or view.values.get("SeriesId") != self._asked_about:
+            self._question.reject()
+
+    def _lay_out(self) -> None:
+        row = qt.QHBoxLayout(self)
+        row.setContentsMargins(14, 8, 14, 8)
+        row.setSpacing(8)
+        for action, button in self.buttons.items():
+            if action is Action.STOP:
+                row.addSpacing(14)
+            row.addWidget(button)
+        row.addSpacing(8)
+        words = qt.QVBoxLayout()
+        words.setSpacing(2)
+        for label, role in ((self._notice, "problem"), (self._says, "muted")):
+            label.setWordWrap(True)
+            label.setProperty("role", role)
+            label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+            label.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
+            words.addWidget(label)
+        row.addLayout(words, 1)
+        # Room for two lines from the start: nothing below jumps when a sentence comes.
+        self.setMinimumHeight(2 * self.fontMetrics().lineSpacing() + 28)

@@ -1,0 +1,121 @@
+"""Runs the control panel as an application: until its window is closed, or until its picture is taken."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.link import TangoDevice
+from penstock.gui.model.sentences import message
+from penstock.gui.model.view import Presence
+from penstock.gui.panel.window import Window
+
+PATIENCE = 1.5
+"""Seconds without a device after which that is said where the window was asked for."""
+ALIVE = 250
+"""Milliseconds between two moments at which Python sees a signal, such as Ctrl+C."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line asks for."""
+
+    devices: tuple[str, ...] = ()
+    theme: theme.Name = "dark"
+    screenshot: Path | None = None
+    size: tuple[int, int] | None = None
+    deadline: float = 60.0
+    """Seconds to wait for all devices to answer, for a picture."""
+
+
+def run(
+    options: Options,
+    ready: Callable[[], None] = lambda: None,
+    waits: Callable[[str], None] = lambda why: None,
+) -> str | None:
+    """Open the window; returns once it is closed: `None`, or why there is no picture.
+
+    Args:
+        ready: called once the window is on the screen.
+        waits: called with a sentence for each device that does not answer from the start.
+    """
+    application = qt.QApplication.instance() or qt.QApplication(["penstock panel"])
+    theme.apply(application, theme.of_name(options.theme, application))
+    # A picture is the same whatever the user of this machine has moved.
+    layout = None if options.screenshot is not None else qt.QSettings("Penstock", "panel")
+    window = open_window(options, layout)
+    previous = signal.signal(signal.SIGINT, lambda *_: window.close())
+    clock = qt.QTimer(window)
+    clock.timeout.connect(lambda: None)
+    clock.start(ALIVE)
+    failure: list[str] = []
+    if options.screenshot is not None:
+        _arrange_screenshot(window, options, options.screenshot, failure)
+    _tell_of_waiting(window, waits)
+    window.show()
+    qt.QTimer.singleShot(0, ready)
+    try:
+        application.exec_()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        window.close()
+    return failure[0] if failure else None
+
+
+def open_window(options: Options, layout: qt.QSettings | None) -> Window:
+    """The window for `options`, not yet shown."""
+    window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout)
+    for name in options.devices:
+        window.open(name)
+    if options.devices:
+        window.open(options.devices[0])
+    if options.size is not None:
+        window.resize(*options.size)
+    return window
+
+
+def _tell_of_waiting(window: Window, waits: Callable[[str], None]) -> None:
+    def look() -> None:
+        for panel in window.panels():
+            view = panel.model.view()
+            if view.presence is Presence.WAITED_FOR:
+                waits(f"waits for {view.name}. {message(view).text}")
+
+    qt.QTimer.singleShot(int(PATIENCE * 1000), window, look)
+
+
+def _arrange_screenshot(window: Window, options: Options, path: Path, failure: list[str]) -> None:
+    def look() -> None:
+        views = [panel.view() for panel in window.panels()]
+        # What Arm would say comes last: until then the panel is not what a user sees.
+        if all(view.here and (view.check is not None or view.state != "ON") for view in views):
+            window.updated.disconnect(look)
+            qt.QTimer.singleShot(0, take)
+
+    def take() -> None:
+        if not window.grab().save(str(path)):
+            failure.append(
+                f"the picture cannot be written to {path}; is the folder there and writable, "
+                "and does the name end with .png or .jpg?"
+            )
+        window.close()
+
+    def give_up() -> None:
+        away = [panel.view() for panel in window.panels() if not panel.view().here]
+        why = "; ".join(f"{view.name}: {message(view).text}" for view in away)
+        failure.append(
+            f"no picture in {options.deadline:g} s: {why or 'a device does not say what Arm would do'}"
+        )
+        window.close()
+
+    window.updated.connect(look)
+    deadline = qt.QTimer(window)
+    deadline.setSingleShot(True)
+    deadline.timeout.connect(give_up)
+    deadline.start(int(options.deadline * 1000))

@@ -1,0 +1,117 @@
+"""One detector on the screen; stands alone in any Qt program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from silx.gui import qt
+
+from penstock.gui.banner import StateBanner
+from penstock.gui.live.view import LiveView
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.sentences import message
+from penstock.gui.model.view import DetectorView
+from penstock.gui.panel.actions import Actions
+from penstock.gui.panel.notifier import Notifier
+from penstock.gui.panel.settings import Settings
+from penstock.gui.panel.style import sheet
+
+
+class DetectorPanel(qt.QWidget):
+    """State, actions, settings, picture, series and log of one detector.
+
+    Starts its model if nobody has, and then also stops it when it is closed; the series goes on.
+    """
+
+    updated = qt.Signal()
+    """A snapshot is on show."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = model
+        self.setStyleSheet(sheet())
+        self.banner = StateBanner(self)
+        self.actions_bar = Actions(model, self)
+        self.settings = Settings(model, self)
+        self.columns = qt.QSplitter(qt.Qt.Horizontal, self)
+        self.rows = qt.QSplitter(qt.Qt.Vertical, self)
+        self._splitters = {"columns": self.columns, "rows": self.rows}
+        self.live = LiveView(compact=True, parent=self)
+        self._receiver = ""
+        self._series = qt.QLabel("The series", self)
+        self._log = qt.QLabel("The log", self)
+        self._lay_out()
+        self._notifier = Notifier(model, self)
+        self._notifier.changed.connect(self.refresh)
+        self._closing: threading.Thread | None = None
+        self._owns_model = model.start()
+        self.refresh()
+
+    def view(self) -> DetectorView:
+        """What is on show."""
+        return self._view
+
+    def refresh(self) -> None:
+        """Show the model as it is now."""
+        view = self._view = self.model.view()
+        self.banner.show_message(message(view))
+        self.actions_bar.show_view(view)
+        self.settings.show_view(view)
+        if view.receiver_url != self._receiver:
+            self._receiver = view.receiver_url
+            self.live.set_receiver(view.receiver_url)
+        self.updated.emit()
+
+    def set_picture_shown(self, shown: bool) -> None:
+        """Show the live picture, or ask for none."""
+        self.live.setVisible(shown)
+
+    def set_log_shown(self, shown: bool) -> None:
+        """Show the log."""
+        self._log.setVisible(shown)
+
+    def layout_state(self) -> dict[str, qt.QByteArray]:
+        """Where the splitters stand, by name."""
+        return {name: splitter.saveState() for name, splitter in self._splitters.items()}
+
+    def restore_layout(self, state: Mapping[str, qt.QByteArray | None]) -> None:
+        """Put the splitters where they stood."""
+        for name, splitter in self._splitters.items():
+            kept = state.get(name)
+            if kept is not None:
+                splitter.restoreState(kept)
+
+    def closeEvent(self, event: qt.QCloseEvent) -> None:
+        """Let go of the device, in a thread: a call that is under way may take a moment."""
+        self._notifier.close()
+        self.live.hide()
+        self.live.ask_to_stop()
+        if self._owns_model and self._closing is None:
+            self._closing = threading.Thread(target=self.model.stop, name="penstock-panel-close")
+            self._closing.start()
+        super().closeEvent(event)
+
+    def wait_closed(self) -> None:
+        """Return when the device has been let go."""
+        self.live.stop()
+        if self._closing is not None:
+            self._closing.join()
+
+    def _lay_out(self) -> None:
+        self.settings.setMinimumWidth(420)
+        self.columns.addWidget(self.settings)
+        self.columns.addWidget(self.rows)
+        for widget in (self.live, self._series, self._log):
+            self.rows.addWidget(widget)
+        self.columns.setStretchFactor(0, 0)
+        self.columns.setStretchFactor(1, 1)
+        self.columns.setSizes([450, 830])
+        self.columns.setChildrenCollapsible(False)
+        self.rows.setChildrenCollapsible(False)
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.banner)
+        layout.addWidget(self.actions_bar)
+        layout.addWidget(self.columns, 1)

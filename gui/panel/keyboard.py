@@ -1,0 +1,38 @@
+"""Every key of the panel, for Help > Keyboard."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+from penstock.gui.panel.actions import LOOKS
+
+KEYS: tuple[tuple[str, str], ...] = (
+    ("Enter", "write what was typed into this field"),
+    ("Esc", "forget what was typed, take the device's value"),
+    ("Tab, Shift+Tab", "next field, previous field"),
+    ("Alt and an underlined letter", "go to that field, tab or menu"),
+    ("Ctrl+F", "search a setting of the camera"),
+    ("Ctrl+O", "open a detector"),
+    ("Ctrl+W", "close this detector's tab; its series goes on"),
+    ("Ctrl+Tab", "next tab"),
+    ("Ctrl+P, Ctrl+L", "show or hide the live picture, the log"),
+    ("F1", "this list"),
+    ("Ctrl+Q", "close the window; all series go on"),
+)
+
+
+def dialog(parent: qt.QWidget) -> qt.QMessageBox:
+    """The list as a dialog, not yet open."""
+    rows = [(look.shortcut, f"{look.text}: {look.does}") for look in LOOKS.values() if look.shortcut]
+    lines = "".join(
+        f"<tr><td style='padding: 2px 18px 2px 0; white-space: nowrap;'><b>{keys}</b></td>"
+        f"<td style='padding: 2px 0;'>{does}</td></tr>"
+        for keys, does in (*rows, *KEYS)
+    )
+    box = qt.QMessageBox(parent)
+    box.setWindowTitle("Keyboard")
+    box.setTextFormat(qt.Qt.RichText)
+    box.setText(f"<table>{lines}</table>")
+    box.setStandardButtons(qt.QMessageBox.Close)
+    box.setAttribute(qt.Qt.WA_DeleteOnClose)
+    return box

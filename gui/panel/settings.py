@@ -1,0 +1,137 @@
+"""What can be set, made from the device's own attributes: of every detector's series, and of this camera."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from silx.gui import qt
+
+from penstock.gui.model.attribute import Attribute
+from penstock.gui.model.detector import FILE, DetectorModel
+from penstock.gui.model.labels import in_sections
+from penstock.gui.model.view import DetectorView
+from penstock.gui.panel.field import make_field
+from penstock.gui.panel.file_field import FileField
+from penstock.gui.panel.form import Form
+
+MANY = 10
+"""Fields of a camera from which on there is a line to search them."""
+
+
+class Settings(qt.QWidget):
+    """Two forms; made anew when the device comes with other attributes."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._made_of: object = None
+        self.series = Form(self)
+        self.camera = Form(self)
+        self.file: FileField | None = None
+        self.search = qt.QLineEdit(self)
+        self._plan = qt.QLabel(self)
+        self._none = qt.QLabel("The settings are shown as soon as the device answers.", self)
+        self._none.setWordWrap(True)
+        self._none.setAlignment(qt.Qt.AlignCenter)
+        self._none.setProperty("role", "muted")
+        self._tabs = qt.QTabWidget(self)
+        self._tabs.setDocumentMode(True)
+        self._tabs.tabBar().setDrawBase(False)
+        self._pages = qt.QStackedWidget(self)
+        self._pages.addWidget(self._none)
+        self._pages.addWidget(self._tabs)
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._pages)
+
+    def show_view(self, view: DetectorView) -> None:
+        """Follow the snapshot."""
+        made_of = [
+            (each.name, each.kind, each.group, each.writable, each.choices, each.unit)
+            for each in view.attributes.values()
+            if each.group != "state"
+        ]
+        if made_of != self._made_of and view.attributes:
+            self._made_of = made_of
+            self._make(view.attributes)
+            self._pages.setCurrentIndex(1)
+        self.series.show_view(view)
+        self.camera.show_view(view)
+        if self.file is not None:
+            self.file.show_view(view)
+        self._plan.setText(view.plan.sentence())
+
+    def _make(self, attributes: Mapping[str, Attribute]) -> None:
+        chosen = max(0, self._tabs.currentIndex())
+        self._tabs.clear()
+        for form in (self.series, self.camera):
+            form.deleteLater()
+        self.series = self._make_series([each for each in attributes.values() if each.group == "series"])
+        own = [each for each in attributes.values() if each.group == "camera"]
+        readings = [each for each in attributes.values() if each.group == "reading"]
+        self.camera = self._make_camera(own, readings)
+        self._tabs.addTab(self.series, "&Series")
+        self._tabs.addTab(self._camera_page(len(own) + len(readings)), "&Camera")
+        self._tabs.setTabToolTip(0, "Settings that every detector has")
+        self._tabs.setTabToolTip(1, "Settings and readings of this camera")
+        self._tabs.setCurrentIndex(chosen)
+
+    def _make_series(self, attributes: list[Attribute]) -> Form:
+        form = Form(self)
+        self.file = None
+        for title, members in in_sections(attributes).items():
+            form.add_heading(title)
+            names = [each.name for each in members]
+            fields = {
+                each.name: make_field(self._model, each, form.widget())
+                for each in members
+                if each.name != FILE
+            }
+            if FILE in names:
+                self.file = FileField(self._model, form.widget())
+                form.add_wide(self.file)
+            for name, field in fields.items():
+                if name == "FrameRate" and "FrameTime" in fields:
+                    continue
+                if name == "FrameTime" and "FrameRate" in fields:
+                    form.add_pair(field, fields["FrameRate"])
+                else:
+                    form.add_field(field)
+            if title == "Triggers":
+                self._plan = qt.QLabel(form.widget())
+                self._plan.setProperty("role", "muted")
+                self._plan.setAccessibleName("Planned")
+                form.add_note(self._plan)
+        form.fit()
+        return form
+
+    def _make_camera(self, own: list[Attribute], readings: list[Attribute]) -> Form:
+        form = Form(self)
+        for title, members in (("Settings", own), ("Readings", readings)):
+            if members:
+                form.add_heading(title)
+            for attribute in members:
+                form.add_field(make_field(self._model, attribute, form.widget()))
+        form.fit()
+        return form
+
+    def _camera_page(self, count: int) -> qt.QWidget:
+        page = qt.QWidget(self)
+        page.setProperty("role", "form")
+        layout = qt.QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        self.search = qt.QLineEdit(page)
+        self.search.setPlaceholderText("Search a setting (Ctrl+F)")
+        self.search.setAccessibleName("Search a setting of the camera")
+        self.search.setClearButtonEnabled(True)
+        self.search.setVisible(count > MANY)
+        self.search.textChanged.connect(self.camera.filter)
+        find = qt.QShortcut(qt.QKeySequence.Find, page)
+        find.activated.connect(self.search.setFocus)
+        line = qt.QHBoxLayout()
+        line.setContentsMargins(14, 10, 14, 2)
+        line.addWidget(self.search)
+        layout.addLayout(line)
+        layout.addWidget(self.camera, 1)
+        return page

@@ -1,0 +1,57 @@
+"""The look of the panel's own widgets: one style sheet by their properties, in the theme's colours."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+from penstock.gui import theme
+
+
+def look(widget: qt.QWidget, **properties: object) -> None:
+    """Set properties that the style sheet knows, and draw anew where one has changed."""
+    changed = False
+    for name, value in properties.items():
+        if widget.property(name) != value:
+            widget.setProperty(name, value)
+            changed = True
+    if changed:
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+        widget.update()
+
+
+def sheet() -> str:
+    """The style sheet of a panel."""
+    colours = theme.current()
+    on_accent = colours.window if colours.dark else "#ffffff"
+    return f"""
+    QLabel[role="heading"] {{ color: {colours.accent}; font-size: 8pt; font-weight: 700; }}
+    QLabel[role="muted"], QLabel[role="label"] {{ color: {colours.muted}; }}
+    QLabel[role="problem"] {{ color: {colours.bad}; font-weight: 600; }}
+    QLabel[role="sign"] {{ color: {colours.warning}; font-weight: 700; }}
+    QLabel[old="true"] {{ color: {colours.old}; }}
+    QWidget[role="form"] {{ background: {colours.panel}; }}
+    QLineEdit {{ background: {colours.window}; border: 1px solid {colours.line}; border-radius: 3px;
+                 padding: 3px 5px; min-height: 18px; }}
+    QLineEdit:focus {{ border-color: {colours.accent}; }}
+    QLineEdit[look="edit"], QSpinBox[look="edit"], QComboBox[look="edit"] {{ background: {colours.edit}; }}
+    QLineEdit[look="edit"] {{ border-color: {colours.warning}; }}
+    QLineEdit[look="problem"] {{ background: {colours.edit}; border: 1px solid {colours.bad}; }}
+    QComboBox[look="problem"] {{ background: {colours.edit}; }}
+    QLineEdit[locked="true"] {{ background: {colours.panel}; color: {colours.muted};
+                                border: 1px solid {colours.line}; }}
+    #actions {{ background: {colours.panel}; border-bottom: 1px solid {colours.line}; }}
+    QPushButton[role="action"] {{ background: {colours.window}; border: 1px solid {colours.line};
+        border-radius: 4px; padding: 0 12px; font-size: 10.5pt; font-weight: 600; }}
+    QPushButton[role="action"]:hover {{ border-color: {colours.accent}; }}
+    QPushButton[role="action"]:focus {{ border: 2px solid {colours.accent}; }}
+    QPushButton[role="action"]:pressed {{ background: {colours.pressed}; }}
+    QPushButton[role="action"]:disabled {{ background: {colours.panel}; color: {colours.disabled};
+        font-weight: 400; }}
+    QPushButton[role="action"][primary="true"] {{ background: {colours.accent}; color: {on_accent};
+        border-color: {colours.accent}; }}
+    QPushButton[role="action"][primary="true"]:focus {{ border: 2px solid {colours.text}; }}
+    QPushButton[role="action"][primary="true"]:pressed {{ background: {colours.pressed};
+        color: {colours.text}; }}
+    QSplitter::handle {{ background: {colours.line}; }}
+    """

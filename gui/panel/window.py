@@ -1,0 +1,198 @@
+"""The control panel's window: one tab per detector, and a page of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from silx.gui import qt
+
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.device_name import key
+from penstock.gui.model.sentences import message
+from penstock.gui.panel import keyboard
+from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.gui.panel.icons import state_icon
+from penstock.gui.panel.open_dialog import OpenDialog
+
+TITLE = "Penstock"
+FIRST_SIZE = (1280, 800)
+
+
+class Window(qt.QMainWindow):
+    """Tabs of detectors, opened by name.
+
+    Args:
+        make_model: the model of a device, not yet started.
+        layout: where the window's layout is kept; nothing else is remembered.
+        fleet: page of all detectors, if one is wanted; its signal `chosen` names one to be opened.
+    """
+
+    updated = qt.Signal()
+    """A detector has something new on show."""
+
+    def __init__(
+        self, make_model: Callable[[str], DetectorModel], layout: qt.QSettings | None = None,
+        fleet: qt.QWidget | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self._make_model = make_model
+        self._layout = layout
+        self._closed: list[DetectorPanel] = []
+        self.tabs = qt.QTabWidget(self)
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
+        self.tabs.setMovable(True)
+        self.tabs.currentChanged.connect(lambda _: self._show_title())
+        self.setCentralWidget(self.tabs)
+        self._fleet = fleet
+        if fleet is not None:
+            self.tabs.addTab(fleet, "All detectors")
+            fleet.chosen.connect(self.open)
+        self.show_picture, self.show_log = self._menus()
+        self.resize(*FIRST_SIZE)
+        self.setMinimumSize(960, 600)
+        self._restore()
+        self._show_title()
+
+    def panels(self) -> Sequence[DetectorPanel]:
+        """Of the detectors that are open, from left to right."""
+        pages = (self.tabs.widget(index) for index in range(self.tabs.count()))
+        return [page for page in pages if isinstance(page, DetectorPanel)]
+
+    def open(self, name: str) -> DetectorPanel:
+        """Bring a detector to the front; in a new tab if it has none."""
+        for panel in self.panels():
+            if key(panel.model.name) == key(name):
+                self.tabs.setCurrentWidget(panel)
+                return panel
+        panel = DetectorPanel(self._make_model(name))
+        place = self.tabs.addTab(panel, "/".join(name.split("/")[-3:]))
+        self.tabs.tabBar().setTabButton(place, qt.QTabBar.RightSide, self._close_button(panel))
+        panel.set_picture_shown(self.show_picture.isChecked())
+        panel.set_log_shown(self.show_log.isChecked())
+        self._restore_panel(panel)
+        panel.updated.connect(lambda: self._follow(panel))
+        self._follow(panel)
+        self.tabs.setCurrentWidget(panel)
+        return panel
+
+    def closeEvent(self, event: qt.QCloseEvent) -> None:
+        """Keep the layout, and let go of every device; the series go on."""
+        self._keep()
+        self.hide()
+        for panel in self.panels():
+            self._close_tab(self.tabs.indexOf(panel))
+        if self._fleet is not None:
+            self._fleet.close()
+        for panel in self._closed:
+            panel.wait_closed()
+        super().closeEvent(event)
+
+    # -- tabs ----------------------------------------------------------------------------------
+
+    def _follow(self, panel: DetectorPanel) -> None:
+        place = self.tabs.indexOf(panel)
+        if place < 0:
+            return
+        says = message(panel.view())
+        if says.kind != panel.property("kind"):
+            panel.setProperty("kind", says.kind)
+            self.tabs.setTabIcon(place, state_icon(says.kind))
+        self.tabs.setTabToolTip(place, f"{panel.model.name}\n{says.title}: {says.text}")
+        self._show_title()
+        self.updated.emit()
+
+    def _show_title(self) -> None:
+        panel = self.tabs.currentWidget()
+        if isinstance(panel, DetectorPanel):
+            self.setWindowTitle(f"{panel.model.name} – {message(panel.view()).title.lower()} – {TITLE}")
+        else:
+            self.setWindowTitle(TITLE)
+
+    def _close_button(self, panel: DetectorPanel) -> qt.QToolButton:
+        button = qt.QToolButton(self)
+        button.setText("✕")
+        button.setAutoRaise(True)
+        button.setFocusPolicy(qt.Qt.NoFocus)
+        button.setToolTip("Close this tab (Ctrl+W); the series goes on")
+        button.clicked.connect(lambda: self._close_tab(self.tabs.indexOf(panel)))
+        return button
+
+    def _close_tab(self, place: int) -> None:
+        panel = self.tabs.widget(place)
+        if not isinstance(panel, DetectorPanel):
+            return
+        self._keep_panel(panel)
+        self.tabs.removeTab(place)
+        panel.close()
+        self._closed.append(panel)
+
+    def _ask_open(self) -> None:
+        dialog = OpenDialog(self)
+        dialog.setAttribute(qt.Qt.WA_DeleteOnClose)
+        dialog.chosen.connect(self.open)
+        dialog.open()
+
+    # -- layout --------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        if self._layout is None:
+            return
+        self._layout.setValue("geometry", self.saveGeometry())
+        self._layout.setValue("picture", self.show_picture.isChecked())
+        self._layout.setValue("log", self.show_log.isChecked())
+        panel = self.tabs.currentWidget()
+        if isinstance(panel, DetectorPanel):
+            self._keep_panel(panel)
+
+    def _keep_panel(self, panel: DetectorPanel) -> None:
+        if self._layout is not None:
+            for name, state in panel.layout_state().items():
+                self._layout.setValue(name, state)
+
+    def _restore(self) -> None:
+        if self._layout is None:
+            return
+        geometry = self._layout.value("geometry")
+        if geometry is not None:
+            self.restoreGeometry(geometry)
+        self.show_picture.setChecked(self._layout.value("picture", True, type=bool))
+        self.show_log.setChecked(self._layout.value("log", True, type=bool))
+
+    def _restore_panel(self, panel: DetectorPanel) -> None:
+        if self._layout is not None:
+            panel.restore_layout({name: self._layout.value(name) for name in panel.layout_state()})
+
+    # -- menus ---------------------------------------------------------------------------------
+
+    def _menus(self) -> tuple[qt.QAction, qt.QAction]:
+        bar = self.menuBar()
+        file = bar.addMenu("&File")
+        self._action(file, "&Open a detector…", "Ctrl+O", self._ask_open)
+        self._action(
+            file, "&Close this detector", "Ctrl+W", lambda: self._close_tab(self.tabs.currentIndex())
+        )
+        file.addSeparator()
+        self._action(file, "&Quit", "Ctrl+Q", self.close)
+        view = bar.addMenu("&View")
+        picture = self._switch(view, "Live &picture", "Ctrl+P", DetectorPanel.set_picture_shown)
+        log = self._switch(view, "&Log", "Ctrl+L", DetectorPanel.set_log_shown)
+        help_ = bar.addMenu("&Help")
+        self._action(help_, "&Keyboard", "F1", lambda: keyboard.dialog(self).open())
+        return picture, log
+
+    def _action(self, menu: qt.QMenu, text: str, keys: str, does: Callable[[], object]) -> qt.QAction:
+        action = menu.addAction(text)
+        action.setShortcut(keys)
+        action.triggered.connect(lambda _=False: does())
+        return action
+
+    def _switch(
+        self, menu: qt.QMenu, text: str, keys: str, shows: Callable[[DetectorPanel, bool], object]
+    ) -> qt.QAction:
+        action = menu.addAction(text)
+        action.setShortcut(keys)
+        action.setCheckable(True)
+        action.setChecked(True)
+        action.toggled.connect(lambda on: [shows(panel, on) for panel in self.panels()])
+        return action
