@@ -154,15 +154,18 @@ class Beamline:
 class Station:
     """One simulated detector with its receiver and both Tango devices."""
 
-    def __init__(self, beamline: Beamline, name: str = "sim", **config: Any) -> None:
+    def __init__(
+        self, beamline: Beamline, name: str = "sim", sensor: tuple[int, int] = (64, 32), **config: Any
+    ) -> None:  # fmt: skip
         self.beamline = beamline
         self.server = f"Simulator/{name}"
         self.port = free_port()
         self.receiver = beamline.receiver(name, self.port, **config)
         self._properties = {"ReceiverUrl": self.receiver.url, "DataPort": self.port}
         beamline.register(
-            self.server, "Simulator", f"{name}/det/1", SensorWidth=64, SensorHeight=32, **self._properties
-        )
+            self.server, "Simulator", f"{name}/det/1", SensorWidth=sensor[0], SensorHeight=sensor[1],
+            **self._properties,
+        )  # fmt: skip
         beamline.register(
             self.server, "PenstockReceiver", f"{name}/receiver/1", ReceiverUrl=self.receiver.url
         )

@@ -1,0 +1,83 @@
+"""One bar with every fate of a frame; losses stand out of it, so that form says what colour says."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.account import Account
+from penstock.gui.model.fate_bar import Segment, in_words, segments
+
+HEIGHT = 22
+"""Pixels; what is no loss is `INSET` lower on both sides."""
+INSET = 4
+
+
+class FateBar(qt.QWidget):
+    """Shows an `Account`."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._account: Account | None = None
+        self._old = False
+        self._segments: list[Segment] = []
+        self.setFixedHeight(HEIGHT)
+        self.setMinimumWidth(80)
+        self.setAccessibleName("Frames by what has become of them")
+
+    def segments(self) -> list[Segment]:
+        """What is on show."""
+        return self._segments
+
+    def show_account(self, account: Account, *, old: bool = False) -> None:
+        """Show `account`.
+
+        Args:
+            account: frames by fate.
+            old: nobody answers for it any more.
+        """
+        if account == self._account and old == self._old:
+            return
+        self._account, self._old = account, old
+        self.setAccessibleDescription(in_words(account))
+        self._divide(anew=False)
+
+    def resizeEvent(self, event: qt.QResizeEvent) -> None:
+        """Divide anew."""
+        super().resizeEvent(event)
+        self._divide(anew=True)
+
+    def paintEvent(self, event: qt.QPaintEvent) -> None:
+        """A groove, and a rectangle for each fate."""
+        painter = qt.QPainter(self)
+        colours = theme.current()
+        inner = qt.QRect(0, INSET, self.width(), self.height() - 2 * INSET)
+        painter.fillRect(inner, qt.QColor(colours.groove))
+        if self._old:
+            painter.setOpacity(0.45)
+        for part in self._segments:
+            inset = 0 if part.loss else INSET
+            area = qt.QRect(part.left, inset, part.width, self.height() - 2 * inset)
+            painter.fillRect(area, qt.QColor(colours.fates[part.fate]))
+
+    def event(self, event: qt.QEvent) -> bool:
+        """The tool tip is of the part under the cursor."""
+        if event.type() == qt.QEvent.ToolTip:
+            tip = self.tip_at(event.x())
+            if tip:
+                qt.QToolTip.showText(event.globalPos(), tip, self)
+            else:
+                qt.QToolTip.hideText()
+            return True
+        return bool(super().event(event))
+
+    def tip_at(self, x: int) -> str:
+        """What the part at pixel `x` means; a pixel beside a sliver is near enough."""
+        near = [part for part in self._segments if part.left - 3 <= x < part.left + part.width + 3]
+        return min(near, key=lambda part: part.width).words() if near else ""
+
+    def _divide(self, *, anew: bool) -> None:
+        parts = segments(self._account, self.width()) if self._account is not None else []
+        if anew or parts != self._segments or self._old:
+            self._segments = parts
+            self.update()

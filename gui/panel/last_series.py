@@ -1,0 +1,158 @@
+"""How the last series ended: its verdict, its file, which frames are lost, and what to do with it."""
+
+from __future__ import annotations
+
+import time
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.elided import ElidedLabel
+from penstock.gui.model.answers import LastSeries
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.outcome import Ending, ending
+from penstock.gui.panel.check_file import CheckFile
+from penstock.gui.panel.notifier import Notifier
+from penstock.gui.panel.open_file import open_in_silx, why_not_here
+from penstock.gui.panel.text import heading, tint
+
+NONE_YET = "No series has ended since the device server was started."
+AGE_MS = 20_000
+"""Milliseconds after which "just now" is said anew."""
+
+
+class LastSeriesView(qt.QWidget):
+    """Follows `model`; opens and checks files that this host can see."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._last: LastSeries | None = None
+        self._checking = CheckFile(self)
+        self._title = heading("Last series", self)
+        self._time = qt.QLabel(self)
+        self._verdict = qt.QLabel(self)
+        self._file = ElidedLabel(self)
+        self._lost = qt.QLabel(self)
+        self._found = qt.QLabel(self)
+        for label in (self._verdict, self._lost, self._found):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+        self.open_file = qt.QPushButton("Open in sil&x", self)
+        self.copy_path = qt.QPushButton("Copy &path", self)
+        self.check = qt.QPushButton("Chec&k file", self)
+        self._lay_out()
+        self.open_file.clicked.connect(self._open)
+        self.copy_path.clicked.connect(self._copy)
+        self.check.clicked.connect(self._check)
+        self._checking.said.connect(self._say_found)
+        self._notifier = Notifier(model, self)
+        self._notifier.changed.connect(self._refresh)
+        self._clock = qt.QTimer(self)
+        self._clock.setInterval(AGE_MS)
+        self._clock.timeout.connect(self._show)
+        self._clock.start()
+        self._show()
+
+    def verdict(self) -> str:
+        """The sentence on show, with its sign and word."""
+        return str(self._verdict.text())
+
+    def lost(self) -> str:
+        """Which frames are not in the file as they should be."""
+        return str(self._lost.text())
+
+    def found(self) -> str:
+        """What the check of the file said."""
+        return str(self._found.text())
+
+    def _refresh(self) -> None:
+        last = self._model.view().last
+        if last == self._last:
+            return
+        self._last = last
+        self._say_found("", True)
+        self._show()
+
+    def _show(self) -> None:
+        colours = theme.current()
+        tint(self._title, colours.accent)
+        self._last = self._model.view().last
+        if self._last is None:
+            self._verdict.setText(NONE_YET)
+            tint(self._verdict, colours.muted)
+            for label in (self._time, self._lost, self._file):
+                label.setVisible(False)
+            self._offer("There is no file yet.", "There is no file yet.")
+            return
+        self._show_ending(ending(self._last, time.time()), colours)
+
+    def _show_ending(self, last: Ending, colours: theme.Theme) -> None:
+        outcome = last.outcome
+        self._verdict.setText(f"{outcome.sign} {outcome.word}. {last.sentence}")
+        tint(self._verdict, colours.text if outcome.good else colours.bad)
+        self._time.setText(last.time)
+        self._time.setVisible(bool(last.time))
+        tint(self._time, colours.muted)
+        self._lost.setText(f"▲ Frames {last.lost}" if last.lost else "")
+        self._lost.setVisible(bool(last.lost))
+        tint(self._lost, colours.bad)
+        self._file.set_whole(last.file)
+        self._file.setVisible(bool(last.file))
+        tint(self._file, colours.muted)
+        none = "" if last.file else "Nothing was written."
+        self._offer(none, none or why_not_here(last.file))
+        self.setAccessibleName(f"Last series: {self.verdict()}")
+
+    def _offer(self, why_no_path: str, why_not_open: str) -> None:
+        for button, does, why in (
+            (self.open_file, "Show the file in silx view", why_not_open),
+            (self.copy_path, "Put the file's path into the clipboard", why_no_path),
+            (self.check, "Read the whole file: are its frames and its record in order?", why_not_open),
+        ):
+            button.setEnabled(not why)
+            button.setToolTip(why or does)
+            button.setAccessibleDescription(why or does)
+
+    def _open(self) -> None:
+        if self._last is not None:
+            trouble = open_in_silx(self._last.file)
+            self._say_found(trouble, not trouble)
+
+    def _copy(self) -> None:
+        if self._last is not None:
+            qt.QApplication.clipboard().setText(self._last.file)
+            self._say_found("The path is in the clipboard.", True)
+
+    def _check(self) -> None:
+        if self._last is not None:
+            self.check.setEnabled(False)
+            self._checking.begin(self._last.file)
+            self._say_found("The file is being read …", True)
+
+    def _say_found(self, words: str, good: bool) -> None:
+        self._found.setText(words if good or not words else f"▲ {words}")
+        self._found.setVisible(bool(words))
+        tint(self._found, theme.current().muted if good else theme.current().bad)
+        if self._last is not None and self._last.file and not self._checking.is_running():
+            self.check.setEnabled(not why_not_here(self._last.file))
+
+    def _lay_out(self) -> None:
+        top = qt.QHBoxLayout()
+        top.addWidget(self._title)
+        top.addStretch(1)
+        top.addWidget(self._time)
+        buttons = qt.QHBoxLayout()
+        buttons.setSpacing(6)
+        for button in (self.open_file, self.copy_path, self.check):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(12, 8, 12, 8)
+        layout.setSpacing(5)
+        layout.addLayout(top)
+        for label in (self._verdict, self._lost, self._file):
+            layout.addWidget(label)
+        layout.addLayout(buttons)
+        layout.addWidget(self._found)
+        self._found.setVisible(False)

@@ -1,0 +1,39 @@
+"""A series' file in silx' own viewer, as far as this host sees the file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from silx.gui import qt
+
+
+def why_not_here(file: str) -> str:
+    """Why a file cannot be opened on this host, in a sentence; "" where it can."""
+    path = Path(file)
+    try:
+        if path.is_file():
+            return "" if os.access(path, os.R_OK) else f"{file} may not be read by this user."
+        there = path.parent.is_dir()
+    except OSError as error:
+        return f"{file} cannot be reached: {error.strerror}."
+    if there:
+        return f"{path.name} is not in {path.parent} any more."
+    return (
+        f"This host does not see {path.parent}; mount the data there, or open the file on a host that does."
+    )
+
+
+def open_in_silx(file: str) -> str:
+    """Start `silx view` with the file, in a process that outlives this one; why not, or ""."""
+    why = why_not_here(file)
+    if why:
+        return why
+    if find_spec("silx.app.view") is None:
+        return "silx' viewer is not installed here."
+    started = qt.QProcess.startDetached(sys.executable, ["-P", "-m", "silx", "view", file])
+    return (
+        "" if (started[0] if isinstance(started, tuple) else started) else "silx view could not be started."
+    )

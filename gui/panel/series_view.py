@@ -1,0 +1,136 @@
+"""The running series: how far it is, what has become of its frames, and where they wait."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.elided import ElidedLabel
+from penstock.gui.model.account import Account
+from penstock.gui.model.buffers import fills
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.fate_bar import MEANING, legend
+from penstock.gui.model.progress import progress
+from penstock.gui.model.view import DetectorView
+from penstock.gui.panel.fate_bar import FateBar
+from penstock.gui.panel.fill_meter import FillMeter
+from penstock.gui.panel.notifier import Notifier
+from penstock.gui.panel.text import heading, tint
+from penstock.gui.theme import Theme
+
+
+class SeriesView(qt.QWidget):
+    """Follows `model`; when no series runs, it shows the last one's counts."""
+
+    def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._title = heading("Series", self)
+        self._armed_by = ElidedLabel(self)
+        self._armed_by.setAlignment(qt.Qt.AlignRight | qt.Qt.AlignVCenter)
+        self._file = ElidedLabel(self)
+        self._frames = qt.QLabel(self)
+        self._percent = qt.QLabel(self)
+        self._rate = qt.QLabel(self)
+        self._left = qt.QLabel(self)
+        self.bar = FateBar(self)
+        self._legend = qt.QLabel(self)
+        self._legend.setTextFormat(qt.Qt.RichText)
+        self._legend.setWordWrap(True)
+        self.meters = (FillMeter(self), FillMeter(self))
+        self._notice = qt.QLabel(self)
+        self._notice.setWordWrap(True)
+        self._lay_out()
+        self._notifier = Notifier(model, self)
+        self._notifier.changed.connect(self._refresh)
+        self._refresh()
+
+    def texts(self) -> tuple[str, ...]:
+        """Frames, percent, rate and time left, as they are on show."""
+        return tuple(
+            str(label.text())
+            for label in (self._frames, self._percent, self._rate, self._left)
+            if label.text()
+        )
+
+    def notice(self) -> str:
+        """What is said of a buffer that fills; "" while all is well."""
+        return str(self._notice.text())
+
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """Follow the theme."""
+        super().changeEvent(event)
+        if event.type() == qt.QEvent.PaletteChange and hasattr(self, "_notifier"):
+            self._refresh()
+
+    def _refresh(self) -> None:
+        view = self._model.view()
+        colours = theme.current()
+        said, old = progress(view), not view.here
+        ink = colours.old if old else colours.text
+        for label, text, colour in (
+            (self._frames, said.frames, ink), (self._percent, said.percent, ink),
+            (self._rate, said.rate, ink), (self._left, said.left, colours.old if old else colours.muted),
+        ):  # fmt: skip
+            label.setText(text)
+            label.setVisible(bool(text))
+            tint(label, colour)
+        tint(self._title, colours.accent)
+        self._armed_by.set_whole(said.armed_by)
+        tint(self._armed_by, colours.muted)
+        self._file.set_whole(said.file)
+        tint(self._file, colours.muted)
+        account = view.account
+        self.bar.show_account(account, old=old)
+        self._show_legend(account, colours, ink)
+        self._show_fills(view, colours)
+        self.setAccessibleName(" ".join(("Series:", *self.texts())))
+
+    def _show_legend(self, account: Account, colours: Theme, ink: str) -> None:
+        parts = legend(account) if account.planned else []
+        text = "&nbsp;&nbsp; ".join(
+            f"<span style='color:{colours.fates[fate]}'>■</span>&nbsp;"
+            f"<span style='color:{colours.muted}'>{word.replace(' ', '&nbsp;')}</span>&nbsp;"
+            f"<span style='color:{ink}'>{count:,}</span>"
+            for fate, word, count in parts
+        )
+        if text != self._legend.text():
+            self._legend.setText(text)
+            self._legend.setToolTip("\n".join(f"{word}: {MEANING[fate]}" for fate, word, _ in parts))
+
+    def _show_fills(self, view: DetectorView, colours: Theme) -> None:
+        notices = []
+        for meter, fill in zip(self.meters, fills(view), strict=True):
+            meter.show_fill(fill)
+            notices += [fill.notice] if fill.notice else []
+        self._notice.setText("\n".join(f"▲ {notice}" for notice in notices))
+        self._notice.setVisible(bool(notices))
+        tint(self._notice, colours.warning)
+
+    def _lay_out(self) -> None:
+        font = self._frames.font()
+        font.setPointSizeF(13.0)
+        font.setBold(True)
+        self._frames.setFont(font)
+        self._percent.setFont(font)
+        top = qt.QHBoxLayout()
+        top.addWidget(self._title)
+        top.addWidget(self._armed_by, 1)
+        figures = qt.QHBoxLayout()
+        figures.setSpacing(18)
+        for label in (self._frames, self._percent, self._rate):
+            figures.addWidget(label, 0, qt.Qt.AlignBaseline)
+        figures.addStretch(1)
+        figures.addWidget(self._left, 0, qt.Qt.AlignBaseline)
+        buffers = qt.QHBoxLayout()
+        buffers.setSpacing(24)
+        for meter in self.meters:
+            buffers.addWidget(meter, 1)
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(12, 8, 12, 8)
+        layout.setSpacing(5)
+        for part in (top, figures, self.bar, self._legend, self._file, buffers, self._notice):
+            if isinstance(part, qt.QWidget):
+                layout.addWidget(part)
+            else:
+                layout.addLayout(part)

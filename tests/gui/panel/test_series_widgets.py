@@ -1,0 +1,113 @@
+"""The running and the last series: progress, every fate of a frame, buffers, verdict, file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.qt", reason="the windows need the extra gui")
+
+from silx.gui import qt
+
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.panel.last_series import NONE_YET, LastSeriesView
+from penstock.gui.panel.series_view import SeriesView
+from tests.gui.model.stand_in import StandInDevice
+
+DEADLINE = 20_000
+RUNNING = {
+    "State": "RUNNING", "nFramesPlanned": 1000, "nFramesWritten": 408, "nFramesMissing": 2,
+    "nFramesPending": 590, "FrameRateMeasured": 50.0, "FileWritten": "/data/scan_0042.h5",
+}  # fmt: skip
+
+
+@pytest.fixture
+def device() -> Iterator[StandInDevice]:
+    stand_in = StandInDevice()
+    model = DetectorModel("sim/det/1", stand_in)
+    model.start()
+    stand_in.model = model  # type: ignore[attr-defined]
+    yield stand_in
+    model.stop()
+
+
+@pytest.fixture
+def series(qtbot: Any, device: StandInDevice) -> SeriesView:
+    widget = SeriesView(device.model)  # type: ignore[attr-defined]
+    qtbot.addWidget(widget)
+    widget.resize(620, 160)
+    widget.show()
+    return widget
+
+
+@pytest.fixture
+def last(qtbot: Any, device: StandInDevice) -> LastSeriesView:
+    widget = LastSeriesView(device.model)  # type: ignore[attr-defined]
+    qtbot.addWidget(widget)
+    widget.show()
+    return widget
+
+
+def test_a_running_series_says_how_far_it_is(qtbot: Any, device: StandInDevice, series: SeriesView) -> None:
+    device.appear(**RUNNING)
+    qtbot.waitUntil(
+        lambda: series.texts() == ("410 of 1,000 frames", "41 %", "50 frames/s", "11.8 s left"),
+        timeout=DEADLINE,
+    )
+    device.say(nFramesWritten=998, nFramesPending=0, State="ON", FrameRateMeasured=0.0)
+    qtbot.waitUntil(lambda: series.texts() == ("1,000 of 1,000 frames", "100 %", "ended"), timeout=DEADLINE)
+
+
+def test_one_missing_frame_of_a_million_is_seen(
+    qtbot: Any, device: StandInDevice, series: SeriesView
+) -> None:
+    device.appear(**{**RUNNING, "nFramesPlanned": 10**6, "nFramesWritten": 999_999, "nFramesMissing": 1,
+                     "nFramesPending": 0})  # fmt: skip
+    qtbot.waitUntil(lambda: len(series.bar.segments()) == 2, timeout=DEADLINE)
+    missing = next(part for part in series.bar.segments() if part.fate == "missing")
+    assert missing.width >= 2
+    assert "missing 1: triggered or sent, and not there" in series.bar.tip_at(missing.left)
+    image = series.bar.grab().toImage()
+    red = image.pixelColor(missing.left, image.height() // 2)
+    assert red.red() > 150 > red.green()
+
+
+def test_a_full_buffer_says_which_side_is_slow(qtbot: Any, device: StandInDevice, series: SeriesView) -> None:
+    device.appear(**RUNNING, RingFill=90.0)
+    qtbot.waitUntil(lambda: "The receiver is slower than the detector" in series.notice(), timeout=DEADLINE)
+    device.say(RingFill=10.0)
+    qtbot.waitUntil(lambda: not series.notice(), timeout=DEADLINE)
+
+
+def test_the_last_series_is_judged_in_a_sentence_with_its_gaps(
+    qtbot: Any, device: StandInDevice, last: LastSeriesView
+) -> None:
+    assert last.verdict() == NONE_YET
+    device.appear()
+    ended = {"series": "s1", "file": "/nowhere/scan_0042.h5", "complete": False, "planned": 1000,
+             "verdict": "Ready. 998 of 1000 frames stored, 2 missing.", "lost": [[12, 13, "missing"]],
+             "started": 1.0, "ended": 21.0, "counts": {"received": 998, "stored": 998}}  # fmt: skip
+    device.say(LastSeries=json.dumps(ended))
+    qtbot.waitUntil(lambda: last.lost() == "▲ Frames missing 12–13", timeout=DEADLINE)
+    assert last.verdict() == "▲ Incomplete. Ready. 998 of 1000 frames stored, 2 missing."
+    assert not last.open_file.isEnabled()
+    assert "This host does not see /nowhere" in last.open_file.toolTip()
+    last.copy_path.click()
+    assert qt.QApplication.clipboard().text() == "/nowhere/scan_0042.h5"
+
+
+def test_a_file_is_checked_beside_the_windows(
+    qtbot: Any, device: StandInDevice, last: LastSeriesView, tmp_path: Path
+) -> None:
+    file = tmp_path / "broken.h5"
+    file.write_bytes(b"no HDF5")
+    device.appear(LastSeries=json.dumps({"series": "s", "file": str(file), "complete": True}))
+    qtbot.waitUntil(last.check.isEnabled, timeout=DEADLINE)
+    last.check.click()
+    assert not last.check.isEnabled()
+    qtbot.waitUntil(lambda: last.found().startswith("▲") and "broken.h5" in last.found(), timeout=DEADLINE)
+    assert last.check.isEnabled()
