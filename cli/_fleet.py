@@ -53,6 +53,8 @@ def _print(rows: Sequence[Row]) -> None:
     console = _console()
     console.print(summary(rows), soft_wrap=True)
     console.print(_table(rows))
+    if any(row.problem for row in rows):
+        console.print()
     for row in rows:
         if row.problem:
             console.print(f"{row.name}: {row.problem}", style=STYLE.get(row.state, ""), soft_wrap=True)

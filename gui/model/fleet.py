@@ -22,6 +22,8 @@ LOOK_EVERY = 30.0
 """Seconds between two looks into the database, for devices that have been registered or taken away."""
 LOOK_AGAIN = 5.0
 """Seconds to the next look while the database does not answer."""
+PATIENCE = 2.0
+"""Seconds that `stop` waits for devices to be let go of."""
 LETTING_GO = 16
 """Devices that are let go of at the same time."""
 
@@ -63,11 +65,11 @@ class Fleet:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go of every device; waits for the calls under way at the longest."""
+        """Let go of every device; of those that hang, the rest is done after the return."""
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(PATIENCE)
 
     def look(self) -> None:
         """Look into the database now."""

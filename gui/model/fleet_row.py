@@ -141,7 +141,8 @@ def row(found: Found, values: Mapping[str, Value | None], receiver_url: str = ""
         done=frames.done - frames.lost if known else None,
         planned=frames.planned if known and frames.planned >= 0 and not frames.endless else None,
         rate=float(rate) if state in RUNNING and isinstance(rate, (int, float)) else None,
-        free_bytes=_free(values.get("FreeSpace")),
+        # A receiver that is away leaves its device with the figures of before.
+        free_bytes=None if state == "UNKNOWN" else _free(values.get("FreeSpace")),
         receiver_url=receiver_url,
     )  # fmt: skip
 

@@ -164,6 +164,28 @@ def test_a_server_that_hangs_is_away_after_three_seconds(station: Station, beaml
 
 
 @pytest.mark.slow
+def test_fifty_devices_are_followed_within_seconds_by_a_thread_each(
+    station: Station, beamline: Beamline
+) -> None:
+    names = [f"many/receiver/{number}" for number in range(50)]
+    for name in names:
+        beamline.register("PenstockReceiver/many", "PenstockReceiver", name, ReceiverUrl=station.receiver.url)
+    beamline.serve("PenstockReceiver/many")
+    before = threading.active_count()
+    fleet = fleet_of(beamline)
+    begun = time.monotonic()
+    fleet.start()
+    until(lambda: sum(row.state == "ON" for row in fleet.rows()) == 52, "all follow", 15.0)
+    assert time.monotonic() - begun < 10.0
+    assert threading.active_count() <= before + 1 + 52
+    fleet.stop()
+    beamline.end("PenstockReceiver/many")
+    host, _, port = beamline.tango_host.partition(":")
+    for name in names:
+        tango.Database(host, int(port)).delete_device(name)
+
+
+@pytest.mark.slow
 def test_a_server_that_hangs_holds_up_no_other_thread(station: Station, beamline: Beamline) -> None:
     longest = 0.0
     fleet = fleet_of(beamline)
@@ -177,9 +199,12 @@ def test_a_server_that_hangs_holds_up_no_other_thread(station: Station, beamline
             threading.Event().wait(0.01)
             longest = max(longest, time.monotonic() - before)
     finally:
-        os.kill(station.process.pid, signal.SIGCONT)
+        begun = time.monotonic()
         fleet.stop()
+        took = time.monotonic() - begun
+        os.kill(station.process.pid, signal.SIGCONT)
     assert longest < 1.0, "a window would have been frozen for so long"
+    assert took < 3.0, "the window would have stayed for so long after its end"
 
 
 def test_a_database_that_ends_is_said_and_the_devices_are_followed_on(

@@ -96,6 +96,7 @@ def test_losses_of_a_receivers_last_series_are_said_in_its_own_words() -> None:
 def test_free_space_that_nobody_knows_is_not_shown() -> None:
     assert receiver(FreeSpace=-1).free == ""
     assert receiver().free == "1.2 TB"
+    assert receiver(State="UNKNOWN").free == "", "it is of when the receiver was there"
 
 
 def test_a_detector_has_the_free_space_of_its_receiver_and_only_of_that() -> None:
