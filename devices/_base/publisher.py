@@ -46,6 +46,7 @@ class Publisher:
         self._values = values
         self._failed = failed
         self._states = states
+        self._entered: list[Mapping[str, Any]] = []
         self._pushed: dict[str, Any] = {}
         self._wake = threading.Event()
         self._stopped = threading.Event()
@@ -86,14 +87,17 @@ class Publisher:
                     self._failed(error)
 
     def _push(self) -> None:
-        states = self._states()
+        # Kept until they are pushed: what fails in between is tried again, and no State goes missing.
+        self._entered += self._states()
         values = self._values()  # after the states, so that the counts are no older than they
-        for entered in states[:-1]:
-            self._push_values(entered)
+        while len(self._entered) > 1:
+            self._push_values(self._entered[0])
+            del self._entered[0]
         self._push_values(values)
         # Last, since clients take a change of State as the sign that the counts are final.
-        for entered in states[-1:]:
+        for entered in self._entered:
             self._push_values({name: entered[name] for name in ("Status", "State")})
+        self._entered.clear()
 
     def _push_values(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
