@@ -5,6 +5,7 @@ The database is looked at again from time to time; no attribute of a device is e
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ from penstock.gui.model.device import Device, Greeting
 from penstock.gui.model.directory import DirectoryError, Found, find_devices, open_database
 from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
 from penstock.gui.model.link import TangoDevice
+
+_log = logging.getLogger(__name__)
 
 LOOK_EVERY = 30.0
 """Seconds between two looks into the database, for devices that have been registered or taken away."""
@@ -104,6 +107,11 @@ class Fleet:
             found = {each.name.lower(): each for each in self._find()}
         except DirectoryError as error:
             self._trouble = str(error)
+            self._tell()
+            return
+        except Exception as error:
+            _log.exception("looking into the Tango database")
+            self._trouble = f"what the Tango database says cannot be read ({error!r}); please report this"
             self._tell()
             return
         self._trouble, self._looked = "", True

@@ -149,6 +149,7 @@ def test_a_receiver_that_is_gone_is_listed_with_1(station: Station, beamline: Be
     assert f"{RECEIVER}: receiver at {station.receiver.url} does not answer" in listed.stdout
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_away_after_three_seconds(station: Station, beamline: Beamline) -> None:
     os.kill(station.process.pid, signal.SIGSTOP)
     try:
