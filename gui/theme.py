@@ -37,6 +37,10 @@ class Theme:
     """Behind what is typed and not written yet."""
     pressed: str
     """A tool that is switched on."""
+    more: str
+    """Behind the arrows that unfold a tool bar, which are black."""
+    beside: str
+    """Beside the image, within the axes of its plot."""
     groove: str
     """The empty part of a bar."""
     handle: str
@@ -59,7 +63,8 @@ _STATE = {
 DARK = Theme(
     dark=True, window="#14171b", panel="#1b1f25", line="#2d343d", text="#dfe4ea", muted="#8e99a6",
     disabled="#5f6a76", accent="#5aa9e6", old="#7a8591", good="#4fc487", warning="#f0b04f", bad="#ff7b72",
-    edit="#4a3c14", pressed="#27506f", groove="#2d343d", handle="#46505c", invalid_pixel="#39424f",
+    edit="#4a3c14", pressed="#27506f",
+    more="#5aa9e6", beside="#0d0f12", groove="#2d343d", handle="#46505c", invalid_pixel="#39424f",
     saturated_pixel="#ff2fd0", state=_STATE,
     fates={
         "stored": "#2fa866", "delivered": "#4d94d0", "partial": "#e0a030", "missing": "#ff5050",
@@ -69,7 +74,8 @@ DARK = Theme(
 LIGHT = Theme(
     dark=False, window="#eef0f3", panel="#ffffff", line="#ccd2d9", text="#1b1f25", muted="#586370",
     disabled="#98a1ab", accent="#1666a8", old="#68737e", good="#1a7a43", warning="#8a5500", bad="#c0262d",
-    edit="#fff0c2", pressed="#cfe3f5", groove="#dfe3e8", handle="#b4bcc5", invalid_pixel="#b9c0c8",
+    edit="#fff0c2", pressed="#cfe3f5",
+    more="#8fc1ec", beside="#dfe3e8", groove="#dfe3e8", handle="#b4bcc5", invalid_pixel="#b9c0c8",
     saturated_pixel="#ff2fd0", state=_STATE,
     fates={
         "stored": "#23905a", "delivered": "#3a82bf", "partial": "#b9770e", "missing": "#d1242f",
@@ -125,7 +131,8 @@ def _sheet(theme: Theme) -> str:
         f"QToolBar[orientation='1'] {{ border: 0; border-right: 1px solid {theme.line}; padding: 8px 4px; }}"
         f"QToolBar QToolButton {{ padding: 4px 8px; border-radius: 4px; color: {theme.text}; }}"
         f"QToolBar QToolButton:hover {{ background: {theme.line}; }}"
-        f"QToolBar QToolButton#qt_toolbar_ext_button {{ background: {theme.accent}; padding: 0; }}"
+        # The arrows in it are black whatever the palette says.
+        f"QToolBar QToolButton#qt_toolbar_ext_button {{ background: {theme.more}; padding: 0; }}"
         f"QToolBar QToolButton:checked {{ background: {theme.pressed}; }}"
         f"QScrollBar:vertical {{ background: {theme.panel}; width: 8px; border: 0; }}"
         f"QScrollBar::handle:vertical {{ background: {theme.handle}; border-radius: 4px; min-height: 30px; }}"

@@ -23,9 +23,16 @@ ALL_CHANNELS = "all"
 
 
 class Controls(qt.QToolBar):
-    """Acts on the plot and on the feed; holds no state of its own."""
+    """Acts on the plot and on the feed; holds no state of its own.
 
-    def __init__(self, plot: ImagePlot, feed: Feed, parent: qt.QWidget) -> None:
+    Args:
+        plot: what the actions act on.
+        feed: what rate, down-sampling and channel are set on.
+        figures: shows and hides the column of figures.
+        parent: the widget that the bar is part of.
+    """
+
+    def __init__(self, plot: ImagePlot, feed: Feed, figures: qt.QAction, parent: qt.QWidget) -> None:
         super().__init__("Live view", parent)
         self.setMovable(False)
         self.pause = Pause(self)
@@ -42,17 +49,25 @@ class Controls(qt.QToolBar):
         for action in (self.log_colours, self.autoscale, self.edit_levels, self.show_mask):
             self.addAction(action)
         # The channel first: it is what a window too narrow for all of them must not hide.
-        self._channel_actions = self._add("Channel", self.channel)
+        self._channel_action = self._add("Channel", self.channel)
+        self.addAction(figures)
         self._add("Colours", self.palette_choice)
         self._add("At most", self.rate)
         self._add("Transfer", self.downsample)
         self.show_channels(())
 
-    def _add(self, name: str, widget: qt.QWidget) -> tuple[qt.QAction, qt.QAction]:
-        label = qt.QLabel(name, self)
+    def _add(self, name: str, widget: qt.QWidget) -> qt.QAction:
+        """Name and widget in one piece: where the tool bar is too short, neither goes without the other."""
+        both = qt.QWidget(self)
+        label = qt.QLabel(name, both)
         label.setStyleSheet(f"color: {theme.current().muted}; padding-left: 12px; padding-right: 4px;")
         label.setBuddy(widget)
-        return self.addWidget(label), self.addWidget(widget)
+        row = qt.QHBoxLayout(both)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(label)
+        row.addWidget(widget)
+        return self.addWidget(both)
 
     def _palette_choice(self, plot: ImagePlot) -> qt.QComboBox:
         box = qt.QComboBox(self)
@@ -97,8 +112,7 @@ class Controls(qt.QToolBar):
 
     def show_channels(self, names: Sequence[str]) -> None:
         """Offer the channels of the frame on show; nothing is offered where it is one image."""
-        for action in self._channel_actions:
-            action.setVisible(bool(names))
+        self._channel_action.setVisible(bool(names))
         entries = [ALL_CHANNELS, *names]
         if names and entries == [self.channel.itemText(place) for place in range(self.channel.count())]:
             return

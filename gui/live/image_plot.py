@@ -188,7 +188,7 @@ class ImagePlot(PlotWidget):
         self.getYAxis().setLabel("row (pixel)")
         self.setGraphTitle("")
         self.setBackgroundColor(theme.current().window)
-        self.setDataBackgroundColor("#0d0f12")
+        self.setDataBackgroundColor(theme.current().beside)
         self.setForegroundColor(theme.current().muted)
         self.setGridColor(theme.current().line)
         self.setInteractiveMode("zoom")

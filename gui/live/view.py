@@ -65,8 +65,8 @@ class LiveView(qt.QMainWindow):
         self.banner = StateBanner(self)
         self.plot = ImagePlot(self, backend=backend)
         self.readings = Readings(self)
-        self.controls = Controls(self.plot, self._feed, self)
         self.figures = Figures(self)
+        self.controls = Controls(self.plot, self._feed, self.figures, self)
         self._pages = qt.QStackedWidget(self)
         self._nothing = qt.QLabel(self)
         self._pixel = qt.QLabel(self)
@@ -188,7 +188,8 @@ class LiveView(qt.QMainWindow):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self.plot, 1)
-        row.addWidget(ColourBar(self.plot, self))
+        self.colour_bar = ColourBar(self.plot, self)
+        row.addWidget(self.colour_bar)
         self._nothing.setAlignment(qt.Qt.AlignCenter)
         self._nothing.setWordWrap(True)
         self._nothing.setStyleSheet(
@@ -211,10 +212,11 @@ class LiveView(qt.QMainWindow):
         lines.addWidget(middle, 1)
         self.banner.setVisible(not compact)
         self.figures.toggled.connect(side.setVisible)
+        if compact:  # beside the figures there is room for the picture, but not for its colour bar too
+            self.figures.toggled.connect(self.colour_bar.setHidden)
         self.figures.setChecked(not compact)
         side.setVisible(not compact)
         self.setCentralWidget(whole)
-        self.controls.addAction(self.figures)
         self.addToolBar(self.controls)
         self.addToolBar(qt.Qt.LeftToolBarArea, self._picture_tools())
         self._fill_status_bar(compact)
@@ -243,8 +245,11 @@ class LiveView(qt.QMainWindow):
             self,
         )
         legend.setStyleSheet(f"color: {self._theme.muted}; padding: 2px 8px;")
-        self.controls.show_mask.toggled.connect(legend.setVisible)
-        self.statusBar().addPermanentWidget(legend)
+        if compact:  # what a pixel lacks is said where the cursor points at it: its figures need the room
+            legend.hide()
+        else:
+            self.controls.show_mask.toggled.connect(legend.setVisible)
+            self.statusBar().addPermanentWidget(legend)
         self.statusBar().addPermanentWidget(self._address)
         self._address.setVisible(not compact)
 

@@ -44,6 +44,11 @@ def test_what_is_typed_can_be_read(colours: Theme) -> None:
 
 
 @BOTH
+def test_the_arrows_that_unfold_a_tool_bar_can_be_seen(colours: Theme) -> None:
+    assert contrast("#000000", colours.more) >= 4.5
+
+
+@BOTH
 def test_the_state_can_be_read_on_its_colour(colours: Theme) -> None:
     for colour in colours.state.values():
         assert contrast("#ffffff", colour) >= 4.0  # 15 points, bold: 3 would do

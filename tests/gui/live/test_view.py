@@ -72,6 +72,32 @@ def test_it_has_no_banner_and_shows_its_figures_when_asked(qtbot: Any, receiver:
     assert host.view.readings.isVisible()
 
 
+def test_at_620_by_420_nothing_is_cut_off(qtbot: Any, receiver: StandIn, host: Host) -> None:
+    view = host.view
+    image = IMAGE.copy()
+    image[30, 40] = 1_234_567
+    receiver.frame(image, 0, saturation=1_000_000)
+    view.set_receiver(receiver.url)
+    qtbot.waitUntil(lambda: view.drawn() == 1, timeout=DEADLINE)
+    for figures in (False, True):
+        view.figures.setChecked(figures)
+        qtbot.waitUntil(lambda: view.plot.width() >= 240, timeout=DEADLINE)  # room for the picture
+        view.plot.pixel.emit(view.plot.pixel_at(40.5, 30.5))
+        assert view.pixel_text() == "row 30   column 40   value 1,234,567   saturated"
+        assert view._pixel.width() >= view._pixel.sizeHint().width()
+        assert (host.width(), host.height()) == (620, 420)
+    for action in (view.controls.pause, view.controls.show_mask, view.figures):
+        assert view.controls.widgetForAction(action).isVisible(), action.text()
+
+
+def test_what_the_tool_bar_folds_away_keeps_its_name(host: Host) -> None:
+    boxes = (view := host.view).controls.palette_choice, view.controls.rate, view.controls.downsample
+    for box in boxes:
+        (label,) = (each for each in view.controls.findChildren(qt.QLabel) if each.buddy() is box)
+        assert label.isVisible() is box.isVisible(), label.text()
+    assert not view.controls.downsample.isVisible()
+
+
 def test_thrown_away_with_its_window_it_leaves_no_thread(qtbot: Any, receiver: StandIn) -> None:
     window = Host()
     window.show()
