@@ -270,7 +270,8 @@ class LiveView(qt.QMainWindow):
         ):
             action.setIcon(qtawesome.icon(icon, color=self._theme.text))
             tools.addAction(action)
-        for action in (whole, self.controls.pause):
+        controls = self.controls
+        for action in (whole, controls.pause, controls.log_colours, controls.autoscale, controls.show_mask):
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             self.addAction(action)

@@ -11,13 +11,19 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.fleet import Fleet
+from penstock.gui.model.fleet_row import ASKING
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.model.sentences import message
 from penstock.gui.model.view import Presence
+from penstock.gui.panel.fleet_page import FleetPage
+from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
 
 PATIENCE = 1.5
 """Seconds without a device after which that is said where the window was asked for."""
+SETTLED = 100
+"""Milliseconds after the last answer until a picture is taken: the windows gather changes."""
 ALIVE = 250
 """Milliseconds between two moments at which Python sees a signal, such as Ctrl+C."""
 
@@ -49,14 +55,15 @@ def run(
     theme.apply(application, theme.of_name(options.theme, application))
     # A picture is the same whatever the user of this machine has moved.
     layout = None if options.screenshot is not None else qt.QSettings("Penstock", "panel")
-    window = open_window(options, layout)
+    fleet = Fleet()
+    window = open_window(options, layout, fleet)
     previous = signal.signal(signal.SIGINT, lambda *_: window.close())
     clock = qt.QTimer(window)
     clock.timeout.connect(lambda: None)
     clock.start(ALIVE)
     failure: list[str] = []
     if options.screenshot is not None:
-        _arrange_screenshot(window, options, options.screenshot, failure)
+        _arrange_screenshot(window, fleet, options, failure)
     _tell_of_waiting(window, waits)
     window.show()
     qt.QTimer.singleShot(0, ready)
@@ -68,9 +75,9 @@ def run(
     return failure[0] if failure else None
 
 
-def open_window(options: Options, layout: qt.QSettings | None) -> Window:
+def open_window(options: Options, layout: qt.QSettings | None, fleet: Fleet) -> Window:
     """The window for `options`, not yet shown."""
-    window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout)
+    window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout, FleetPage(fleet))
     for name in options.devices:
         window.open(name)
     if options.devices:
@@ -87,18 +94,31 @@ def _tell_of_waiting(window: Window, waits: Callable[[str], None]) -> None:
             if view.presence is Presence.WAITED_FOR:
                 waits(f"waits for {view.name}. {message(view).text}")
 
-    qt.QTimer.singleShot(int(PATIENCE * 1000), window, look)
+    timer = qt.QTimer(window)
+    timer.setSingleShot(True)
+    timer.timeout.connect(look)
+    timer.start(int(PATIENCE * 1000))
 
 
-def _arrange_screenshot(window: Window, options: Options, path: Path, failure: list[str]) -> None:
-    def look() -> None:
+def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure: list[str]) -> None:
+    path = options.screenshot
+    notifier = Notifier(fleet, window)
+
+    def all_there() -> bool:
         views = [panel.view() for panel in window.panels()]
+        if not views:
+            return fleet.looked and all(row.state != ASKING for row in fleet.rows())
         # What Arm would say comes last: until then the panel is not what a user sees.
-        if all(view.here and (view.check is not None or view.state != "ON") for view in views):
+        return all(view.here and (view.check is not None or view.state != "ON") for view in views)
+
+    def look() -> None:
+        if all_there():
             window.updated.disconnect(look)
-            qt.QTimer.singleShot(0, take)
+            notifier.changed.disconnect(look)
+            qt.QTimer.singleShot(SETTLED, take)
 
     def take() -> None:
+        notifier.close()
         if not window.grab().save(str(path)):
             failure.append(
                 f"the picture cannot be written to {path}; is the folder there and writable, "
@@ -108,13 +128,14 @@ def _arrange_screenshot(window: Window, options: Options, path: Path, failure: l
 
     def give_up() -> None:
         away = [panel.view() for panel in window.panels() if not panel.view().here]
-        why = "; ".join(f"{view.name}: {message(view).text}" for view in away)
+        why = "; ".join(f"{view.name}: {message(view).text}" for view in away) or fleet.trouble
         failure.append(
             f"no picture in {options.deadline:g} s: {why or 'a device does not say what Arm would do'}"
         )
         window.close()
 
     window.updated.connect(look)
+    notifier.changed.connect(look)
     deadline = qt.QTimer(window)
     deadline.setSingleShot(True)
     deadline.timeout.connect(give_up)

@@ -93,8 +93,10 @@ class FileField(qt.QWidget):
         self.counts_up.setChecked(view.counts_up)
         problem = edit.problem if edit is not None else ""
         self.path.set_whole("" if problem else view.text(FILE) if name.template else "")
+        self.path.setVisible(bool(self.path.whole()))
         trouble, words = (True, problem) if problem else file_sentence(view)
         self._says.setText(f"{PROBLEM_SIGN} {words}" if trouble else words)
+        self._says.setVisible(bool(words))
         look(self._says, role="problem" if trouble else "muted")
         taken = view.check is not None and view.check.kind == "file_exists"
         self.next_free.setVisible(taken and name.numbered and edit is None and not locked)

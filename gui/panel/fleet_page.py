@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 
 from silx.gui import qt
 
@@ -80,6 +81,16 @@ class FleetPage(qt.QWidget):
         lines = [[column.title for column in COLUMNS]]
         lines += [[column.text(self._row(number)) for column in COLUMNS] for number in numbers]
         return "\n".join("\t".join(line) for line in lines)
+
+    def layout_state(self) -> dict[str, qt.QByteArray]:
+        """Width, order and sorting of the columns."""
+        return {"fleet_columns": self._view.horizontalHeader().saveState()}
+
+    def restore_layout(self, state: Mapping[str, qt.QByteArray | None]) -> None:
+        """Put the columns as they were."""
+        kept = state.get("fleet_columns")
+        if kept is not None:
+            self._view.horizontalHeader().restoreState(kept)
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """Begin to follow."""

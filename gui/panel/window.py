@@ -11,6 +11,7 @@ from penstock.gui.model.device_name import key
 from penstock.gui.model.sentences import message
 from penstock.gui.panel import keyboard
 from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.gui.panel.fleet_page import FleetPage
 from penstock.gui.panel.icons import state_icon
 from penstock.gui.panel.open_dialog import OpenDialog
 
@@ -24,7 +25,7 @@ class Window(qt.QMainWindow):
     Args:
         make_model: the model of a device, not yet started.
         layout: where the window's layout is kept; nothing else is remembered.
-        fleet: page of all detectors, if one is wanted; its signal `chosen` names one to be opened.
+        fleet: page of all detectors, if one is wanted: the first tab.
     """
 
     updated = qt.Signal()
@@ -32,7 +33,7 @@ class Window(qt.QMainWindow):
 
     def __init__(
         self, make_model: Callable[[str], DetectorModel], layout: qt.QSettings | None = None,
-        fleet: qt.QWidget | None = None,
+        fleet: FleetPage | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self._make_model = make_model
@@ -70,7 +71,7 @@ class Window(qt.QMainWindow):
         self.tabs.tabBar().setTabButton(place, qt.QTabBar.RightSide, self._close_button(panel))
         panel.set_picture_shown(self.show_picture.isChecked())
         panel.set_log_shown(self.show_log.isChecked())
-        self._restore_panel(panel)
+        self._restore_page(panel)
         panel.updated.connect(lambda: self._follow(panel))
         self._follow(panel)
         self.tabs.setCurrentWidget(panel)
@@ -122,7 +123,7 @@ class Window(qt.QMainWindow):
         panel = self.tabs.widget(place)
         if not isinstance(panel, DetectorPanel):
             return
-        self._keep_panel(panel)
+        self._keep_page(panel)
         self.tabs.removeTab(place)
         panel.close()
         self._closed.append(panel)
@@ -141,13 +142,13 @@ class Window(qt.QMainWindow):
         self._layout.setValue("geometry", self.saveGeometry())
         self._layout.setValue("picture", self.show_picture.isChecked())
         self._layout.setValue("log", self.show_log.isChecked())
-        panel = self.tabs.currentWidget()
-        if isinstance(panel, DetectorPanel):
-            self._keep_panel(panel)
+        page = self.tabs.currentWidget()
+        for each in {page, self._fleet} - {None}:
+            self._keep_page(each)
 
-    def _keep_panel(self, panel: DetectorPanel) -> None:
+    def _keep_page(self, page: DetectorPanel | FleetPage) -> None:
         if self._layout is not None:
-            for name, state in panel.layout_state().items():
+            for name, state in page.layout_state().items():
                 self._layout.setValue(name, state)
 
     def _restore(self) -> None:
@@ -156,12 +157,14 @@ class Window(qt.QMainWindow):
         geometry = self._layout.value("geometry")
         if geometry is not None:
             self.restoreGeometry(geometry)
+        if self._fleet is not None:
+            self._restore_page(self._fleet)
         self.show_picture.setChecked(self._layout.value("picture", True, type=bool))
         self.show_log.setChecked(self._layout.value("log", True, type=bool))
 
-    def _restore_panel(self, panel: DetectorPanel) -> None:
+    def _restore_page(self, page: DetectorPanel | FleetPage) -> None:
         if self._layout is not None:
-            panel.restore_layout({name: self._layout.value(name) for name in panel.layout_state()})
+            page.restore_layout({name: self._layout.value(name) for name in page.layout_state()})
 
     # -- menus ---------------------------------------------------------------------------------
 

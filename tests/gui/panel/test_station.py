@@ -1,0 +1,121 @@
+"""The panel over a real detector, with its receiver and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
+
+from silx.gui import qt
+
+from penstock.cli.main import main
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.link import TangoDevice
+from penstock.gui.panel.detector_panel import DetectorPanel
+from tests.system.beamline import Station
+from tests.system.conftest import beamline, shared_station, station
+
+__all__ = ["beamline", "shared_station", "station"]
+
+DEADLINE = 15_000
+"""Milliseconds."""
+
+
+@pytest.fixture
+def panel(qtbot: Any, station: Station) -> Iterator[DetectorPanel]:
+    name = f"tango://{station.beamline.tango_host}/sim/det/1"
+    one = DetectorPanel(DetectorModel(name, TangoDevice(name)))
+    one.resize(1280, 720)
+    qtbot.addWidget(one)
+    one.show()
+    qtbot.waitUntil(lambda: one.view().here and one.view().check is not None, timeout=DEADLINE)
+    yield one
+    one.close()
+    one.wait_closed()
+
+
+def button(panel: DetectorPanel, name: str) -> Any:
+    return panel.actions_bar.findChild(qt.QPushButton, name)
+
+
+def test_a_series_from_the_first_letter_typed_to_its_file(
+    qtbot: Any, station: Station, panel: DetectorPanel
+) -> None:
+    file = panel.settings.file
+    assert file is not None
+    qtbot.waitUntil(lambda: file.folder.text() == str(station.root), timeout=DEADLINE)  # the receiver's
+    qtbot.keyClicks(file.template, "ceo2_####")
+    exposure = panel.settings.series.fields["ExposureTime"].editor
+    exposure.selectAll()
+    qtbot.keyClicks(exposure, "5 ms")
+    triggers = panel.settings.series.fields["nTriggers"].editor
+    triggers.selectAll()
+    qtbot.keyClicks(triggers, "20")
+    assert station.detector.nTriggers == 1
+
+    qtbot.mouseClick(button(panel, "Arm"), qt.Qt.LeftButton)
+    qtbot.mouseDClick(button(panel, "Arm"), qt.Qt.LeftButton)
+    qtbot.mouseRelease(button(panel, "Arm"), qt.Qt.LeftButton)
+
+    qtbot.waitUntil(lambda: file.number.value() == 2, timeout=DEADLINE)  # it has ended, and counts up
+    assert [path.name for path in station.root.glob("*.h5")] == ["ceo2_0001.h5"]
+    qtbot.waitUntil(lambda: panel.view().last is not None, timeout=DEADLINE)
+    last = panel.view().last
+    assert last is not None
+    assert (last.complete, last.planned) == (True, 20)
+    qtbot.waitUntil(lambda: panel.live.drawn() > 0, timeout=DEADLINE)
+
+
+def test_triggers_come_from_the_button_and_stop_ends_the_series(
+    qtbot: Any, station: Station, panel: DetectorPanel
+) -> None:
+    panel.model.set("TriggerMode", "SOFTWARE")
+    panel.model.set("nTriggers", "5")
+    qtbot.waitUntil(lambda: panel.view().plan.frames == 5 and not panel.view().edits, timeout=DEADLINE)
+    button(panel, "Arm").click()
+    qtbot.waitUntil(lambda: button(panel, "SoftwareTrigger").isEnabled(), timeout=DEADLINE)
+    assert button(panel, "SoftwareTrigger").property("primary")
+    button(panel, "SoftwareTrigger").click()
+    qtbot.waitUntil(lambda: panel.view().account.acquired == 1, timeout=DEADLINE)
+    button(panel, "Stop").click()
+    qtbot.waitUntil(lambda: panel.banner.title() == "ON", timeout=DEADLINE)
+    assert panel.actions_bar.question() is None
+
+
+def test_a_name_that_is_taken_is_refused_before_arm_and_the_next_one_is_found(
+    qtbot: Any, station: Station, panel: DetectorPanel
+) -> None:
+    for number in (1, 2, 3):
+        (station.root / f"taken_{number:04d}.h5").touch()
+    file = panel.settings.file
+    assert file is not None
+    station.set(DestinationFilename=str(station.root / "taken_0001.h5"))
+    qtbot.waitUntil(file.next_free.isVisible, timeout=DEADLINE)
+    assert "Arm would be refused" in panel.actions_bar.says()
+    file.next_free.click()
+    qtbot.waitUntil(lambda: file.number.value() == 4 and file.says().startswith("New"), timeout=DEADLINE)
+    assert Path(station.detector.DestinationFilename).name == "taken_0004.h5"
+
+
+def test_the_command_takes_a_picture_of_the_window(qtbot: Any, station: Station, tmp_path: Path) -> None:
+    picture = tmp_path / "panel.png"
+    name = f"tango://{station.beamline.tango_host}/sim/det/1"
+    assert main(["panel", name, "--screenshot", str(picture), "--size", "1280x800", "--theme", "light"]) == 0
+    image = qt.QImage(str(picture))
+    assert (image.width(), image.height()) == (1280, 800)
+
+
+def test_a_picture_of_a_detector_that_is_not_there_is_given_up_with_the_reason(
+    qtbot: Any, station: Station, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"tango://{station.beamline.tango_host}/no/such/one"
+    picture = tmp_path / "panel.png"
+    assert main(["panel", name, "--screenshot", str(picture), "--deadline", "2.5"]) == 2
+    said = capsys.readouterr().err
+    assert "waits for" in said
+    assert "knows no device no/such/one" in said
+    assert not picture.exists()
