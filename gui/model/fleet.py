@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 LOOK_EVERY = 30.0
 """Seconds between two looks into the database, for devices that have been registered or taken away."""
-LOOK_AGAIN = 5.0
+LOOK_AGAIN = 2.0
 """Seconds to the next look while the database does not answer."""
 PATIENCE = 2.0
 """Seconds that `stop` waits for devices to be let go of."""

@@ -173,7 +173,7 @@ class FleetPage(qt.QWidget):
     def _bind(self) -> None:
         self._filter.textChanged.connect(self._set_filter)
         self._view.activated.connect(self._choose)
-        self._view.selectionModel().currentRowChanged.connect(self._show_detail)
+        self._view.selectionModel().selectionChanged.connect(self._show_detail)
         self._view.horizontalHeader().sectionResized.connect(self._fit_rows)
         self._view.horizontalHeader().sortIndicatorChanged.connect(self._fit_rows)
         for keys, call in (
@@ -210,7 +210,7 @@ class FleetPage(qt.QWidget):
         if some and not self._sorted.rowCount():
             self._empty.setText("No row has all the words of the filter. Esc clears it.")
         elif trouble:
-            self._empty.setText(f"{_html(trouble)}.<br><br>This page looks again every few seconds.")
+            self._empty.setText(f"{_html(trouble)}.<br><br>This page looks again every two seconds.")
         elif not self._fleet.looked:
             self._empty.setText("Asking the Tango database which detectors there are …")
         else:
@@ -228,14 +228,17 @@ class FleetPage(qt.QWidget):
         self._empty.setVisible(not shown)
 
     def _show_detail(self, *_: object) -> None:
-        index = self._view.currentIndex()
-        if not index.isValid():
+        selected = self._view.selectionModel().selectedRows()
+        if len(selected) != 1:
             self._detail.setText("Enter or a double click opens a detector's panel.")
             return
-        row = self._sorted.row_at(index)
-        self._detail.setText(
-            f"{row.name}, {row.server}: {row.says}" + (f" File: {row.file}" if row.file else "")
-        )
+        row = self._sorted.row_at(selected[0])
+        parts = [f"{row.name}, {row.server}: {row.says}"]
+        if row.file:
+            parts.append(f"File: {row.file}")
+        if row.kind == "receiver":
+            parts.append(f"A receiver has no panel; its pictures: penstock view {row.receiver_url}")
+        self._detail.setText("  ".join(parts))
 
     def _fit_rows(self, *_: object) -> None:
         """Make room for what is wrong: the remedy stands at the end of the sentence."""
@@ -259,11 +262,6 @@ class FleetPage(qt.QWidget):
         row = self._sorted.row_at(index)
         if row.kind == "detector":
             self.chosen.emit(row.name)
-        else:
-            self._detail.setText(
-                f"{row.name} is a receiver and has no panel of its own; its detector has one."
-                + (f" Its pictures: penstock view {row.receiver_url}" if row.receiver_url else "")
-            )
 
     def _copy(self) -> None:
         qt.QApplication.clipboard().setText(self.text())

@@ -102,6 +102,7 @@ def test_enter_and_double_click_choose_a_detector(show: Open, qtbot: Any) -> Non
 def test_a_receiver_says_that_it_has_no_panel(show: Open, qtbot: Any) -> None:
     page = show(eight())
     view = page.findChild(qt.QTableView)
+    assert page.detail() == "Enter or a double click opens a detector's panel."
     view.selectRow(1)
     assert page.detail().startswith(
         "p09/receiver/zyla, PenstockReceiver/lab: The disk of /data/tomo is full."
