@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import tango
 
-from tests.system.beamline import FAULT, ON, RUNNING, Station, refusal, until, wait_state
+from tests.system.beamline import FAULT, ON, RUNNING, Station, children, refusal, until, wait_state
 
 INVALID = tango.AttrQuality.ATTR_INVALID
 CLIENT = """
@@ -183,6 +184,22 @@ def test_rate_and_frame_size_follow_a_series_by_events(station: Station) -> None
     assert "live view" in said["verdict"]
 
 
+def test_a_receiver_that_does_not_keep_up_fills_the_ring(station: Station) -> None:
+    assert station.receiver.child is not None
+    (data_process,) = children(station.receiver.child.pid)
+    station.set(ExposureTime=0.0001, DestinationFilename="")
+    with hearing(station.detector, "RingFill") as heard:
+        station.detector.Live()
+        os.kill(data_process, signal.SIGSTOP)
+        try:
+            until(lambda: heard.of("RingFill")[-1] >= 1.0, "buffers in use")
+        finally:
+            os.kill(data_process, signal.SIGCONT)
+        until(lambda: heard.of("RingFill")[-1] == 0.0, "buffers free again")
+        station.detector.Stop()
+        wait_state(station.detector, ON)
+
+
 def test_an_idle_detector_pushes_nothing_but_its_readings(station: Station) -> None:
     names = [info.name for info in station.detector.attribute_list_query() if info.name != "LiveImage"]
     ambient = station.detector.TargetSensorTemperature
@@ -203,7 +220,7 @@ def test_what_nobody_knows_has_no_value(station: Station) -> None:
         assert heard.of("RingFill")[-1] == 0.0
         station.receiver.start()
         until(lambda: heard.of("ReceiverQueue")[-1] == 0.0, "a queue again")
-        os.kill(station.streamer_pid(), 9)
+        os.kill(station.streamer_pid(), signal.SIGKILL)
         wait_state(station.detector, FAULT)
         until(lambda: heard.of("RingFill")[-1] == INVALID, "no ring")
         station.detector.Reset()
