@@ -14,6 +14,10 @@ REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 # Qt and silx need these, without a screen too.
 QT_PACKAGES := libgl1 libglib2.0-0 libfontconfig1 libfreetype6 libx11-6
 
+# A screen of its own, for `make pictures`.
+XVFB_PACKAGES := xvfb xauth libdbus-1-3 libxcb-icccm4 libxcb-keysyms1 libxcb-xinerama0 libxcb-image0 \
+    libxcb-render-util0 libxcb-randr0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1
+
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 # Without it `python -m` puts the checkout on the path, and `import streamer` finds a second copy.
 export PYTHONSAFEPATH := 1
@@ -42,7 +46,8 @@ test: lint ## lint, types, import contracts, and all tests but the slow ones
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMPS)/develop ## the slow tests: many seeds, kills at every moment, benchmarks from end to end
+test-slow: $(STAMPS)/develop ## the slow tests: many seeds, kills at every moment, every window on a screen
+	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Without Xvfb the windows are not drawn on a screen." >&2
 	QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: contract
@@ -76,6 +81,15 @@ figures: $(STAMPS)/develop ## measure everything for docs/performance, three qua
 .PHONY: soak
 soak: $(STAMPS)/run ## ten minutes on a file system slower than the source: memory, and every frame
 	@python -m penstock.bench.soak $(ARGS)
+
+.PHONY: soak-panel
+soak-panel: $(STAMPS)/develop ## ten minutes: a control panel that follows 200 series, and ten panels on one device
+	@python -m penstock.bench.soak_panel $(ARGS)
+
+.PHONY: pictures
+pictures: $(STAMPS)/develop ## every window in every state, on a screen of its own (Xvfb), into the folder pictures/
+	@.ci/debian-packages $(XVFB_PACKAGES)
+	PENSTOCK_PICTURES=$(CURDIR)/pictures pytest -m slow tests/gui/panel/test_pictures.py $(ARGS)
 
 .PHONY: environment
 environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for development, into .venv

@@ -4,6 +4,7 @@ Examples:
   penstock demo                               100 frames into ./penstock-demo
   penstock demo --frames 1000 --out /data/try
   penstock demo --view                        and watch them come in
+  penstock demo --panel                       the same at the control panel, which then stays open
   penstock demo --json | jq .file             nothing but JSON on standard output
 
 It brings up everything that a beamline has (Tango database, device server, streamer, receiver) on
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 FRAMES = 100
-FRAMES_IN_VIEW = 1000
+FRAMES_IN_A_WINDOW = 1000
 """Long enough to look at: twenty seconds."""
 
 
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames",
         type=whole(1),
         metavar="N",
-        help=f"frames to take ({FRAMES}, with --view {FRAMES_IN_VIEW})",
+        help=f"frames to take ({FRAMES}, with a window {FRAMES_IN_A_WINDOW})",
     )
     parser.add_argument(
         "--out",
@@ -53,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the files (%(default)s)",
     )
-    parser.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
+    window = parser.add_mutually_exclusive_group()
+    window.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
+    window.add_argument("--panel", action="store_true", help="open the control panel; ends when it is closed")
     add_json(parser)
 
 
@@ -63,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     from penstock.devices._base.demonstration import Demonstration, DemonstrationFailed
     from penstock.devices._base.processes import ProcessFailed
 
-    frames = args.frames if args.frames is not None else FRAMES_IN_VIEW if args.view else FRAMES
+    opens = _viewer if args.view else _panel if args.panel else None
+    frames = args.frames if args.frames is not None else FRAMES if opens is None else FRAMES_IN_A_WINDOW
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, frame: sys.exit(128 + number))  # through every `with`
     # Words for people go to standard error when a machine reads standard output.
@@ -71,12 +75,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         with contextlib.ExitStack() as stack:
             demonstration = stack.enter_context(Demonstration(args.out, note=_note(words)))
-            viewer = _open_viewer(demonstration, stack) if args.view else None
+            window = stack.enter_context(opens(demonstration)) if opens is not None else None
             outcome = _take(demonstration, frames, words)
             _report(outcome, words)
-            if viewer is not None:
-                words.print("\nClose the viewer to end.")
-                viewer.wait()
+            if window is not None:
+                words.print(f"\nClose {window.name} to end.")
+                window.wait()
     except (DemonstrationFailed, ProcessFailed) as error:
         raise UserError(str(error)) from error
     if args.json:
@@ -108,6 +112,7 @@ def _report(outcome: Outcome, console: Console) -> None:
         'print(d.shape, d[0].max())"',
         markup=False,
     )
+    console.print(f"Take the next one yourself, at the control panel:\n  penstock demo --panel{missing}")
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:
@@ -124,14 +129,22 @@ def _note(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(f"[dim]{text}[/dim]")
 
 
-def _open_viewer(demonstration: Demonstration, stack: contextlib.ExitStack) -> Child[bool]:
+def _viewer(demonstration: Demonstration) -> Child[bool]:
     """The live viewer in a process of its own, which the user closes; it is there before the series."""
+    return _window("the viewer", "watching ", demonstration, "view", demonstration.receiver_url, "--log")
+
+
+def _panel(demonstration: Demonstration) -> Child[bool]:
+    """The control panel in the same way."""
+    from penstock.devices._base.demonstration import DETECTOR
+
+    return _window("the panel", "following ", demonstration, "panel", DETECTOR)
+
+
+def _window(name: str, ready: str, demonstration: Demonstration, *command: str) -> Child[bool]:
     from penstock.devices._base.processes import PENSTOCK, Child
 
-    def is_open(line: str) -> bool | None:
-        return line.startswith("watching ") or None
-
-    argv = (*PENSTOCK, "view", demonstration.receiver_url, "--log")
-    viewer: Child[bool] = Child("the viewer", argv, is_open, deadline=60.0)
-    stack.enter_context(viewer)
-    return viewer
+    return Child(
+        name, (*PENSTOCK, *command), lambda line: line.startswith(ready) or None, deadline=60.0,
+        environment={"TANGO_HOST": demonstration.tango_host},
+    )  # fmt: skip

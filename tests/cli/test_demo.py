@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from penstock.devices._base.processes import PENSTOCK
 
@@ -31,20 +32,25 @@ def test_a_viewer_without_a_screen_is_told_before_any_frame_is_taken(tmp_path: P
     assert not list(tmp_path.glob("*.h5"))
 
 
-def test_the_viewer_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(tmp_path: Path) -> None:
-    argv = [*PENSTOCK, "demo", "--view", "--frames", "20", "--out", str(tmp_path), "--json"]
+@pytest.mark.parametrize(
+    ("option", "name", "command"), [("--view", "viewer", "view"), ("--panel", "panel", "panel")]
+)
+def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_demo(
+    option: str, name: str, command: str, tmp_path: Path
+) -> None:
+    argv = [*PENSTOCK, "demo", option, "--frames", "20", "--out", str(tmp_path), "--json"]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     with subprocess.Popen(
         argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as demo:
         try:
             assert demo.stderr is not None and demo.stdout is not None
-            until_it_says(demo.stderr, "Close the viewer to end", deadline=90)
+            until_it_says(demo.stderr, f"Close the {name} to end", deadline=90)
             family = psutil.Process(demo.pid).children(recursive=True)
-            viewers = [process for process in family if "view" in process.cmdline()]
-            assert len(viewers) == 1
+            windows = [process for process in family if command in process.cmdline()]
+            assert len(windows) == 1
 
-            viewers[0].send_signal(signal.SIGINT)
+            windows[0].send_signal(signal.SIGINT)
 
             assert demo.wait(30) == 0
             summary = json.loads(demo.stdout.read())

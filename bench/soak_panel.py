@@ -1,0 +1,263 @@
+"""`make soak-panel`: a control panel that follows 200 series, and ten panels on one device.
+
+A panel stands in a control room for months: its memory must not grow with the series that it has seen, and
+no thread may be left once it is closed. Ten panels are nothing that a device should feel: the processor
+time of its server is measured without them and with them, in turns, idle and while a series runs.
+
+Examples:
+  python -m penstock.bench.soak_panel                      200 series, then ten panels
+  python -m penstock.bench.soak_panel --series 60 --json   fewer, for a machine
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from penstock.devices._base.demonstration import DETECTOR, Demonstration
+from penstock.devices._base.processes import PENSTOCK, Child
+from penstock.stins.texts import plural
+
+GROWTH_LIMIT = 50_000
+"""Bytes a series, once it is warm."""
+WARM = 20
+"""Series after which caches (fonts, icons, colour maps) are filled."""
+EDGE = 15
+"""Series at either end of which the median is taken: memory goes up and down by some pages."""
+PANELS = 10
+SERVER_LIMIT = 0.05
+"""Of one core, for all of them together."""
+STRETCH = 10.0
+"""Seconds of one measurement of processor time."""
+PATIENCE = 30.0
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class SoakError(Exception):
+    """It did not go as it must; the sentence says what."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What was measured."""
+
+    series: int
+    growth: float
+    """Bytes a series."""
+    memory: int
+    """Of the whole process at the end, in bytes."""
+    threads_left: int
+    server_idle: float
+    """Further share of a core that the server needs for ten panels, without a series."""
+    server_running: float
+    """The same while a series of 50 frames/s runs."""
+
+    @property
+    def failures(self) -> list[str]:
+        """What was not as it must be."""
+        found = []
+        if self.growth >= GROWTH_LIMIT:
+            found.append(
+                f"the panel grew by {self.growth / 1e3:.1f} kB a series; {GROWTH_LIMIT / 1e3:g} kB at most"
+            )
+        if self.threads_left:
+            found.append(f"{plural(self.threads_left, 'thread is', 'threads are')} left after closing")
+        for share, when in ((self.server_idle, "idle"), (self.server_running, "running")):
+            if share >= SERVER_LIMIT:
+                found.append(
+                    f"{PANELS} panels cost the server of the {when} device {share:.1%} of a core; "
+                    f"{SERVER_LIMIT:.0%} at most"
+                )
+        return found
+
+
+def soak(
+    demonstration: Demonstration, series: int, progress: Callable[[int], None]
+) -> tuple[float, int, int]:
+    """Follow so many series in one panel; growth in bytes a series, memory at the end, threads left."""
+    from silx.gui import qt
+
+    from penstock.gui.model.actions import Action
+    from penstock.gui.model.detector import DetectorModel
+    from penstock.gui.model.link import TangoDevice
+    from penstock.gui.panel.detector_panel import DetectorPanel
+
+    application = qt.QApplication.instance() or qt.QApplication(["soak-panel"])
+
+    def until(condition: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            application.processEvents(qt.QEventLoop.AllEvents | qt.QEventLoop.WaitForMoreEvents, 20)
+            if time.monotonic() > end:
+                raise SoakError(f"{what}: not within {PATIENCE:g} s; {model.view().status}")
+
+    def opened() -> DetectorPanel:
+        name = f"tango://{demonstration.tango_host}/{DETECTOR}"
+        shown = DetectorPanel(DetectorModel(name, TangoDevice(name)))
+        shown.resize(1280, 800)
+        shown.show()
+        return shown
+
+    def closed(shown: DetectorPanel) -> set[threading.Thread]:
+        shown.close()
+        shown.wait_closed()
+        shown.deleteLater()
+        application.processEvents()
+        # One that Python has not made is Tango's own, which stays, or omniORB's, which come and go.
+        return {each for each in threading.enumerate() if not isinstance(each, threading._DummyThread)}
+
+    wake = qt.QTimer()
+    wake.start(20)
+    panel = opened()
+    model = panel.model
+    until(lambda: model.view().here, "the device")
+    before = closed(panel)
+    panel = opened()
+    model = panel.model
+    until(lambda: model.view().here and model.view().state == "ON", "the device")
+    for setting, text in (("ExposureTime", "1 ms"), ("nTriggers", "20"), ("TriggerMode", "INTERNAL")):
+        model.set(setting, text)
+    model.set("DestinationFilename", f"{demonstration.folder}/soak_0001.h5")
+    until(lambda: not model.view().edits, "the settings")
+    samples = []
+    for number in range(series):
+        last = model.view().last
+        until(lambda: not model.view().allowed[Action.ARM], "ready to arm")
+        model.do(Action.ARM)
+        until(lambda: model.view().last != last and model.view().state == "ON", f"series {number + 1}")  # noqa: B023
+        ended = model.view().last
+        if ended is None or not ended.complete:
+            raise SoakError(f"series {number + 1}: {model.view().status}")
+        Path(ended.file).unlink()
+        gc.collect()
+        samples.append(_resident())
+        progress(number + 1)
+    left = len(closed(panel) - before)
+    return _growth(samples), samples[-1], left
+
+
+def _growth(samples: list[int]) -> float:
+    warm = samples[min(WARM, len(samples) // 3) :]
+    edge = max(1, min(EDGE, len(warm) // 3))
+    first, last = statistics.median(warm[:edge]), statistics.median(warm[-edge:])
+    return (last - first) / max(1, len(warm) - edge)
+
+
+def _resident() -> int:
+    for line in Path("/proc/self/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    raise SoakError("/proc/self/smaps_rollup names no Pss; this needs Linux 4.14 or later")
+
+
+def many(demonstration: Demonstration, stretch: float) -> tuple[float, float]:
+    """Further share of a core that the server needs for ten panels: idle, and while a series runs."""
+    import tango
+
+    detector = tango.DeviceProxy(f"tango://{demonstration.tango_host}/{DETECTOR}")
+    detector.ExposureTime = 0.018
+
+    def measure() -> tuple[float, float]:
+        idle = _share(demonstration.server_pid, stretch)
+        detector.Continuous()
+        running = _share(demonstration.server_pid, stretch)
+        detector.Stop()
+        return idle, running
+
+    without = [measure()]
+    with ExitStack() as stack:
+        for _ in range(PANELS):
+            stack.enter_context(_panel(demonstration))
+        with_them = [measure(), measure()]
+    without.append(measure())
+    idle, running = (
+        statistics.mean(each[place] for each in with_them) - statistics.mean(each[place] for each in without)
+        for place in (0, 1)
+    )
+    return idle, running
+
+
+def _panel(demonstration: Demonstration) -> Child[bool]:
+    return Child(
+        "a panel",
+        [*PENSTOCK, "panel", f"tango://{demonstration.tango_host}/{DETECTOR}"],
+        lambda line: True if line.startswith("following ") else None,
+        deadline=60.0,
+        environment={"QT_QPA_PLATFORM": "offscreen", "TANGO_HOST": demonstration.tango_host},
+    )
+
+
+def _share(pid: int, seconds: float) -> float:
+    """Share of a core that a process takes."""
+    begun, ticks = time.monotonic(), _ticks(pid)
+    threading.Event().wait(seconds)
+    return (_ticks(pid) - ticks) / TICKS / (time.monotonic() - begun)
+
+
+def _ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def main() -> int:
+    """Run it; 0 when everything is as it must be."""
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").partition("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--series", type=int, default=200, metavar="N", help="(%(default)s)")
+    parser.add_argument(
+        "--stretch", type=float, default=STRETCH, metavar="S", help="of a measurement (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+    args = parser.parse_args()
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+    def progress(number: int) -> None:
+        if not args.json and sys.stderr.isatty():
+            print(f"\rseries {number} of {args.series}", end="", file=sys.stderr, flush=True)
+
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="penstock-soak-") as folder,
+            Demonstration(Path(folder)) as line,
+        ):
+            growth, memory, left = soak(line, args.series, progress)
+            idle, running = many(line, args.stretch)
+    except SoakError as error:
+        print(f"soak-panel: {error}", file=sys.stderr)
+        return 1
+    report = Report(
+        series=args.series,
+        growth=growth,
+        memory=memory,
+        threads_left=left,
+        server_idle=idle,
+        server_running=running,
+    )
+    if args.json:
+        print(json.dumps({**asdict(report), "failures": report.failures}))
+    else:
+        print(
+            f"\n{report.series} series in one panel: {report.growth / 1e3:+.1f} kB a series, "
+            f"{report.memory / 1e6:.0f} MB in the end, threads left: {left}\n"
+            f"{PANELS} panels cost the device's server {idle:+.2%} of a core while it is idle, "
+            f"{running:+.2%} while it takes 50 frames/s"
+        )
+        for failure in report.failures:
+            print(f"FAILED: {failure}", file=sys.stderr)
+    return 1 if report.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""Takes pictures of every window in every state, over real servers; `make pictures` runs it in Xvfb.
+
+Two sizes, dark and light; idle, running, fault, receiver away, database away. Writes
+NAME_STATE_WIDTH_THEME.png and prints a line per picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.view import Presence
+from penstock.gui.panel.app import Options, open_window
+from tests.system.beamline import Beamline, Station
+
+SIZES = ((1280, 800), (1920, 1080))
+THEMES = (theme.DARK, theme.LIGHT)
+PATIENCE = 20.0
+
+
+class Photographer:
+    """Opens windows over a beamline, and writes what they look like."""
+
+    def __init__(self, application: qt.QApplication, folder: Path, only: str) -> None:
+        self._application = application
+        self._folder = folder
+        self._only = only
+        self.taken: list[Path] = []
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Let Qt work until it is so."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            self._application.processEvents(qt.QEventLoop.AllEvents, 20)
+            assert time.monotonic() < end, f"{what}: not within {PATIENCE:g} s"
+            time.sleep(0.005)
+
+    def settle(self, seconds: float = 0.4) -> None:
+        """Let pictures be drawn and layouts be made."""
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end, "settled")
+
+    def take(self, name: str, window: qt.QWidget, *, resize: bool = True) -> None:
+        """In both sizes, in the present theme."""
+        look = "dark" if theme.current().dark else "light"
+        for width, height in SIZES if resize else SIZES[:1]:
+            file = self._folder / f"{name}_{width}_{look}.png"
+            if self._only not in file.name:
+                continue
+            if resize:
+                window.resize(width, height)
+            self.settle()
+            picture = window.screen().grabWindow(window.winId()) if _on_a_screen() else window.grab()
+            assert picture.save(str(file)), file
+            assert not resize or picture.width() >= width, f"{file}: {picture.width()} pixels wide"
+            self.taken.append(file)
+            print(file, flush=True)
+
+    @contextmanager
+    def window(self, beamline: Beamline, *devices: str) -> Iterator[Any]:
+        """The control panel's window."""
+        names = tuple(f"tango://{beamline.tango_host}/{device}" for device in devices)
+        window = open_window(Options(devices=names), None)
+        window.show()
+        try:
+            yield window
+        finally:
+            window.close()
+            window.deleteLater()
+            self.settle(0.05)
+
+    def each_theme(self) -> Iterator[theme.Theme]:
+        """Dark, then light: windows choose when they are made."""
+        for look in THEMES:
+            theme.apply(self._application, look)
+            yield look
+
+
+def _on_a_screen() -> bool:
+    return qt.QGuiApplication.platformName() == "xcb"
+
+
+def idle(beamline: Beamline, station: Station, camera: Photographer) -> None:
+    """After a series that is whole."""
+    for _ in camera.each_theme():
+        with camera.window(beamline, "sim/det/1", "pilatus/det/1") as window:
+            panel = window.open(window.panels()[0].model.name)
+            camera.until(lambda p=panel: p.view().here and p.view().check is not None, "checked")
+            camera.take("panel_idle", window)
+            window.tabs.setCurrentIndex(0)
+            camera.settle(1.0)
+            camera.take("fleet_idle", window)
+
+
+def running(beamline: Beamline, station: Station, camera: Photographer) -> None:
+    """In the middle of a series."""
+    for _ in camera.each_theme():
+        station.set(TriggerMode="INTERNAL", ExposureTime=0.02, nTriggers=2000, nFramesPerTrigger=1,
+                    DestinationFilename=str(station.new_file()))  # fmt: skip
+        with camera.window(beamline, "sim/det/1") as window:
+            panel = window.panels()[0]
+            station.detector.Arm()
+            camera.until(lambda p=panel: p.view().account.done > 60, "running")
+            camera.take("panel_running", window)
+            window.tabs.setCurrentIndex(0)
+            camera.settle(1.0)
+            camera.take("fleet_running", window)
+        station.detector.Abort()
+        station.calm()
+
+
+def fault(beamline: Beamline, station: Station, camera: Photographer) -> None:
+    """The streamer has died in a series."""
+    station.set(TriggerMode="INTERNAL", ExposureTime=0.02, nTriggers=2000,
+                DestinationFilename=str(station.new_file()))  # fmt: skip
+    station.detector.Arm()
+    os.kill(station.streamer_pid(), signal.SIGKILL)
+    for _ in camera.each_theme():
+        with camera.window(beamline, "sim/det/1") as window:
+            panel = window.panels()[0]
+            camera.until(lambda p=panel: p.view().state == "FAULT", "fault")
+            camera.take("panel_fault", window)
+            window.tabs.setCurrentIndex(0)
+            camera.settle(1.0)
+            camera.take("fleet_fault", window)
+    station.calm()
+
+
+def receiver_away(beamline: Beamline, station: Station, camera: Photographer) -> None:
+    """Nobody writes."""
+    for _ in camera.each_theme():
+        with camera.window(beamline, "sim/det/1") as window:
+            panel = window.panels()[0]
+            camera.until(lambda p=panel: p.view().check is not None, "checked")
+            station.receiver.stop()
+            camera.until(lambda p=panel: p.view().check is not None and not p.view().check.ok, "noticed")
+            camera.take("panel_receiver-away", window)
+            window.tabs.setCurrentIndex(0)
+            camera.settle(1.0)
+            camera.take("fleet_receiver-away", window)
+        station.receiver.start()
+        station.calm()
+
+
+def database_away(beamline: Beamline, station: Station, camera: Photographer) -> None:
+    """A window that is opened when there is no database."""
+    beamline.database.stop()
+    for _ in camera.each_theme():
+        with camera.window(beamline, "sim/det/1") as window:
+            panel = window.panels()[0]
+            camera.until(lambda p=panel: p.view().waits_for, "said")
+            assert panel.view().presence is Presence.WAITED_FOR
+            camera.take("panel_database-away", window)
+            window.tabs.setCurrentIndex(0)
+            camera.settle(1.0)
+            camera.take("fleet_database-away", window)
+    beamline.restart_database()
+
+
+STATES = (idle, running, fault, receiver_away, database_away)
+
+
+def main() -> int:
+    """Take them all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", metavar="WORD", help="pictures with this word in their name")
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    application = qt.QApplication(["pictures"])
+    camera = Photographer(application, args.folder, args.only)
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-pictures-") as scratch,
+        Beamline(Path(scratch)) as beamline,
+    ):
+        os.environ["TANGO_HOST"] = beamline.tango_host
+        station = Station(beamline, sensor=(1030, 514))
+        Station(beamline, "pilatus")
+        station.calm()
+        station.set(Pattern="powder", PhotonFlux=5e6, ExposureTime=0.02, nTriggers=50,
+                        DestinationFilename=str(station.root / "ceo2_0001.h5"))  # fmt: skip
+        station.detector.Arm()
+        camera.until(lambda: str(station.detector.State()) == "ON", "a first series")
+        station.set(DestinationFilename=str(station.root / "ceo2_0002.h5"), nTriggers=500)
+        for state in STATES:
+            state(beamline, station, camera)
+    return 0 if camera.taken else 1
