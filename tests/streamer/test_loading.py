@@ -112,4 +112,4 @@ def test_a_tango_server_without_the_file_ends_with_a_sentence(
     assert "penstock.devices.yak cannot be imported on" in capsys.readouterr().err
     assert "yak" in registry.camera_names()
     with pytest.raises(UserError, match=r"penstock\.devices\.yak cannot be imported on .*SDK"):
-        device.run(argparse.Namespace(server="Yak"))
+        device.run(argparse.Namespace(server="Yak", instance="1", options=[]))
