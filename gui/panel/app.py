@@ -75,9 +75,9 @@ def run(
     return failure[0] if failure else None
 
 
-def open_window(options: Options, layout: qt.QSettings | None, fleet: Fleet) -> Window:
+def open_window(options: Options, layout: qt.QSettings | None, fleet: Fleet | None = None) -> Window:
     """The window for `options`, not yet shown."""
-    window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout, FleetPage(fleet))
+    window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout, FleetPage(fleet or Fleet()))
     for name in options.devices:
         window.open(name)
     if options.devices:

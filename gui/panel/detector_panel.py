@@ -14,6 +14,7 @@ from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.actions import Actions
 from penstock.gui.panel.notifier import Notifier
+from penstock.gui.panel.series_area import SeriesArea
 from penstock.gui.panel.settings import Settings
 from penstock.gui.panel.style import sheet
 
@@ -39,13 +40,14 @@ class DetectorPanel(qt.QWidget):
         self._splitters = {"columns": self.columns, "rows": self.rows}
         self.live = LiveView(compact=True, parent=self)
         self._receiver = ""
-        self._series = qt.QLabel("The series", self)
+        self.series = SeriesArea(model, self)
         self._log = qt.QLabel("The log", self)
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)
-        self._closing: threading.Thread | None = None
-        self._owns_model = model.start()
+        self._closing = _Closing(model if model.start() else None)
+        # Within somebody else's program it may be deleted without having been closed.
+        self.destroyed.connect(self._closing.begin)
         self.refresh()
 
     def view(self) -> DetectorView:
@@ -58,6 +60,7 @@ class DetectorPanel(qt.QWidget):
         self.banner.show_message(message(view))
         self.actions_bar.show_view(view)
         self.settings.show_view(view)
+        self.series.show_view(view)
         if view.receiver_url != self._receiver:
             self._receiver = view.receiver_url
             self.live.set_receiver(view.receiver_url)
@@ -83,26 +86,23 @@ class DetectorPanel(qt.QWidget):
                 splitter.restoreState(kept)
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """Let go of the device, in a thread: a call that is under way may take a moment."""
+        """Let go of the device."""
         self._notifier.close()
         self.live.hide()
         self.live.ask_to_stop()
-        if self._owns_model and self._closing is None:
-            self._closing = threading.Thread(target=self.model.stop, name="penstock-panel-close")
-            self._closing.start()
+        self._closing.begin()
         super().closeEvent(event)
 
     def wait_closed(self) -> None:
         """Return when the device has been let go."""
         self.live.stop()
-        if self._closing is not None:
-            self._closing.join()
+        self._closing.wait()
 
     def _lay_out(self) -> None:
         self.settings.setMinimumWidth(420)
         self.columns.addWidget(self.settings)
         self.columns.addWidget(self.rows)
-        for widget in (self.live, self._series, self._log):
+        for widget in (self.live, self.series, self._log):
             self.rows.addWidget(widget)
         self.columns.setStretchFactor(0, 0)
         self.columns.setStretchFactor(1, 1)
@@ -115,3 +115,22 @@ class DetectorPanel(qt.QWidget):
         layout.addWidget(self.banner)
         layout.addWidget(self.actions_bar)
         layout.addWidget(self.columns, 1)
+
+
+class _Closing:
+    """Stops a model in a thread: a call that is under way may take a moment."""
+
+    def __init__(self, model: DetectorModel | None) -> None:
+        self._model = model
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Stop it, once."""
+        if self._model is not None and self._thread is None:
+            self._thread = threading.Thread(target=self._model.stop, name="penstock-panel-close")
+            self._thread.start()
+
+    def wait(self) -> None:
+        """Return when it has stopped."""
+        if self._thread is not None:
+            self._thread.join()

@@ -46,9 +46,13 @@ class Notifier(qt.QObject):
 
     def _note(self) -> None:
         with self._lock:
-            if not (self._pending or self._closed):
-                self._pending = True
+            if self._pending or self._closed:
+                return
+            try:
                 self._woken.emit()
+                self._pending = True
+            except RuntimeError:  # Qt has deleted this object, with a window that was never closed
+                self._closed = True
 
     def _deliver(self) -> None:
         with self._lock:

@@ -49,3 +49,12 @@ def test_a_closed_one_is_silent_whatever_the_model_still_tells(qtbot: Any) -> No
     with qtbot.waitSignal(other.changed):  # posted later than the first: that would have come by now
         in_thread(quiet.tell)
     assert heard == []
+
+
+def test_one_that_qt_has_deleted_is_silent(qtbot: Any) -> None:
+    model = Model()
+    notifier = Notifier(model)
+    notifier.deleteLater()
+    with qtbot.waitSignal(notifier.destroyed):
+        pass
+    in_thread(model.tell)

@@ -1,0 +1,73 @@
+"""The panel as a widget: in any Qt program, and in any size."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from silx.gui import qt
+
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.panel.detector_panel import DetectorPanel
+from tests.gui.model.stand_in import StandInDevice
+from tests.gui.panel.conftest import DEADLINE, Shown
+
+LAST = json.dumps({"series": "a", "verdict": "10 of 10 frames stored.", "complete": True, "planned": 10})
+
+
+def test_deleted_by_its_host_without_being_closed_it_lets_the_device_go(qtbot: Any) -> None:
+    device = StandInDevice()
+    host = qt.QWidget()
+    panel = DetectorPanel(DetectorModel("sim/det/1", device), host)
+    closing = panel._closing
+    device.appear()
+    host.deleteLater()
+    qtbot.waitUntil(lambda: device.stopped, timeout=DEADLINE)
+    closing.wait()
+    device.say(State="RUNNING")  # what is still on its way disturbs nobody
+
+
+def test_a_model_that_its_host_has_started_is_left_running(qtbot: Any) -> None:
+    device = StandInDevice()
+    model = DetectorModel("sim/det/1", device)
+    model.start()
+    panel = DetectorPanel(model)
+    qtbot.addWidget(panel)
+    panel.close()
+    panel.wait_closed()
+    assert not device.stopped
+    model.stop()
+
+
+def test_the_running_series_or_else_the_last_one_is_shown_where_both_have_no_room(shown: Shown) -> None:
+    area = shown.panel.series
+    shown.appear()
+    assert area.running.isVisible()
+    assert not area.last.isVisible()
+    shown.device.say(LastSeries=LAST)
+    shown.until(area.last.isVisible)
+    assert not area.running.isVisible()
+    shown.device.say(State="RUNNING")
+    shown.until(area.running.isVisible)
+    assert not area.last.isVisible()
+    shown.panel.resize(1900, 1000)
+    shown.until(lambda: area.running.isVisible() and area.last.isVisible())
+
+
+def test_everything_is_reached_by_tab_and_has_a_name(shown: Shown) -> None:
+    shown.appear()
+    reached: set[Any] = set()
+    shown.panel.settings.series.fields["ExposureTime"].editor.setFocus()
+    widget = qt.QApplication.focusWidget()
+    while widget is not None and widget not in reached:
+        reached.add(widget)
+        shown.qtbot.keyClick(widget, qt.Qt.Key_Tab)
+        widget = qt.QApplication.focusWidget()
+    fields = shown.panel.settings.series.fields.values()
+    assert {field.editor for field in fields} <= reached
+    file = shown.panel.settings.file
+    assert file is not None
+    assert {file.template, file.number, file.folder, shown.button("Arm"), shown.button("Live")} <= reached
+    for field in fields:
+        assert field.editor.accessibleName()
+        assert "Tango attribute" in field.editor.accessibleDescription()
