@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 import tango
 from tango.server import Device, attribute, command, device_property
@@ -46,6 +45,7 @@ from penstock.devices._base.series_settings import (
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
+from penstock.devices._base.tango_json import tango_json
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.addresses import joined
@@ -191,7 +191,7 @@ class Detector(Device):
         with as_tango_error("Arm"):
             self._arm(self._settings())
 
-    @command(dtype_out=str, doc_out="JSON object: ok, kind, sentence, file, frames, frame_bytes, …")
+    @command(dtype_out=str, doc_out="JSON object: ok, kind, sentence, file, frames, ...")
     def Check(self) -> str:
         """Say what Arm would say, and how large the series is, changing nothing; allowed in every state."""
         try:
@@ -202,7 +202,7 @@ class Detector(Device):
             answer = refused(Answer(ok=False, frames=frames_of(self._values)), error)
         else:
             answer = self._control.check(settings, self._periods()["FrameTime"])
-        return msgspec.json.encode(answer).decode()
+        return tango_json(answer)
 
     @command
     def Live(self) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, replace
 
-import msgspec
-
 from penstock.devices._base.series_view import SeriesView, lossless
+from penstock.devices._base.tango_json import tango_json
 from penstock.receiver.models import Counts, Series
 
 NOT_TRIGGERED = "not_triggered"
@@ -30,7 +29,7 @@ def last_series(view: SeriesView, series: Series | None, verdict: str, started: 
         lost = [entry for entry in lost if entry[2] != NOT_TRIGGERED]
         complete = series is not None and lossless(counts)
     filename = view.filename if series is None or series.taken else ""
-    return msgspec.json.encode(
+    return tango_json(
         {
             "series": view.series,
             "file": filename,
@@ -43,7 +42,7 @@ def last_series(view: SeriesView, series: Series | None, verdict: str, started: 
             "ended": (series.ended if series is not None else 0.0) or time.time(),
             "armed_by": view.armed_by,
         }
-    ).decode()
+    )
 
 
 def _without_plan(counts: Counts) -> Counts:

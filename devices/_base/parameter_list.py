@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.devices._base.tango_json import tango_json
 from penstock.streamer.checks import ROTATIONS
 from penstock.streamer.settings import STANDARD, Parameter
 
@@ -50,4 +49,4 @@ def parameter_list(
         for group, parameters in (("series", series), ("camera", camera), ("reading", readings))
         for parameter in parameters
     ]
-    return msgspec.json.encode(entries).decode()
+    return tango_json(entries)

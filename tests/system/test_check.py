@@ -63,6 +63,15 @@ def test_a_good_series_is_described_and_nothing_is_touched(station: Station) -> 
     assert said["ok"] is True and said["seconds"] is None and said["file"] == ""
 
 
+def test_a_file_name_may_have_any_character(station: Station) -> None:
+    """Tango's strings take Latin-1 only, and so does DestinationFilename; links lead anywhere."""
+    (station.root / "β …").mkdir()
+    (station.root / "beta").symlink_to(station.root / "β …")
+    station.set(DestinationFilename=str(station.root / "beta" / "x.h5"))
+    file = str(station.root / "β …" / "x.h5")
+    assert check(station)["file"] == file
+
+
 def test_what_is_said_is_what_arm_does_with_the_size(station: Station) -> None:
     for values in ({"AOIWidth": 16}, {"AOIHeight": 8, "Compression": "bslz4"}, {"Pattern": "powder"}):
         station.set(**values)

@@ -74,6 +74,12 @@ def test_an_incomplete_series_names_its_lost_frames(loop: Loop) -> None:
     assert said["verdict"] == "1 of 3 frames stored in /data/x.h5, 2 not triggered (stopped)."
 
 
+def test_it_is_ascii_as_tango_wants_it(loop: Loop) -> None:
+    loop.control.arm(settings(1), "…")
+    finish(loop, "…")
+    assert loop.control.view.last_series.isascii() and last(loop)["armed_by"] == "…"
+
+
 def test_a_fault(loop: Loop) -> None:
     loop.control.arm(settings(3), CLIENT)
     loop.frame()
