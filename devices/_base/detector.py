@@ -45,7 +45,7 @@ from penstock.devices._base.series_settings import (
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
-from penstock.devices._base.tango_json import tango_json
+from penstock.devices._base.tango_text import tango_json, tango_text, tango_value
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.addresses import joined
@@ -158,7 +158,7 @@ class Detector(Device):
 
     def dev_status(self) -> str:
         """The sentence that goes with the state."""
-        return self._broken or _words(self._control.view)
+        return tango_text(self._broken or _words(self._control.view))
 
     def _entered(self) -> list[dict[str, Any]]:
         entered = self._control.record.entered()
@@ -285,7 +285,8 @@ class Detector(Device):
         value: Value | Unread = self._shown_values()[name]
         if isinstance(value, Unread):
             return value.stands_in, time.time(), tango.AttrQuality.ATTR_INVALID
-        return value
+        shown: Value = tango_value(value)
+        return shown
 
     def write_value(self, name: str, value: Value) -> None:
         """Take over what a client has written."""

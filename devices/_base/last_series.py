@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, replace
 
 from penstock.devices._base.series_view import SeriesView, lossless
-from penstock.devices._base.tango_json import tango_json
+from penstock.devices._base.tango_text import tango_json
 from penstock.receiver.models import Counts, Series
 
 NOT_TRIGGERED = "not_triggered"

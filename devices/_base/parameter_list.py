@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
-from penstock.devices._base.tango_json import tango_json
+from penstock.devices._base.tango_text import tango_json
 from penstock.streamer.checks import ROTATIONS
 from penstock.streamer.settings import STANDARD, Parameter
 

@@ -11,6 +11,7 @@ from typing import Any
 import tango
 
 from penstock.devices._base.attributes import Unread
+from penstock.devices._base.tango_text import tango_value
 
 log = logging.getLogger(__name__)
 
@@ -103,6 +104,7 @@ class Publisher:
         for name, value in values.items():
             if self._stopped.is_set():
                 return
+            value = tango_value(value)
             if name in self._pushed and _same(self._pushed[name], value):
                 continue
             if name == "State":

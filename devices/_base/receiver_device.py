@@ -13,6 +13,7 @@ from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
+from penstock.devices._base.tango_text import tango_text, tango_value
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Status
 from penstock.streamer.settings import Parameter, Value
@@ -113,6 +114,9 @@ class PenstockReceiver(Device):
 
     def dev_status(self) -> str:
         """What there is to know, in a sentence."""
+        return tango_text(self._sentence())
+
+    def _sentence(self) -> str:
         status = self._status
         if self._silence or status is None:
             return self._silence
@@ -178,7 +182,7 @@ def _body(shown: _Shown) -> dict[str, Any]:
     name = shown.parameter.name
 
     def read(self: PenstockReceiver) -> Value:
-        value: Value = self._values()[name]
+        value: Value = tango_value(self._values()[name])
         return value
 
     return {f"_read_{name}": read, name: declare(shown.parameter, fget=f"_read_{name}")}

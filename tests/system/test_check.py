@@ -68,8 +68,14 @@ def test_a_file_name_may_have_any_character(station: Station) -> None:
     (station.root / "β …").mkdir()
     (station.root / "beta").symlink_to(station.root / "β …")
     station.set(DestinationFilename=str(station.root / "beta" / "x.h5"))
-    file = str(station.root / "β …" / "x.h5")
+    file, escaped = f"{station.root}/β …/x.h5", f"{station.root}/\\u03b2 \\u2026/x.h5"
     assert check(station)["file"] == file
+    station.detector.Arm()
+    wait_state(station.detector, ON)
+    assert json.loads(station.detector.LastSeries)["file"] == file
+    assert station.detector.FileWritten == escaped and escaped in station.detector.Status()
+    until(lambda: station.receiver_device.FileName == escaped, "the receiver's device, too")
+    assert escaped in refusal(station.detector.Arm)
 
 
 def test_what_is_said_is_what_arm_does_with_the_size(station: Station) -> None:
