@@ -19,6 +19,7 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui import theme
+from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.view import Presence
 from penstock.gui.panel.app import Options, open_window
 from tests.system.beamline import Beamline, Station
@@ -70,7 +71,7 @@ class Photographer:
     def window(self, beamline: Beamline, *devices: str) -> Iterator[Any]:
         """The control panel's window."""
         names = tuple(f"tango://{beamline.tango_host}/{device}" for device in devices)
-        window = open_window(Options(devices=names), None)
+        window = open_window(Options(devices=names), None, Fleet())
         window.show()
         try:
             yield window
