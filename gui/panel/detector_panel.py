@@ -40,11 +40,13 @@ class DetectorPanel(qt.QWidget):
         self._splitters = {"columns": self.columns, "rows": self.rows}
         self.live = LiveView(compact=True, parent=self)
         self._receiver = ""
+        self._receiver_seen: tuple[bool, str] | None = None
         self.series = SeriesArea(model, self)
         self._log = qt.QLabel("The log", self)
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)
+        self.live.updated.connect(self._look_at_receiver)
         self._closing = _Closing(model if model.start() else None)
         # Within somebody else's program it may be deleted without having been closed.
         self.destroyed.connect(self._closing.begin)
@@ -65,6 +67,15 @@ class DetectorPanel(qt.QWidget):
             self._receiver = view.receiver_url
             self.live.set_receiver(view.receiver_url)
         self.updated.emit()
+
+    def _look_at_receiver(self) -> None:
+        """What Arm would say depends on the receiver, whose coming and going is no event of the device."""
+        snapshot = self.live.snapshot()
+        status = snapshot.status
+        seen = (snapshot.away_since is None, status.state if status is not None else "")
+        if self._receiver_seen is not None and seen != self._receiver_seen:
+            self.model.ask_check()
+        self._receiver_seen = seen
 
     def set_picture_shown(self, shown: bool) -> None:
         """Show the live picture, or ask for none."""
