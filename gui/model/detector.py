@@ -390,7 +390,9 @@ class DetectorModel:
             self.log.add(kind, f"{after.state}: {after.status.strip()}")
             if after.state == "ON" and before.running:
                 self._call(self._count_up)
-        if settings or after.state != before.state:
+        # It has no value while the receiver does not answer.
+        receiver = (before.values.get("ReceiverQueue") is None) != (after.values.get("ReceiverQueue") is None)
+        if settings or receiver or after.state != before.state:
             self._schedule_check()
 
     def _count_up(self) -> None:

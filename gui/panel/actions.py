@@ -39,15 +39,21 @@ LOOKS: Mapping[Action, Look] = {
         "End at once: drop what is not written yet, and mark the file aborted.",
     ),
     Action.RESET: Look("Reset", "Ctrl+R", "Leave the state FAULT."),
-    Action.RESTART_RECEIVER: Look("Reset receiver", "", "Bring the receiver out of its state Error."),
+    Action.RESTART_RECEIVER: Look("Restart receiver", "", "Bring the receiver out of its state Error."),
 }
 """In the order of the bar. Abort needs three keys: no slip of a finger costs a series its last frames."""
+
+
+def restart_helps(view: DetectorView) -> bool:
+    """Whether the receiver is in Error: Arm would be refused for it, or the device names the remedy."""
+    refused = view.check is not None and view.check.kind in RECEIVER_IN_ERROR
+    return refused or (view.state == "FAULT" and Action.RESTART_RECEIVER in view.status)
 
 
 def next_step(view: DetectorView) -> Action | None:
     """The one button that stands out: what the user most likely wants now."""
     wanted = [Action.RESET, Action.ARM, Action.TRIGGER, Action.STOP]
-    if view.check is not None and view.check.kind in RECEIVER_IN_ERROR:
+    if restart_helps(view):
         wanted.insert(0, Action.RESTART_RECEIVER)
     if arm_sentence(view)[0]:
         wanted.remove(Action.ARM)
@@ -127,8 +133,7 @@ class Actions(qt.QFrame):
             button.setAccessibleDescription(tip)
             look(button, primary=action is first)
         self.buttons[Action.RESET].setVisible(view.state == "FAULT")
-        in_error = view.check is not None and view.check.kind in RECEIVER_IN_ERROR
-        self.buttons[Action.RESTART_RECEIVER].setVisible(in_error or view.state == "FAULT")
+        self.buttons[Action.RESTART_RECEIVER].setVisible(restart_helps(view))
         self._show_words(view)
         self._close_question(view)
 

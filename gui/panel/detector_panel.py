@@ -115,6 +115,9 @@ class DetectorPanel(qt.QWidget):
         self.columns.addWidget(self.rows)
         for widget in (self.live, self.series, self._log):
             self.rows.addWidget(widget)
+        self.rows.setStretchFactor(0, 1)
+        self.rows.setStretchFactor(1, 0)
+        self.rows.setStretchFactor(2, 0)
         self.columns.setStretchFactor(0, 0)
         self.columns.setStretchFactor(1, 1)
         self.columns.setSizes([450, 830])

@@ -328,3 +328,14 @@ def test_a_name_that_is_none_is_not_written(followed: Followed) -> None:
 
 def test_it_starts_once(followed: Followed) -> None:
     assert followed.model.start() is False  # the fixture did
+
+
+def test_a_receiver_that_goes_away_is_what_arm_would_say(followed: Followed) -> None:
+    followed.device.appear()
+    followed.until(lambda view: view.check is not None and view.check.ok)
+    followed.device.check.update(ok=False, kind="unavailable", sentence="the receiver does not answer")
+    followed.device.say(ReceiverQueue=None)
+    followed.until(lambda view: view.check is not None and not view.check.ok)
+    followed.device.check.update(ok=True, sentence="")
+    followed.device.say(ReceiverQueue=0.0)
+    followed.until(lambda view: view.check is not None and view.check.ok)
