@@ -102,14 +102,6 @@ class Form(qt.QScrollArea):
                 self._labels[name].setVisible(fits)
         return shown
 
-    def focusNextPrevChild(self, forwards: bool) -> bool:
-        """What has been reached by Tab is brought into sight."""
-        moved = bool(super().focusNextPrevChild(forwards))
-        reached = qt.QApplication.focusWidget()
-        if reached is not None and self.isAncestorOf(reached):
-            self.ensureWidgetVisible(reached, 0, 40)
-        return moved
-
     def _label(self, field: Field) -> qt.QLabel:
         text = qt.QLabel(MNEMONICS.get(field.name) or label(field.name).replace("&", "&&"), self.widget())
         text.setBuddy(field.editor)

@@ -24,8 +24,8 @@ class SeriesArea(qt.QWidget):
         layout = qt.QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.running, 3)
-        layout.addWidget(self.last, 2)
+        layout.addWidget(self.running, 3, qt.Qt.AlignTop)
+        layout.addWidget(self.last, 2, qt.Qt.AlignTop)
         # As high as the higher of both: the picture above must not jump when a series begins.
         self.setMinimumHeight(max(each.minimumSizeHint().height() for each in (self.running, self.last)))
 

@@ -34,6 +34,8 @@ class Settings(qt.QWidget):
         self._none.setWordWrap(True)
         self._none.setAlignment(qt.Qt.AlignCenter)
         self._none.setProperty("role", "muted")
+        for each in (self.series, self.camera, self.search, self._plan):
+            each.hide()  # there is nothing in them yet
         self._tabs = qt.QTabWidget(self)
         self._tabs.setDocumentMode(True)
         self._tabs.tabBar().setDrawBase(False)
@@ -59,7 +61,7 @@ class Settings(qt.QWidget):
         self.camera.show_view(view)
         if self.file is not None:
             self.file.show_view(view)
-        self._plan.setText(view.plan.sentence())
+        self._plan.setText(view.plan.sentence() if view.plan.frames else "")
 
     def _make(self, attributes: Mapping[str, Attribute]) -> None:
         chosen = max(0, self._tabs.currentIndex())
@@ -126,12 +128,17 @@ class Settings(qt.QWidget):
         self.search.setAccessibleName("Search a setting of the camera")
         self.search.setClearButtonEnabled(True)
         self.search.setVisible(count > MANY)
-        self.search.textChanged.connect(self.camera.filter)
+        nothing = qt.QLabel("No setting of this camera has that in its name or description.", page)
+        nothing.setProperty("role", "muted")
+        nothing.setContentsMargins(14, 8, 14, 0)
+        nothing.hide()
+        self.search.textChanged.connect(lambda text: nothing.setVisible(not self.camera.filter(text)))
         find = qt.QShortcut(qt.QKeySequence.Find, page)
         find.activated.connect(self.search.setFocus)
         line = qt.QHBoxLayout()
         line.setContentsMargins(14, 10, 14, 2)
         line.addWidget(self.search)
         layout.addLayout(line)
+        layout.addWidget(nothing)
         layout.addWidget(self.camera, 1)
         return page

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from silx.gui import qt
 
+from penstock.gui.model.device import Greeting
 from penstock.gui.panel.field import ChoiceField, ReadingField, SwitchField, TextField
+from tests.gui.model.stand_in import ATTRIBUTES, VALUES, setting
 from tests.gui.panel.conftest import Shown
 
 
@@ -135,3 +137,42 @@ def test_nothing_is_cut_off_at_the_side(shown: Shown) -> None:
     shown.appear()
     for form in (shown.panel.settings.series, shown.panel.settings.camera):
         assert form.widget().minimumSizeHint().width() <= form.minimumWidth()
+
+
+def test_before_the_device_is_there_nothing_stands_in_its_place(shown: Shown) -> None:
+    settings = shown.panel.settings
+    said = [label.text() for label in settings.findChildren(qt.QLabel) if label.isVisible()]
+    assert said == ["The settings are shown as soon as the device answers."]
+    assert not [line for line in settings.findChildren(qt.QLineEdit) if line.isVisible()]
+
+
+def test_what_is_reached_by_tab_is_brought_into_sight(shown: Shown) -> None:
+    shown.panel.resize(1280, 560)
+    shown.appear()
+    form = shown.panel.settings.series
+    shown.until(lambda: form.verticalScrollBar().maximum() > 0)
+    shown.field("ExposureTime").editor.setFocus()
+    last = shown.field("SaveRaw").editor
+    for _ in range(30):
+        if last.hasFocus():
+            break
+        shown.qtbot.keyClick(qt.QApplication.focusWidget(), qt.Qt.Key_Tab)
+    assert last.hasFocus()
+    assert last.visibleRegion().boundingRect().height() == last.height()
+
+
+def test_many_settings_of_a_camera_can_be_searched(shown: Shown) -> None:
+    many = [setting(f"Gain{number}", float, "camera", doc="Amplifier.") for number in range(12)]
+    shown.device.listener.reached(Greeting(attributes=[*ATTRIBUTES, *many], receiver_url=""))  # type: ignore[union-attr]
+    shown.device.listener.said({**VALUES, **{each.name: 1.0 for each in many}})  # type: ignore[union-attr]
+    shown.until(lambda: "Gain0" in shown.panel.settings.camera.fields)
+    shown.panel.settings._tabs.setCurrentIndex(1)
+    shown.qtbot.keyClick(shown.panel.settings.camera, qt.Qt.Key_F, qt.Qt.ControlModifier)
+    assert shown.panel.settings.search.hasFocus()
+    shown.qtbot.keyClicks(shown.panel.settings.search, "amplif")
+    fields = shown.panel.settings.camera.fields
+    assert {name for name, field in fields.items() if field.isVisible()} <= {each.name for each in many}
+    assert fields["Gain0"].isVisible()
+    assert not fields["Pattern"].isVisible()
+    shown.panel.settings.search.clear()
+    assert fields["Pattern"].isVisible()
