@@ -15,7 +15,7 @@ from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.fleet_row import ASKING
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.model.sentences import message
-from penstock.gui.model.view import Presence
+from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.panel.fleet_page import FleetPage
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
@@ -108,8 +108,7 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
         views = [panel.view() for panel in window.panels()]
         if not views:
             return fleet.looked and all(row.state != ASKING for row in fleet.rows())
-        # What Arm would say comes last: until then the panel is not what a user sees.
-        return all(view.here and (view.check is not None or view.state != "ON") for view in views)
+        return all(_is_complete(view) for view in views)
 
     def look() -> None:
         if all_there():
@@ -140,3 +139,8 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
     deadline.setSingleShot(True)
     deadline.timeout.connect(give_up)
     deadline.start(int(options.deadline * 1000))
+
+
+def _is_complete(view: DetectorView) -> bool:
+    """Whether all is there that a user sees: what Arm would say comes last."""
+    return view.here and "State" in view.values and (view.state != "ON" or view.check is not None)

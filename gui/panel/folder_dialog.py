@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Protocol
 
+import qtawesome  # type: ignore[import-untyped]
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.folders import joined, relative
 from penstock.gui.panel.background import Background
@@ -98,11 +100,13 @@ class FolderDialog(qt.QDialog):
             # Where the file is now; if that folder is not there yet, the data root stays on show.
             self._background.call(lambda: self._receiver.folders(below), self._show, lambda error: None)
         self.list.clear()
-        icons = self.style()
+        colour = theme.current().muted
+        up = qtawesome.icon("fa5s.level-up-alt", color=colour)
+        into = qtawesome.icon("fa5s.folder", color=colour)
         if folders.parent is not None:
-            self.list.addItem(qt.QListWidgetItem(icons.standardIcon(qt.QStyle.SP_FileDialogToParent), UP))
+            self.list.addItem(qt.QListWidgetItem(up, UP))
         for name in folders.folders:
-            self.list.addItem(qt.QListWidgetItem(icons.standardIcon(qt.QStyle.SP_DirIcon), name))
+            self.list.addItem(qt.QListWidgetItem(into, name))
         if self.list.count():
             self.list.setCurrentRow(0)
             self.list.clearSelection()

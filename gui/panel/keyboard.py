@@ -10,7 +10,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Enter", "write what was typed into this field"),
     ("Esc", "forget what was typed, take the device's value"),
     ("Tab, Shift+Tab", "next field, previous field"),
-    ("Alt and an underlined letter", "go to that field, tab or menu"),
+    ("Alt+letter", "go to the field, tab or menu with this letter underlined"),
     ("Ctrl+F", "search a setting of the camera"),
     ("Ctrl+O", "open a detector"),
     ("Ctrl+W", "close this detector's tab; its series goes on"),
@@ -23,10 +23,14 @@ KEYS: tuple[tuple[str, str], ...] = (
 
 def dialog(parent: qt.QWidget) -> qt.QMessageBox:
     """The list as a dialog, not yet open."""
-    rows = [(look.shortcut, f"{look.text}: {look.does}") for look in LOOKS.values() if look.shortcut]
+    rows = [
+        (look.shortcut, f"{look.text}: {look.does[0].lower()}{look.does[1:-1]}")
+        for look in LOOKS.values()
+        if look.shortcut
+    ]
     lines = "".join(
         f"<tr><td style='padding: 2px 18px 2px 0; white-space: nowrap;'><b>{keys}</b></td>"
-        f"<td style='padding: 2px 0;'>{does}</td></tr>"
+        f"<td style='padding: 2px 0; white-space: nowrap;'>{does}</td></tr>"
         for keys, does in (*rows, *KEYS)
     )
     box = qt.QMessageBox(parent)

@@ -16,6 +16,7 @@ from penstock.cli.main import main
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.gui.panel.folder_dialog import FolderDialog
 from tests.system.beamline import Station
 from tests.system.conftest import beamline, shared_station, station
 
@@ -32,7 +33,7 @@ def panel(qtbot: Any, station: Station) -> Iterator[DetectorPanel]:
     one.resize(1280, 720)
     qtbot.addWidget(one)
     one.show()
-    qtbot.waitUntil(lambda: one.view().here and one.view().check is not None, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: button(one, "Arm").isEnabled() and one.view().check, timeout=DEADLINE)
     yield one
     one.close()
     one.wait_closed()
@@ -119,3 +120,24 @@ def test_a_picture_of_a_detector_that_is_not_there_is_given_up_with_the_reason(
     assert "waits for" in said
     assert "knows no device no/such/one" in said
     assert not picture.exists()
+
+
+def test_a_folder_of_the_receiver_is_chosen(qtbot: Any, station: Station, panel: DetectorPanel) -> None:
+    (station.root / "visitors" / "2025").mkdir(parents=True, exist_ok=True)
+    file = panel.settings.file
+    assert file is not None
+    qtbot.waitUntil(lambda: file.folder.text() == str(station.root), timeout=DEADLINE)
+    file.browse.click()
+    dialog = file.findChild(FolderDialog)
+    qtbot.waitUntil(lambda: dialog.list.count() > 0, timeout=DEADLINE)
+    assert [dialog.list.item(row).text() for row in range(dialog.list.count())] == ["visitors"]
+    qtbot.keyClick(dialog.list, qt.Qt.Key_Return)
+    qtbot.waitUntil(lambda: dialog.list.count() == 2, timeout=DEADLINE)
+    qtbot.keyClicks(dialog.new, "today")
+    dialog.use.click()
+    chosen = str(station.root / "visitors" / "today")
+    qtbot.waitUntil(lambda: file.folder.text() == chosen, timeout=DEADLINE)
+    qtbot.keyClicks(file.template, "a_####")
+    qtbot.keyClick(file.template, qt.Qt.Key_Return)
+    wanted = f"{chosen}/a_0001.h5"
+    qtbot.waitUntil(lambda: station.detector.DestinationFilename == wanted, timeout=DEADLINE)
