@@ -33,7 +33,8 @@ def panel(qtbot: Any, station: Station) -> Iterator[DetectorPanel]:
     one.resize(1280, 720)
     qtbot.addWidget(one)
     one.show()
-    qtbot.waitUntil(lambda: button(one, "Arm").isEnabled() and one.view().check, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: button(one, "Arm").isEnabled(), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: one.view().check is not None, timeout=DEADLINE)
     yield one
     one.close()
     one.wait_closed()
