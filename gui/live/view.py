@@ -32,6 +32,8 @@ _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED:
 
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
+TROUBLE = frozenset({"away", "error", "fault"})
+"""Kinds of banner that are shown in the compact form too."""
 NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
 NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
 
@@ -42,7 +44,7 @@ class LiveView(qt.QMainWindow):
     Args:
         feed: where snapshots come from; one that follows `set_receiver` where not given.
         backend: silx' plot backend, "mpl" or "gl".
-        compact: for a place beside other widgets: no banner, and figures only once they are asked for.
+        compact: for a place beside other widgets: a banner in trouble only, figures once asked for.
     """
 
     frame_drawn = qt.Signal(int)
@@ -57,6 +59,7 @@ class LiveView(qt.QMainWindow):
         super().__init__(parent)
         if parent is not None:
             self.setWindowFlags(qt.Qt.Widget)
+        self._compact = compact
         self._theme = theme.current()
         self._feed = Feed(None) if feed is None else feed
         self._frame: LastFrame | None = None
@@ -150,6 +153,7 @@ class LiveView(qt.QMainWindow):
         snapshot = self._snapshot = self._feed.take()
         says = message(snapshot)
         self.banner.show_message(says)
+        self.banner.setVisible(not self._compact or says.kind in TROUBLE)
         self.readings.show_snapshot(snapshot)
         detector = snapshot.status.detector if snapshot.status is not None else ""
         self.setWindowTitle(f"{detector or snapshot.url} – {says.title.lower()} – Penstock")
@@ -210,7 +214,6 @@ class LiveView(qt.QMainWindow):
         lines.setSpacing(0)
         lines.addWidget(self.banner)
         lines.addWidget(middle, 1)
-        self.banner.setVisible(not compact)
         self.figures.toggled.connect(side.setVisible)
         if compact:  # beside the figures there is room for the picture, but not for its colour bar too
             self.figures.toggled.connect(self.colour_bar.setHidden)

@@ -46,7 +46,7 @@ class DetectorModel:
         now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self.name = name
-        self.log = Log(name)
+        self.log = Log("/".join(name.split("/")[-3:]))
         self._device = device
         self._receiver = receiver
         self._now = now
@@ -181,13 +181,16 @@ class DetectorModel:
 
     def reached(self, greeting: Greeting) -> None:
         """See `device.Listener`."""
+        self.log.add(Kind.STATE, "The device answers.")
         with self._lock:
             self._view = replace(
-                self._view, presence=Presence.HERE, waits_for="", since=0.0,
-                receiver_url=greeting.receiver_url,
+                self._view, receiver_url=greeting.receiver_url,
                 attributes={attribute.name: attribute for attribute in greeting.attributes},
             )  # fmt: skip
-        self.log.add(Kind.STATE, "The device answers.")
+        self._take(greeting.values)
+        with self._lock:  # only now may anything be done: everything is known
+            self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
+        self._schedule_check()
         self._tell()
 
     def said(self, values: Mapping[str, Value | None]) -> None:
@@ -214,7 +217,8 @@ class DetectorModel:
                 self._arming = False
             after = replace(after, own=str(after.values.get("SeriesId")) in self._own)
             self._view = after
-        self._note(before, after, values)
+        if heard is None:  # else its event is on the way, with the words that go with it
+            self._note(before, after, values)
         self._tell()
 
     def configured(self, attribute: Attribute) -> None:

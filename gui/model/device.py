@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.gui.model.attribute import Attribute, Value
@@ -21,13 +21,15 @@ class Greeting:
     """In panel order."""
     receiver_url: str
     """Its property ReceiverUrl; "" where none is set."""
+    values: Mapping[str, Value | None] = field(default_factory=dict)
+    """Of every attribute, State and Status too; `None`: without a valid value."""
 
 
 class Listener(Protocol):
     """Told what the device says, from the device's own threads."""
 
     def reached(self, greeting: Greeting) -> None:
-        """It is there; every value follows by `said`."""
+        """It is there, and says all of this."""
 
     def said(self, values: Mapping[str, Value | None]) -> None:
         """Attributes as they are now, State and Status too; `None`: without a valid value."""

@@ -171,7 +171,7 @@ class _Followed:
 
     def reached(self, greeting: Greeting) -> None:
         with self._lock:
-            self._values = {}
+            self._values = dict(greeting.values)
             self._receiver_url = greeting.receiver_url
             self._why, self._since = "", None
         self._tell()

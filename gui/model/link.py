@@ -53,6 +53,10 @@ class TangoDevice:
         """Attributes as we spell them, by their name in lower case."""
         self._notes: dict[str, ParameterNote] = {}
         self._subscriptions: list[int] = []
+        self._lock = threading.Lock()
+        """Held while an event is told, so that they are told in order."""
+        self._first: dict[str, Value | None] | None = None
+        """What is gathered until everything has said its value; then the device is reached."""
         self._why = ""
         """Why it is away, as last told; "" while it is here."""
         self._stopping = threading.Event()
@@ -155,13 +159,20 @@ class TangoDevice:
         wanted = [info for info in scalars if self._only is None or info.name in self._only | WORDS]
         self._names = {info.name.lower(): info.name for info in wanted}
         self._proxy = proxy
-        self._listener.reached(
-            Greeting(attributes=self._in_order(wanted), receiver_url=url[0] if url else "")
-        )
+        with self._lock:
+            self._first = {}
         for info in wanted:
             self._subscribe(proxy, info.name, tango.EventType.CHANGE_EVENT)
             if self._only is None and info.writable is not tango.AttrWriteType.READ:
                 self._subscribe(proxy, info.name, tango.EventType.ATTR_CONF_EVENT)
+        with self._lock:
+            first, self._first = self._first or {}, None
+            # Under the lock: what comes meanwhile is newer, and has to come after.
+            self._listener.reached(
+                Greeting(
+                    attributes=self._in_order(wanted), receiver_url=url[0] if url else "", values=first
+                )
+            )  # fmt: skip
 
     def _in_order(self, infos: Sequence[Any]) -> list[Attribute]:
         """As `Parameters` has them, and then the others as Tango has them."""
@@ -197,13 +208,18 @@ class TangoDevice:
             return
         if event.err:
             self._wake.set()  # is it still there?
-        elif isinstance(event, tango.AttrConfEventData):
-            info = event.attr_conf
-            listener.configured(attribute(info, self._notes.get(info.name)))
-        elif event.attr_value is not None:
-            name = self._names.get(event.attr_value.name.lower())
-            if name is not None:
-                listener.said({name: plain(event.attr_value)})
+            return
+        with self._lock:
+            if isinstance(event, tango.AttrConfEventData):
+                info = event.attr_conf
+                if self._first is None:  # else it is what has just been asked for
+                    listener.configured(attribute(info, self._notes.get(info.name)))
+            elif event.attr_value is not None:
+                name = self._names.get(event.attr_value.name.lower())
+                if name is not None and self._first is not None:
+                    self._first[name] = plain(event.attr_value)
+                elif name is not None:
+                    listener.said({name: plain(event.attr_value)})
 
     def _tell_away(self, why: str) -> None:
         if self._listener is not None and not self._stopping.is_set() and why != self._why:

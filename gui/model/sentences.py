@@ -24,6 +24,7 @@ def message(view: DetectorView) -> Message:
     if view.presence is Presence.AWAY:
         return Message("away", "AWAY", f"Away since {clock(view.since)}: {view.waits_for}")
     status = view.status.strip() or "The device says nothing more."
+    status = status[0].upper() + status[1:]
     if view.running and not view.own and view.armed_by:
         status = f"{status} Armed by {view.armed_by}."
     return Message(KIND.get(view.state, "notice"), view.state, status)

@@ -155,4 +155,5 @@ class LastSeriesView(qt.QWidget):
             layout.addWidget(label)
         layout.addLayout(buttons)
         layout.addWidget(self._found)
+        layout.addStretch(1)
         self._found.setVisible(False)

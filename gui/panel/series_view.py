@@ -134,3 +134,4 @@ class SeriesView(qt.QWidget):
                 layout.addWidget(part)
             else:
                 layout.addLayout(part)
+        layout.addStretch(1)

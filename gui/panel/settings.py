@@ -30,6 +30,7 @@ class Settings(qt.QWidget):
         self.file: FileField | None = None
         self.search = qt.QLineEdit(self)
         self._plan = qt.QLabel(self)
+        self._plan.hide()  # until there is a form for it
         self._none = qt.QLabel("The settings are shown as soon as the device answers.", self)
         self._none.setWordWrap(True)
         self._none.setAlignment(qt.Qt.AlignCenter)
