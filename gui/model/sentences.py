@@ -73,7 +73,7 @@ def arm_sentence(view: DetectorView) -> tuple[bool, str]:
 
 def file_sentence(view: DetectorView) -> tuple[bool, str]:
     """What becomes of the file that is set: whether it cannot be written, and the words."""
-    if view.running:
+    if view.running or not view.here:
         return False, ""
     if "DestinationFilename" in view.edits:
         return False, "Enter writes the name to the device; Esc takes the device's own."

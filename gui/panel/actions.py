@@ -144,7 +144,9 @@ class Actions(qt.QFrame):
         self._says.setText(f"{PROBLEM_SIGN} {words}" if refused and words else words)
         look(self._says, role="problem" if refused else "muted")
         self._says.setVisible(bool(words))
-        self._notice.setText(f"{PROBLEM_SIGN} {view.notice}" if view.notice else "")
+        self._notice.setText(
+            f"{PROBLEM_SIGN} {view.notice[0].upper()}{view.notice[1:]}" if view.notice else ""
+        )
         self._notice.setVisible(bool(view.notice))
         self._says.setToolTip(self._says.text())
         self._notice.setToolTip(self._notice.text())

@@ -142,7 +142,7 @@ def test_a_refusal_stays_until_the_next_action(shown: Shown) -> None:
     idle(shown)
     shown.button("Arm").click()
     shown.until(shown.panel.actions_bar.notice)
-    assert shown.panel.actions_bar.notice() == "▲ the receiver does not answer; start it"
+    assert shown.panel.actions_bar.notice() == "▲ The receiver does not answer; start it"
     shown.device.say(ExposureTime=0.4)
     shown.until(lambda: shown.field("ExposureTime").editor.text() == "0.4")
     assert shown.panel.actions_bar.notice()

@@ -84,6 +84,12 @@ def test_a_disk_that_is_too_small_is_said(shown: Shown, file: FileField) -> None
     shown.until(lambda: file.says() == "▲ 2 TB are planned, and 1 TB free.")
 
 
+def test_of_a_device_that_is_away_nothing_is_said_that_may_not_hold(shown: Shown, file: FileField) -> None:
+    shown.until(lambda: file.says().startswith("New"))
+    shown.device.vanish()
+    shown.until(lambda: not file.says())
+
+
 def test_a_fixed_name_does_not_count_and_says_why(shown: Shown, file: FileField) -> None:
     type_into(shown, file.template, "ceo2_100.h5", qt.Qt.Key_Return)
     shown.until(lambda: ("DestinationFilename", "/data/ceo2_100.h5") in shown.device.written)
