@@ -9,7 +9,7 @@ from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.field import Field, SwitchField
 
 MNEMONICS = {
-    "ExposureTime": "&Exposure time", "FrameTime": "&Period or rate", "LatencyTime": "&Latency",
+    "ExposureTime": "&Exposure time", "FrameTime": "Per&iod or rate", "LatencyTime": "&Latency",
     "TriggerMode": "&Trigger mode", "nTriggers": "Tri&ggers", "nFramesPerTrigger": "Fra&mes per trigger",
 }  # fmt: skip
 """Labels with the letter that goes to their field with Alt; the file's own are in `file_field`."""

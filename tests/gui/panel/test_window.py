@@ -171,3 +171,27 @@ def test_a_letter_means_the_picture_only_where_the_picture_has_the_focus(
     box.setFocus()
     qtbot.keyClick(box, qt.Qt.Key_A)
     assert panel.live.controls.autoscale.isChecked() is before
+
+
+def test_each_underlined_letter_means_one_thing(
+    qtbot: Any, opened: Open, devices: dict[str, StandInDevice]
+) -> None:
+    window = opened("sim/det/1")
+    devices["sim/det/1"].check.update(ok=False, kind="file_exists", sentence="it exists")
+    devices["sim/det/1"].appear(LastSeries='{"series": "a", "verdict": "All stored.", "file": "/data/a.h5"}')
+    panel = window.panels()[0]
+    qtbot.waitUntil(lambda: panel.view().check is not None, timeout=DEADLINE)
+    window.resize(1920, 1080)
+    qtbot.waitUntil(panel.series.last.isVisible, timeout=DEADLINE)
+    tabs = panel.settings.findChild(qt.QTabWidget)
+    texts = [tabs.tabText(place) for place in range(tabs.count())]
+    texts += [action.text() for action in window.menuBar().actions()]
+    texts += [each.text() for each in window.findChildren(qt.QAbstractButton) if each.isVisible()]
+    texts += [each.text() for each in window.findChildren(qt.QLabel) if each.isVisible() and each.buddy()]
+    letters = [
+        keys
+        for text in texts
+        if (keys := qt.QKeySequence.mnemonic(text).toString(qt.QKeySequence.PortableText))
+    ]
+    assert len(letters) > 15
+    assert sorted(letters) == sorted(set(letters))
