@@ -94,6 +94,7 @@ def soak(
     from penstock.gui.panel.detector_panel import DetectorPanel
 
     application = qt.QApplication.instance() or qt.QApplication(["soak-panel"])
+    qt.qInstallMessageHandler(lambda *_: None)  # what the screen that is none cannot do
 
     def until(condition: Callable[[], object], what: str) -> None:
         end = time.monotonic() + PATIENCE

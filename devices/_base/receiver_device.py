@@ -127,7 +127,7 @@ class PenstockReceiver(Device):
         where = f" into {status.series.filename}" if status.series.filename else " for live view"
         if status.state == "running":
             waits = f" It waits: {status.series.reason}" if status.series.reason else ""
-            return f"Taking series {status.series.id}{where}.{waits}"
+            return f"Taking a series{where}.{waits}"
         why = f": {status.series.reason}" if status.series.reason else ""
         end = "complete" if status.series.complete else f"incomplete{why}"
         return f"Idle; the last series{where} is {end}."

@@ -27,6 +27,8 @@ WIDTHS = {"State": 100, "Device": 165, "Kind": 72, "Series": 165, "Frames": 126,
           "Away since": 88}  # fmt: skip
 """Pixels of the columns at first; the last one has the rest."""
 
+WIDEST_NAME = 320
+"""Pixels; the tool tip has what is longer."""
 MOST_LINES = 3
 """Of a sentence in the table; the whole is below it."""
 MARGIN = 12
@@ -43,6 +45,7 @@ class FleetPage(qt.QWidget):
         super().__init__(parent)
         self._fleet = fleet
         self._started = False
+        self._named: list[str] = []
         self._notifier = Notifier(fleet, self)
         self._notifier.changed.connect(self._refresh)
         self._table = FleetTable(self)
@@ -204,7 +207,17 @@ class FleetPage(qt.QWidget):
         self._trouble.setVisible(bool(trouble and rows))
         self._show_emptiness(bool(rows), trouble)
         self._show_detail()
+        self._fit_names([row.name for row in rows])
         self._fit_rows()
+
+    def _fit_names(self, names: list[str]) -> None:
+        """Make room for the longest name when devices have come; who drags the column decides until then."""
+        if names == self._named:
+            return
+        self._named = names
+        needed = self._view.sizeHintForColumn(DEVICE) + 8
+        if needed > self._view.columnWidth(DEVICE):
+            self._view.setColumnWidth(DEVICE, min(needed, WIDEST_NAME))
 
     def _show_emptiness(self, some: bool, trouble: str) -> None:
         if some and not self._sorted.rowCount():

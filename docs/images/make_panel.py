@@ -1,0 +1,89 @@
+"""Makes docs/images/panel.png, panel-running.png and fleet.png: the control panel over a simulated detector.
+
+Run it after a change to the panel: python docs/images/make_panel.py. It needs the extras tango, receiver
+and gui, and no screen.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import tango
+from PIL import Image
+from silx.gui import qt
+
+from penstock.devices._base.demonstration import DETECTOR, Demonstration
+from penstock.gui import theme
+from penstock.gui.model.fleet import Fleet
+from penstock.gui.panel.app import Options, open_window
+
+HERE = Path(__file__).parent
+SIZE = (1280, 800)
+COLOURS = 256
+FRAMES, SHOWN = 600, 240
+"""Frames of the running series, and after how many its picture is taken."""
+PATIENCE = 60.0
+
+
+def main() -> None:
+    """Take the pictures."""
+    application = qt.QApplication(["make_panel"])
+    qt.qInstallMessageHandler(lambda *_: None)
+    theme.apply(application, theme.DARK)
+
+    def until(condition: Callable[[], object]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            application.processEvents(qt.QEventLoop.AllEvents, 20)
+            assert time.monotonic() < end, "it has not come"
+
+    def settle(seconds: float = 1.0) -> None:
+        end = time.monotonic() + seconds
+        until(lambda: time.monotonic() > end)
+
+    with (
+        tempfile.TemporaryDirectory(prefix="beamline-") as folder,
+        Demonstration(Path(folder) / "visitors" / "20250001" / "raw") as line,
+    ):
+        os.environ["TANGO_HOST"] = line.tango_host
+        detector = tango.DeviceProxy(DETECTOR)
+        detector.PhotonFlux = 5e6
+        line.take(40, lambda written: None)
+        window = open_window(Options(devices=(DETECTOR,), size=SIZE), None, Fleet())
+        window.show()
+        (panel,) = window.panels()
+        until(lambda: panel.view().check is not None)
+        panel.live.controls.log_colours.setChecked(True)
+        detector.DestinationFilename = f"{line.folder}/ceo2_0001.h5"
+        detector.nTriggers = FRAMES
+        until(lambda: panel.view().check is not None and panel.view().check.ok)
+        settle()
+        save(window, "panel")
+        panel.actions_bar.findChild(qt.QPushButton, "Arm").click()
+        until(lambda: panel.view().account.done >= SHOWN)
+        settle(0.3)
+        save(window, "panel-running")
+        window.tabs.setCurrentIndex(0)
+        settle()
+        save(window, "fleet")
+        detector.Stop()
+        window.close()
+
+
+def save(window: qt.QWidget, name: str) -> None:
+    """Write a picture; a repository keeps every version of it, so few colours have to be enough."""
+    file = HERE / f"{name}.png"
+    assert window.grab().save(str(file))
+    with Image.open(file) as image:
+        small = image.convert("RGB").quantize(COLOURS, kmeans=2, dither=Image.Dither.NONE)
+    small.save(file, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
