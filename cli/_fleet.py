@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from penstock.cli._ending import end_now
 from penstock.cli._output import emit
 from penstock.cli.main import UserError
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         _print(rows)
     status = 1 if any(row.ill for row in rows) else 0
     if late:
-        _end(status)
+        end_now(status)
     return status
 
 
@@ -83,11 +83,3 @@ def _table(rows: Sequence[Row]) -> Table:
         state = Text(row.state, STYLE.get(row.state, ""))
         table.add_row(state, row.name, row.series, row.frames, row.hertz, row.free)
     return table
-
-
-def _end(status: int) -> None:
-    """End the process at once: a Tango call that nobody answers cannot be cancelled, and Python aborts
-    (SIGABRT) if it ends while a thread is within one."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)

@@ -24,6 +24,7 @@ import os
 import sys
 from pathlib import Path
 
+from penstock.cli._ending import end
 from penstock.cli._numbers import real
 from penstock.cli.main import UserError
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if trouble is not None:
         raise UserError(trouble)
-    return 0
+    return end(0)
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 CALLS = 4
 """Calls of the device at the same time: Abort must overtake an Arm that is still waited for."""
+STOP_SECONDS = 1.0
+"""Longest that `stop` waits for calls under way: those of a server that hangs end by themselves."""
 SETTLE = 0.2
 """Seconds after a change of the settings before `Check` is asked for: changes come in groups."""
 FILE = "DestinationFilename"
@@ -54,6 +56,7 @@ class DetectorModel:
         self._view = DetectorView(name=name, since=now())
         self._changed: list[Callable[[], None]] = []
         self._calls = ThreadPoolExecutor(CALLS, thread_name_prefix=f"penstock-panel {name}")
+        self._under_way: set[Future[None]] = set()
         self._own: set[str] = set()
         """SeriesId of what this panel has armed."""
         self._arming = False
@@ -87,7 +90,8 @@ class DetectorModel:
             if self._check_timer is not None:
                 self._check_timer.cancel()
         self._device.stop()
-        self._calls.shutdown(wait=True, cancel_futures=True)
+        _, hanging = wait(self._under_way, STOP_SECONDS)
+        self._calls.shutdown(wait=not hanging, cancel_futures=True)
 
     def view(self) -> DetectorView:
         """What is to be shown now."""
@@ -251,7 +255,8 @@ class DetectorModel:
 
         with self._lock:
             if not self._stopped:
-                self._calls.submit(guarded)
+                self._under_way = {call for call in self._under_way if not call.done()}
+                self._under_way.add(self._calls.submit(guarded))
 
     def _write_edit(self, name: str) -> bool:
         """Write what was typed; whether the device has it now."""

@@ -25,6 +25,8 @@ ALIVE_EVERY = 2.0
 """Seconds between two signs of life."""
 FIRST_RETRY, LAST_RETRY = 0.25, 2.0
 """Seconds; the latter is the longest that a device that has come back stays unnoticed."""
+STOP_SECONDS = 2.0
+"""Longest that `stop` waits for a call under way."""
 WORDS = frozenset({"State", "Status"})
 
 _log = logging.getLogger(__name__)
@@ -69,11 +71,11 @@ class TangoDevice:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go; waits for the call under way at the longest."""
+        """Let go; a call that nobody answers ends after the return."""
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(2 * CALL_MS / 1000)
+            self._thread.join(STOP_SECONDS)
 
     def write(self, name: str, value: Value) -> Value | None:
         """Write an attribute and read it back in the same call.

@@ -18,6 +18,9 @@ from penstock.gui.panel.series_area import SeriesArea
 from penstock.gui.panel.settings import Settings
 from penstock.gui.panel.style import sheet
 
+PATIENCE = 4.0
+"""Seconds to wait for a device to be let go; one that hangs is left to itself."""
+
 
 class DetectorPanel(qt.QWidget):
     """State, actions, settings, picture, series and log of one detector.
@@ -147,4 +150,4 @@ class _Closing:
     def wait(self) -> None:
         """Return when it has stopped."""
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(PATIENCE)
