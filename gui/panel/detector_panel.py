@@ -13,6 +13,7 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView
 from penstock.gui.panel.actions import Actions
+from penstock.gui.panel.log_view import LogView
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.series_area import SeriesArea
 from penstock.gui.panel.settings import Settings
@@ -45,7 +46,7 @@ class DetectorPanel(qt.QWidget):
         self._receiver = ""
         self._receiver_seen: tuple[bool, str] | None = None
         self.series = SeriesArea(model, self)
-        self._log = qt.QLabel("The log", self)
+        self._log = LogView(model, self)
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)

@@ -1,0 +1,93 @@
+"""A table to be read and copied: rows that are selected as a whole, and a sentence where there are none."""
+
+from __future__ import annotations
+
+import html
+
+from silx.gui import qt
+
+from penstock.gui import theme
+
+MARGIN = 7
+"""Pixels of a row beside its line of text."""
+
+
+class Table(qt.QTableView):
+    """Has its look from the theme; Tab leaves it, and does not walk through its cells."""
+
+    def __init__(self, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._says = ""
+        self._dressed_for: theme.Theme | None = None
+        self.setSelectionBehavior(qt.QTableView.SelectRows)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setFrameShape(qt.QFrame.NoFrame)
+        self.setContextMenuPolicy(qt.Qt.ActionsContextMenu)
+        self.verticalHeader().hide()
+        # One height for all rows: Qt need not ask each of them.
+        self.verticalHeader().setSectionResizeMode(qt.QHeaderView.Fixed)
+        self.verticalHeader().setDefaultSectionSize(self.fontMetrics().lineSpacing() + MARGIN)
+        self.verticalHeader().setMinimumSectionSize(0)
+        self.horizontalHeader().setHighlightSections(False)
+        self.horizontalHeader().setStretchLastSection(True)
+        self._dress()
+
+    def says(self) -> str:
+        """The sentence that stands in place of rows."""
+        return self._says
+
+    def say(self, words: str) -> None:
+        """Say why there are no rows; it is seen only while there are none."""
+        if words != self._says:
+            self._says = words
+            self.setAccessibleDescription(words)
+            self.viewport().update()
+
+    def rows(self) -> list[int]:
+        """Rows that are selected, from top to bottom."""
+        return sorted(index.row() for index in self.selectionModel().selectedRows())
+
+    def add(self, text: str, call: object, keys: qt.QKeySequence.StandardKey | None = None) -> qt.QAction:
+        """An entry of the context menu; its keys hold while the table has the focus."""
+        action = qt.QAction(text, self)
+        if keys is not None:
+            action.setShortcuts(keys)
+            action.setShortcutContext(qt.Qt.WidgetShortcut)
+        action.triggered.connect(call)
+        self.addAction(action)
+        return action
+
+    def paintEvent(self, event: qt.QPaintEvent) -> None:
+        """Rows, or the sentence."""
+        super().paintEvent(event)
+        if self._says and self.model() is not None and not self.model().rowCount():
+            painter = qt.QPainter(self.viewport())
+            painter.setPen(qt.QColor(theme.current().muted))
+            area = self.viewport().rect().adjusted(24, 8, -24, -8)
+            painter.drawText(area, qt.Qt.AlignCenter | qt.Qt.TextWordWrap, self._says)
+
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """Follow the theme."""
+        super().changeEvent(event)
+        if event.type() == qt.QEvent.PaletteChange:
+            self._dress()
+
+    def _dress(self) -> None:
+        colours = theme.current()
+        if colours is self._dressed_for:
+            return
+        self._dressed_for = colours
+        self.setStyleSheet(
+            f"QTableView {{ background: {colours.panel}; border: 1px solid {colours.line};"
+            f" selection-background-color: {colours.pressed}; selection-color: {colours.text}; }}"
+            f"QTableView:focus {{ border-color: {colours.accent}; }}"
+            f"QHeaderView::section {{ background: {colours.panel}; color: {colours.muted}; border: 0;"
+            f" border-bottom: 1px solid {colours.line}; padding: 5px 4px; }}"
+        )
+
+
+def wrapped(text: str) -> str:
+    """A tool tip that is no wider than can be read: Qt wraps none but rich text."""
+    return f"<qt>{html.escape(text)}</qt>" if len(text) > 60 else text
