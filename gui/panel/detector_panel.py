@@ -19,6 +19,8 @@ from penstock.gui.panel.series_area import SeriesArea
 from penstock.gui.panel.settings import Settings
 from penstock.gui.panel.style import sheet
 
+LEAST_LOG = 104
+"""Pixels of the log's height at first, which is a sixth of what there is."""
 PATIENCE = 4.0
 """Seconds to wait for a device to be let go; one that hangs is left to itself."""
 
@@ -47,6 +49,7 @@ class DetectorPanel(qt.QWidget):
         self._receiver_seen: tuple[bool, str] | None = None
         self.series = SeriesArea(model, self)
         self._log = LogView(model, self)
+        self._placed = False
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)
@@ -99,6 +102,16 @@ class DetectorPanel(qt.QWidget):
             kept = state.get(name)
             if kept is not None:
                 splitter.restoreState(kept)
+                self._placed = True
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """The first time: the picture has what the log does not need."""
+        super().showEvent(event)
+        if not self._placed:
+            self._placed = True
+            self.layout().activate()
+            series, log = self.series.minimumHeight(), max(LEAST_LOG, self.rows.height() // 6)
+            self.rows.setSizes([self.rows.height() - series - log, series, log])
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
         """Let go of the device."""

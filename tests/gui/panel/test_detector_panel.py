@@ -71,3 +71,18 @@ def test_everything_is_reached_by_tab_and_has_a_name(shown: Shown) -> None:
     for field in fields:
         assert field.editor.accessibleName()
         assert "Tango attribute" in field.editor.accessibleDescription()
+
+
+def test_the_picture_has_more_room_than_what_stands_below_it(qtbot: Any) -> None:
+    panel = DetectorPanel(DetectorModel("sim/det/1", StandInDevice()))
+    qtbot.addWidget(panel)
+    panel.resize(1280, 740)  # what a window of 1280 x 800 leaves it
+    panel.show()
+    qtbot.waitExposed(panel)
+    picture, series, log = panel.rows.sizes()
+    assert picture > series + log
+    assert log >= 90
+    panel.resize(1900, 1000)
+    assert panel.rows.sizes()[1:] == [series, log]
+    panel.close()
+    panel.wait_closed()
