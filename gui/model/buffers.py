@@ -56,3 +56,12 @@ def fills(view: DetectorView) -> tuple[Fill, Fill]:
             trouble="Transforming or writing is slower than the detector: frames wait in the receiver.",
         ),
     )
+
+
+def notice(view: DetectorView) -> str:
+    """Where frames wait and why, in one sentence; "" while all is well.
+
+    A receiver that is slow holds the control unit up too, so its own queue goes first.
+    """
+    ring, queue = fills(view)
+    return queue.notice or ring.notice

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.gui.model.plan import PACED_BY_DETECTOR
 from penstock.gui.model.view import DetectorView
-from penstock.gui.model.words import duration, frames
+from penstock.gui.model.words import clock, duration, frames
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ def progress(view: DetectorView) -> Progress:
         return Progress(
             frames=frames(account.done),
             rate=_rate(view),
-            left="until stopped" if view.running else "stopped",
+            left=_left(view),
             file=file,
             armed_by="armed by this panel" if view.own else by,
         )
@@ -54,12 +54,16 @@ def progress(view: DetectorView) -> Progress:
 
 def _rate(view: DetectorView) -> str:
     rate = view.values.get("FrameRateMeasured")
-    if not view.running or not isinstance(rate, (int, float)):
+    if not (view.here and view.running) or not isinstance(rate, (int, float)):
         return ""
     return f"{rate:,.0f} frames/s" if rate >= 100 else f"{rate:.3g} frames/s"
 
 
 def _left(view: DetectorView) -> str:
+    if not view.here and view.since:
+        return f"as of {clock(view.since)}"
+    if view.account.endless:
+        return "until stopped" if view.running else "stopped"
     if not view.running:
         return "ended"
     if view.state == "MOVING" and not view.account.done:

@@ -11,11 +11,14 @@ from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.answers import LastSeries
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.outcome import Ending, ending
+from penstock.gui.panel.background import Background
 from penstock.gui.panel.check_file import CheckFile
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.open_file import open_in_silx, why_not_here
 from penstock.gui.panel.text import heading, tint
 
+NOTHING_WRITTEN = "Nothing was written."
+LOOKING = "This host looks for the file …"
 NONE_YET = "No series has ended since the device server was started."
 AGE_MS = 20_000
 """Milliseconds after which "just now" is said anew."""
@@ -29,6 +32,9 @@ class LastSeriesView(qt.QWidget):
         self._model = model
         self._last: LastSeries | None = None
         self._checking = CheckFile(self)
+        self._looking = Background(self)
+        self._looked_for = ""
+        self._why_not_here = LOOKING
         self._title = heading("Last series", self)
         self._time = qt.QLabel(self)
         self._verdict = qt.QLabel(self)
@@ -38,6 +44,7 @@ class LastSeriesView(qt.QWidget):
         for label in (self._verdict, self._lost, self._found):
             label.setWordWrap(True)
             label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+        self._why = ElidedLabel(self)
         self.open_file = qt.QPushButton("Open in sil&x", self)
         self.copy_path = qt.QPushButton("Copy &path", self)
         self.check = qt.QPushButton("Chec&k file", self)
@@ -66,6 +73,16 @@ class LastSeriesView(qt.QWidget):
         """What the check of the file said."""
         return str(self._found.text())
 
+    def why_not(self) -> str:
+        """Why the file cannot be opened on this host; "" where it can."""
+        return self._why.whole()
+
+    def changeEvent(self, event: qt.QEvent) -> None:
+        """Follow the theme."""
+        super().changeEvent(event)
+        if event.type() == qt.QEvent.PaletteChange and hasattr(self, "_clock"):
+            self._show()
+
     def _refresh(self) -> None:
         last = self._model.view().last
         if last == self._last:
@@ -83,9 +100,10 @@ class LastSeriesView(qt.QWidget):
             tint(self._verdict, colours.muted)
             for label in (self._time, self._lost, self._file):
                 label.setVisible(False)
-            self._offer("There is no file yet.", "There is no file yet.")
+            self._offer()
             return
         self._show_ending(ending(self._last, time.time()), colours)
+        self._look_for_file()
 
     def _show_ending(self, last: Ending, colours: theme.Theme) -> None:
         outcome = last.outcome
@@ -100,15 +118,39 @@ class LastSeriesView(qt.QWidget):
         self._file.set_whole(last.file)
         self._file.setVisible(bool(last.file))
         tint(self._file, colours.muted)
-        none = "" if last.file else "Nothing was written."
-        self._offer(none, none or why_not_here(last.file))
+        self._time.setToolTip(f"Armed by {last.armed_by}" if last.armed_by else "")
         self.setAccessibleName(f"Last series: {self.verdict()}")
 
-    def _offer(self, why_no_path: str, why_not_open: str) -> None:
+    def _look_for_file(self) -> None:
+        """Not in the thread of the windows: a file system that hangs would hold them."""
+        file = self._last.file if self._last is not None else ""
+        if file != self._looked_for:
+            self._looked_for, self._why_not_here = file, LOOKING
+        self._offer()
+        if file:
+            self._looking.call(
+                lambda: why_not_here(file), self._found_here, lambda error: self._found_here(str(error))
+            )
+
+    def _found_here(self, why: str) -> None:
+        self._why_not_here = why
+        self._offer()
+
+    def _offer(self) -> None:
+        file = self._last.file if self._last is not None else ""
+        none = "" if file else NOTHING_WRITTEN if self._last is not None else "There is no file yet."
+        why_not_open = none or self._why_not_here
+        busy = "The file is being read." if self._checking.is_running() else ""
+        self._why.set_whole("" if none else why_not_open)
+        tint(self._why, theme.current().muted)
         for button, does, why in (
             (self.open_file, "Show the file in silx view", why_not_open),
-            (self.copy_path, "Put the file's path into the clipboard", why_no_path),
-            (self.check, "Read the whole file: are its frames and its record in order?", why_not_open),
+            (self.copy_path, "Put the file's path into the clipboard", none),
+            (
+                self.check,
+                "Read the whole file: are its frames and its record in order?",
+                why_not_open or busy,
+            ),
         ):
             button.setEnabled(not why)
             button.setToolTip(why or does)
@@ -126,7 +168,6 @@ class LastSeriesView(qt.QWidget):
 
     def _check(self) -> None:
         if self._last is not None:
-            self.check.setEnabled(False)
             self._checking.begin(self._last.file)
             self._say_found("The file is being read …", True)
 
@@ -134,8 +175,7 @@ class LastSeriesView(qt.QWidget):
         self._found.setText(words if good or not words else f"▲ {words}")
         self._found.setVisible(bool(words))
         tint(self._found, theme.current().muted if good else theme.current().bad)
-        if self._last is not None and self._last.file and not self._checking.is_running():
-            self.check.setEnabled(not why_not_here(self._last.file))
+        self._offer()
 
     def _lay_out(self) -> None:
         top = qt.QHBoxLayout()
@@ -146,7 +186,8 @@ class LastSeriesView(qt.QWidget):
         buttons.setSpacing(6)
         for button in (self.open_file, self.copy_path, self.check):
             buttons.addWidget(button)
-        buttons.addStretch(1)
+        buttons.addSpacing(6)
+        buttons.addWidget(self._why, 1)
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(12, 8, 12, 8)
         layout.setSpacing(5)

@@ -7,7 +7,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
 from penstock.gui.model.account import Account
-from penstock.gui.model.buffers import fills
+from penstock.gui.model.buffers import fills, notice
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.fate_bar import MEANING, legend
 from penstock.gui.model.progress import progress
@@ -38,8 +38,8 @@ class SeriesView(qt.QWidget):
         self._legend.setTextFormat(qt.Qt.RichText)
         self._legend.setWordWrap(True)
         self.meters = (FillMeter(self), FillMeter(self))
-        self._notice = qt.QLabel(self)
-        self._notice.setWordWrap(True)
+        # One line, always there: what is below must not jump when a buffer fills and empties.
+        self._notice = ElidedLabel(self)
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self._refresh)
@@ -55,7 +55,7 @@ class SeriesView(qt.QWidget):
 
     def notice(self) -> str:
         """What is said of a buffer that fills; "" while all is well."""
-        return str(self._notice.text())
+        return self._notice.whole()
 
     def changeEvent(self, event: qt.QEvent) -> None:
         """Follow the theme."""
@@ -99,12 +99,10 @@ class SeriesView(qt.QWidget):
             self._legend.setToolTip("\n".join(f"{word}: {MEANING[fate]}" for fate, word, _ in parts))
 
     def _show_fills(self, view: DetectorView, colours: Theme) -> None:
-        notices = []
         for meter, fill in zip(self.meters, fills(view), strict=True):
             meter.show_fill(fill)
-            notices += [fill.notice] if fill.notice else []
-        self._notice.setText("\n".join(f"▲ {notice}" for notice in notices))
-        self._notice.setVisible(bool(notices))
+        words = notice(view)
+        self._notice.set_whole(f"▲ {words}" if words else "")
         tint(self._notice, colours.warning)
 
     def _lay_out(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from penstock.gui.model.account import ENDLESS, FATES, Account
 from penstock.gui.model.answers import LastSeries
 from penstock.gui.model.attribute import Value
-from penstock.gui.model.buffers import fills
+from penstock.gui.model.buffers import fills, notice
 from penstock.gui.model.fate_bar import in_words, legend, segments
 from penstock.gui.model.outcome import Outcome, ending, outcome
 from penstock.gui.model.progress import Progress, progress
@@ -137,6 +138,18 @@ def test_a_buffer_that_nobody_knows_is_a_dash() -> None:
     assert fills(running(RingFill=None))[0].text == "–"
     away = DetectorView(name="a", presence=Presence.AWAY, values={"RingFill": 90.0})
     assert [fill.notice for fill in fills(away)] == ["", ""]
+
+
+def test_a_slow_receiver_is_said_once() -> None:
+    assert notice(running(RingFill=90.0, ReceiverQueue=97.0)).startswith("Transforming or writing is slower")
+    assert notice(running(RingFill=90.0, ReceiverQueue=3.0)).startswith("The receiver is slower")
+    assert notice(running(RingFill=20.0, ReceiverQueue=3.0)) == ""
+
+
+def test_figures_of_a_device_that_is_away_are_as_of_then() -> None:
+    view = replace(running(), presence=Presence.AWAY, since=time.mktime((2026, 3, 1, 14, 2, 11, 0, 0, -1)))
+    said = progress(view)
+    assert (said.frames, said.rate, said.left) == ("412 of 1,000 frames", "", "as of 14:02:11")
 
 
 # -- the ending --------------------------------------------------------------------------------------

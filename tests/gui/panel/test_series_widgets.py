@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ pytest.importorskip("silx.gui.qt", reason="the windows need the extra gui")
 from silx.gui import qt
 
 from penstock.gui.model.detector import DetectorModel
-from penstock.gui.panel.last_series import NONE_YET, LastSeriesView
+from penstock.gui.panel.last_series import LOOKING, NONE_YET, LastSeriesView
 from penstock.gui.panel.series_view import SeriesView
 from tests.gui.model.stand_in import StandInDevice
 
@@ -79,8 +80,10 @@ def test_one_missing_frame_of_a_million_is_seen(
 def test_a_full_buffer_says_which_side_is_slow(qtbot: Any, device: StandInDevice, series: SeriesView) -> None:
     device.appear(**RUNNING, RingFill=90.0)
     qtbot.waitUntil(lambda: "The receiver is slower than the detector" in series.notice(), timeout=DEADLINE)
+    height = series.sizeHint().height()
     device.say(RingFill=10.0)
     qtbot.waitUntil(lambda: not series.notice(), timeout=DEADLINE)
+    assert series.sizeHint().height() == height, "what is below jumps"
 
 
 def test_the_last_series_is_judged_in_a_sentence_with_its_gaps(
@@ -94,10 +97,27 @@ def test_the_last_series_is_judged_in_a_sentence_with_its_gaps(
     device.say(LastSeries=json.dumps(ended))
     qtbot.waitUntil(lambda: last.lost() == "▲ Frames missing 12–13", timeout=DEADLINE)
     assert last.verdict() == "▲ Incomplete. Ready. 998 of 1000 frames stored, 2 missing."
+    qtbot.waitUntil(lambda: "This host does not see /nowhere" in last.why_not(), timeout=DEADLINE)
     assert not last.open_file.isEnabled()
     assert "This host does not see /nowhere" in last.open_file.toolTip()
     last.copy_path.click()
     assert qt.QApplication.clipboard().text() == "/nowhere/scan_0042.h5"
+
+
+def test_a_file_system_that_hangs_holds_no_window(
+    qtbot: Any, device: StandInDevice, last: LastSeriesView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = threading.Event()
+    monkeypatch.setattr(
+        "penstock.gui.panel.last_series.why_not_here",
+        lambda file: "" if answers.wait(20.0) else "never asked",
+    )
+    device.appear(LastSeries=json.dumps({"series": "s", "file": "/nfs/scan.h5", "complete": True}))
+    qtbot.waitUntil(lambda: last.why_not() == LOOKING, timeout=DEADLINE)
+    assert last.copy_path.isEnabled() and not last.open_file.isEnabled()
+    answers.set()
+    qtbot.waitUntil(last.open_file.isEnabled, timeout=DEADLINE)
+    assert not last.why_not()
 
 
 def test_a_file_is_checked_beside_the_windows(
