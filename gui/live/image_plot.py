@@ -174,6 +174,13 @@ class ImagePlot(PlotWidget):
         super().resizeEvent(event)
         width, height = max(self.width(), 200), max(self.height(), 200)
         self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
+        # silx has kept pixels square with the margins of before, and zooms out with each change of shape.
+        (left, right), (top, bottom) = self.getGraphXLimits(), self.getGraphYLimits()
+        rows, columns = self._extent()
+        if left <= 0 and right >= columns and top <= 0 and bottom >= rows:
+            self.resetZoom()
+        else:
+            self.setLimits(left, right, top, bottom)
 
     def leaveEvent(self, event: qt.QEvent) -> None:
         """The cursor has left: no pixel."""

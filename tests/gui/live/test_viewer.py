@@ -461,3 +461,23 @@ def test_a_window_closes_also_while_the_receiver_is_away(qtbot: Any, receiver: S
     viewer.close()
 
     assert not viewer._feed.is_running()
+
+
+def test_a_pixel_stays_square_when_the_window_is_resized(qtbot: Any, receiver: StandIn, show: Show) -> None:
+    viewer = show(receiver.url)
+    receiver.frame(frame(1), 0)
+    qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
+
+    def is_square() -> bool:
+        (left, right), (top, bottom) = viewer.plot.getGraphXLimits(), viewer.plot.getGraphYLimits()
+        _, _, width, height = viewer.plot.getPlotBoundsInPixels()
+        return abs(width / (right - left) / (height / abs(bottom - top)) - 1) < 0.005
+
+    qtbot.waitUntil(is_square, timeout=DEADLINE)
+    for size in ((1900, 700), (900, 1000), (1280, 800)):
+        viewer.resize(*size)
+        qtbot.waitUntil(lambda width=size[0]: viewer.width() == width, timeout=DEADLINE)
+        qtbot.waitUntil(is_square, timeout=DEADLINE)
+        (left, right), (top, bottom) = viewer.plot.getGraphXLimits(), viewer.plot.getGraphYLimits()
+        fits = (left, right) == (0, 80) or (top, bottom) == (0, 60)
+        assert fits, "the whole image is as large as it can be"
