@@ -44,7 +44,9 @@ class LastSeriesView(qt.QWidget):
         for label in (self._verdict, self._lost, self._found):
             label.setWordWrap(True)
             label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
-        self._why = ElidedLabel(self)
+        self._busy = qt.QLabel(self)
+        self._why = qt.QLabel(self)
+        self._why.setWordWrap(True)
         self.open_file = qt.QPushButton("Open in sil&x", self)
         self.copy_path = qt.QPushButton("Copy &path", self)
         self.check = qt.QPushButton("Chec&k file", self)
@@ -75,7 +77,7 @@ class LastSeriesView(qt.QWidget):
 
     def why_not(self) -> str:
         """Why the file cannot be opened on this host; "" where it can."""
-        return self._why.whole()
+        return str(self._busy.text() or self._why.text())
 
     def changeEvent(self, event: qt.QEvent) -> None:
         """Follow the theme."""
@@ -141,8 +143,12 @@ class LastSeriesView(qt.QWidget):
         none = "" if file else NOTHING_WRITTEN if self._last is not None else "There is no file yet."
         why_not_open = none or self._why_not_here
         busy = "The file is being read." if self._checking.is_running() else ""
-        self._why.set_whole("" if none else why_not_open)
-        tint(self._why, theme.current().muted)
+        looking = why_not_open == LOOKING
+        self._busy.setText(LOOKING if looking else "")
+        self._why.setText("" if none or looking else why_not_open)
+        self._why.setVisible(bool(self._why.text()))
+        for label in (self._busy, self._why):
+            tint(label, theme.current().muted)
         for button, does, why in (
             (self.open_file, "Show the file in silx view", why_not_open),
             (self.copy_path, "Put the file's path into the clipboard", none),
@@ -187,7 +193,7 @@ class LastSeriesView(qt.QWidget):
         for button in (self.open_file, self.copy_path, self.check):
             buttons.addWidget(button)
         buttons.addSpacing(6)
-        buttons.addWidget(self._why, 1)
+        buttons.addWidget(self._busy, 1)
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(12, 8, 12, 8)
         layout.setSpacing(5)
@@ -195,6 +201,7 @@ class LastSeriesView(qt.QWidget):
         for label in (self._verdict, self._lost, self._file):
             layout.addWidget(label)
         layout.addLayout(buttons)
+        layout.addWidget(self._why)
         layout.addWidget(self._found)
         layout.addStretch(1)
         self._found.setVisible(False)

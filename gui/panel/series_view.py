@@ -38,8 +38,7 @@ class SeriesView(qt.QWidget):
         self._legend.setTextFormat(qt.Qt.RichText)
         self._legend.setWordWrap(True)
         self.meters = (FillMeter(self), FillMeter(self))
-        # One line, always there: what is below must not jump when a buffer fills and empties.
-        self._notice = ElidedLabel(self)
+        self._notice = ""
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self._refresh)
@@ -55,7 +54,7 @@ class SeriesView(qt.QWidget):
 
     def notice(self) -> str:
         """What is said of a buffer that fills; "" while all is well."""
-        return self._notice.whole()
+        return self._notice
 
     def changeEvent(self, event: qt.QEvent) -> None:
         """Follow the theme."""
@@ -78,12 +77,15 @@ class SeriesView(qt.QWidget):
         tint(self._title, colours.accent)
         self._armed_by.set_whole(said.armed_by)
         tint(self._armed_by, colours.muted)
-        self._file.set_whole(said.file)
-        tint(self._file, colours.muted)
         account = view.account
         self.bar.show_account(account, old=old)
         self._show_legend(account, colours, ink)
-        self._show_fills(view, colours)
+        self._show_fills(view)
+        # In the file's place: nothing may jump when a buffer fills and empties.
+        self._notice = notice(view)
+        self._file.set_whole(f"▲ {self._notice}" if self._notice else said.file)
+        self._file.setToolTip(f"{self._notice}\n{said.file}".strip())
+        tint(self._file, colours.warning if self._notice else colours.muted)
         self.setAccessibleName(" ".join(("Series:", *self.texts())))
 
     def _show_legend(self, account: Account, colours: Theme, ink: str) -> None:
@@ -98,12 +100,9 @@ class SeriesView(qt.QWidget):
             self._legend.setText(text)
             self._legend.setToolTip("\n".join(f"{word}: {MEANING[fate]}" for fate, word, _ in parts))
 
-    def _show_fills(self, view: DetectorView, colours: Theme) -> None:
+    def _show_fills(self, view: DetectorView) -> None:
         for meter, fill in zip(self.meters, fills(view), strict=True):
             meter.show_fill(fill)
-        words = notice(view)
-        self._notice.set_whole(f"▲ {words}" if words else "")
-        tint(self._notice, colours.warning)
 
     def _lay_out(self) -> None:
         font = self._frames.font()
@@ -127,7 +126,7 @@ class SeriesView(qt.QWidget):
         layout = qt.QVBoxLayout(self)
         layout.setContentsMargins(12, 8, 12, 8)
         layout.setSpacing(5)
-        for part in (top, figures, self.bar, self._legend, self._file, buffers, self._notice):
+        for part in (top, figures, self.bar, self._legend, self._file, buffers):
             if isinstance(part, qt.QWidget):
                 layout.addWidget(part)
             else:
