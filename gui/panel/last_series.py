@@ -34,6 +34,8 @@ class LastSeriesView(qt.QWidget):
         self._checking = CheckFile(self)
         self._looking = Background(self)
         self._looked_for = ""
+        self._unanswered = ""
+        """File that is being looked for: a file system that hangs shall not collect threads."""
         self._why_not_here = LOOKING
         self._title = heading("Last series", self)
         self._time = qt.QLabel(self)
@@ -59,7 +61,7 @@ class LastSeriesView(qt.QWidget):
         self._notifier.changed.connect(self._refresh)
         self._clock = qt.QTimer(self)
         self._clock.setInterval(AGE_MS)
-        self._clock.timeout.connect(self._show)
+        self._clock.timeout.connect(self.look_again)
         self._clock.start()
         self._show()
 
@@ -78,6 +80,10 @@ class LastSeriesView(qt.QWidget):
     def why_not(self) -> str:
         """Why the file cannot be opened on this host; "" where it can."""
         return str(self._busy.text() or self._why.text())
+
+    def look_again(self) -> None:
+        """Say anew how long ago it was, and whether the file is here."""
+        self._show()
 
     def changeEvent(self, event: qt.QEvent) -> None:
         """Follow the theme."""
@@ -129,12 +135,14 @@ class LastSeriesView(qt.QWidget):
         if file != self._looked_for:
             self._looked_for, self._why_not_here = file, LOOKING
         self._offer()
-        if file:
+        if file and file != self._unanswered:
+            self._unanswered = file
             self._looking.call(
                 lambda: why_not_here(file), self._found_here, lambda error: self._found_here(str(error))
             )
 
     def _found_here(self, why: str) -> None:
+        self._unanswered = ""
         self._why_not_here = why
         self._offer()
 

@@ -107,17 +107,22 @@ def test_the_last_series_is_judged_in_a_sentence_with_its_gaps(
 def test_a_file_system_that_hangs_holds_no_window(
     qtbot: Any, device: StandInDevice, last: LastSeriesView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = threading.Event()
-    monkeypatch.setattr(
-        "penstock.gui.panel.last_series.why_not_here",
-        lambda file: "" if answers.wait(20.0) else "never asked",
-    )
+    answers, asked = threading.Event(), list[str]()
+
+    def hangs(file: str) -> str:
+        asked.append(file)
+        return "" if answers.wait(20.0) else "never answered"
+
+    monkeypatch.setattr("penstock.gui.panel.last_series.why_not_here", hangs)
     device.appear(LastSeries=json.dumps({"series": "s", "file": "/nfs/scan.h5", "complete": True}))
     qtbot.waitUntil(lambda: last.why_not() == LOOKING, timeout=DEADLINE)
     assert last.copy_path.isEnabled() and not last.open_file.isEnabled()
+    for _ in range(3):
+        last.look_again()
     answers.set()
     qtbot.waitUntil(last.open_file.isEnabled, timeout=DEADLINE)
     assert not last.why_not()
+    assert asked == ["/nfs/scan.h5"], "one thread waits, however long"
 
 
 def test_a_file_is_checked_beside_the_windows(
