@@ -135,6 +135,7 @@ class DetectorPanel(qt.QWidget):
         self.rows.setStretchFactor(0, 1)
         self.rows.setStretchFactor(1, 0)
         self.rows.setStretchFactor(2, 0)
+        self.rows.setSizes([360, 140, 120])
         self.columns.setStretchFactor(0, 0)
         self.columns.setStretchFactor(1, 1)
         self.columns.setSizes([450, 830])
