@@ -47,10 +47,7 @@ def main() -> None:
         end = time.monotonic() + seconds
         until(lambda: time.monotonic() > end)
 
-    with (
-        tempfile.TemporaryDirectory(prefix="beamline-") as folder,
-        Demonstration(Path(folder) / "visitors" / "20250001" / "raw") as line,
-    ):
+    with tempfile.TemporaryDirectory(prefix="data-") as folder, Demonstration(Path(folder) / "raw") as line:
         os.environ["TANGO_HOST"] = line.tango_host
         detector = tango.DeviceProxy(DETECTOR)
         detector.PhotonFlux = 5e6
