@@ -141,7 +141,7 @@ def test_make_installs_again_where_a_copy_was_installed_over_the_folder(tmp_path
     [
         ("a control unit", {"tango"}, QT | {"fastapi", "uvicorn"}),
         ("a writer host", {"receiver"}, QT | {"pytango", "pytango-db"}),
-        ("a viewer's desk", {"gui"}, {"pytango", "fastapi", "sardana"}),
+        ("a desk", {"gui"}, {"pytango-db", "fastapi", "sardana"}),
         ("a bare installation", set(), QT | {"pytango", "h5py", "fastapi"}),
     ],
 )
