@@ -36,6 +36,8 @@ USUAL = 20
 MOST = 1_000
 """A receiver keeps no more."""
 HEADINGS = ("started", "ended", "frames", "verdict", "file")
+SAID = {"incomplete": "NOT complete", "not taken": "NOT taken"}
+"""Verdicts that must not be overlooked, where there is no colour."""
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -103,7 +105,7 @@ def table(found: list[PastSeries]) -> Iterator[str]:
     """A line for each series, and one more for what is wrong with it."""
     rows = [HEADINGS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    said = ["", *(_wrong(past) for past in found)]
+    said = ["", *(past.why for past in found)]
     for row, wrong in zip(rows, said, strict=True):
         yield "  ".join(map(str.ljust, row, widths)).rstrip()
         if wrong:
@@ -115,19 +117,9 @@ def _row(past: PastSeries) -> tuple[str, ...]:
     started, ended = _text(series.started), _text(series.ended)
     if started[:10] == ended[:10]:
         ended = ended[11:]
-    good = counts.stored + counts.delivered + counts.discarded
-    frames = f"{good} of {'?' if counts.planned is None else counts.planned}"
-    return started, ended, frames, _verdict(past), series.filename or "no file"
-
-
-def _verdict(past: PastSeries) -> str:
-    if not past.series.taken:
-        return "NOT taken"
-    return "complete" if past.series.complete else "NOT complete" if past.lacks else "ended"
-
-
-def _wrong(past: PastSeries) -> str:
-    return "" if past.series.complete else past.series.reason.removeprefix("not taken: ")
+    frames = f"{past.done} of {'?' if counts.planned is None else counts.planned}"
+    verdict = SAID.get(past.verdict, past.verdict)
+    return started, ended, frames, verdict, series.filename or "no file"
 
 
 def _text(seconds: float) -> str:

@@ -15,6 +15,8 @@ Scale = Literal["lin", "log"]
 Colormap = Literal["gray", "viridis"]
 Fate = Literal["missing", "corrupt", "partial", "discarded", "not_triggered"]
 """What became of a frame that is not, or not as a whole, in the file."""
+Verdict = Literal["complete", "incomplete", "not taken", "ended"]
+"""How a series ended; "ended": for looking only, and stopped, so that nothing lacks."""
 Lost = tuple[int, int, Fate]
 """First and last index of frames with one fate."""
 
@@ -190,6 +192,23 @@ class PastSeries:
     def lacks(self) -> bool:
         """Whether something lacks of it; see `Status.lacks`."""
         return _lacks(self.series, self.counts)
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it ended, in one word or two."""
+        if not self.series.taken:
+            return "not taken"
+        return "complete" if self.series.complete else "incomplete" if self.lacks else "ended"
+
+    @property
+    def done(self) -> int:
+        """Frames that went where they were to go: stored, delivered or discarded."""
+        return self.counts.stored + self.counts.delivered + self.counts.discarded
+
+    @property
+    def why(self) -> str:
+        """Why it is not complete, in a sentence; "" where it is."""
+        return "" if self.series.complete else self.series.reason.removeprefix("not taken: ")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,13 +54,18 @@ def frames(count: int) -> str:
 def when(seconds: float, now: float) -> str:
     """Local time of `seconds` since 1970 (UTC) as one says it: "14:02:11", "yesterday 14:02:11",
     "Mon 17 Nov 14:02:11", with the year where it is not this one."""
+    said = day(seconds, now)
+    return clock(seconds) if said == "today" else f"{said} {clock(seconds)}"
+
+
+def day(seconds: float, now: float) -> str:
+    """Local day of `seconds` since 1970 (UTC): "today", "yesterday", "Mon 17 Nov", "Mon 17 Nov 2025"."""
     then, today = time.localtime(seconds), time.localtime(now)
     yesterday = time.localtime(time.mktime((*today[:2], today[2] - 1, 12, 0, 0, 0, 0, -1)))
     if then[:3] == today[:3]:
-        return clock(seconds)
+        return "today"
     if then[:3] == yesterday[:3]:
-        return f"yesterday {clock(seconds)}"
+        return "yesterday"
     # Not by strftime: Qt sets the locale, and one language in a sentence is enough.
-    day = f"{_DAYS[then.tm_wday]} {then.tm_mday} {_MONTHS[then.tm_mon - 1]}"
     year = "" if then.tm_year == today.tm_year else f" {then.tm_year}"
-    return f"{day}{year} {clock(seconds)}"
+    return f"{_DAYS[then.tm_wday]} {then.tm_mday} {_MONTHS[then.tm_mon - 1]}{year}"

@@ -28,7 +28,7 @@ SWITCHES = """
     QToolButton#kind:checked {{ background: {colours.pressed}; color: {colours.text}; }}
     QToolButton#kind:focus {{ border-color: {colours.accent}; }}
 """
-PADDING = 14
+PADDING = 20
 """Pixels of a cell beside its text."""
 
 

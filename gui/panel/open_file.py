@@ -26,13 +26,21 @@ def why_not_here(file: str) -> str:
     )
 
 
+def why_not_open(file: str) -> str:
+    """Why `open_in_silx` would do nothing, in a sentence; "" where it can.
+
+    Touches the file system: call it off the windows' thread where a mount may hang.
+    """
+    if find_spec("silx.app.view") is None:
+        return "silx' viewer is not installed here: install penstock[gui]."
+    return why_not_here(file)
+
+
 def open_in_silx(file: str) -> str:
     """Start `silx view` with the file, in a process that outlives this one; why not, or ""."""
-    why = why_not_here(file)
+    why = why_not_open(file)
     if why:
         return why
-    if find_spec("silx.app.view") is None:
-        return "silx' viewer is not installed here."
     started = qt.QProcess.startDetached(sys.executable, ["-P", "-m", "silx", "view", file])
     return (
         "" if (started[0] if isinstance(started, tuple) else started) else "silx view could not be started."

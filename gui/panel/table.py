@@ -82,9 +82,10 @@ class Table(qt.QTableView):
         self.setStyleSheet(
             f"QTableView {{ background: {colours.panel}; border: 1px solid {colours.line};"
             f" selection-background-color: {colours.pressed}; selection-color: {colours.text}; }}"
+            "QTableView::item { padding: 0 5px; }"
             f"QTableView:focus {{ border-color: {colours.accent}; }}"
             f"QHeaderView::section {{ background: {colours.panel}; color: {colours.muted}; border: 0;"
-            f" border-bottom: 1px solid {colours.line}; padding: 5px 4px; }}"
+            f" border-bottom: 1px solid {colours.line}; padding: 5px 7px; }}"
         )
 
 

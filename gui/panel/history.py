@@ -1,0 +1,292 @@
+"""The receiver's past series: find yesterday's and its file, and which of its frames are missing."""
+
+from __future__ import annotations
+
+import html
+import time
+from typing import Protocol
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.past import COLUMNS, DAY, FOLDER, MOST, PastRow
+from penstock.gui.panel.background import Background
+from penstock.gui.panel.history_rows import HistoryRows
+from penstock.gui.panel.open_file import open_in_silx, why_not_open
+from penstock.gui.panel.style import look, sheet
+from penstock.gui.panel.table import Table, wrapped
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import PastSeries
+
+TIMEOUT = 2.0
+"""Seconds for the receiver's answer, beside what `ReceiverClient` grants its disk."""
+SETTLE = 120
+"""Milliseconds for which a row is current before its file is looked for: arrow keys are held down."""
+FIRST_SIZE = (1000, 600)
+WIDTHS = {"Day": 100, "Time": 80, "Took": 92, "Frames": 140, "Verdict": 112, "File": 200}
+"""Pixels at first; the folder has the rest."""
+ASKING = "Asking the receiver …"
+NONE_YET = "This receiver has taken no series yet."
+NONE_FITS = "No series fits the filter. Esc clears it."
+NO_FILE = "This series has no file."
+
+
+class Receiver(Protocol):
+    """The part of `ReceiverClient` that is used."""
+
+    def history(self, limit: int = 20) -> list[PastSeries]:
+        """The last series, newest first."""
+
+
+class HistoryDialog(qt.QDialog):
+    """A table of series, and below it all that is known of the current one.
+
+    Args:
+        receiver: that is asked; or its address.
+    """
+
+    def __init__(self, receiver: Receiver | str, parent: qt.QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._receiver: Receiver = (
+            ReceiverClient(receiver, timeout=TIMEOUT) if isinstance(receiver, str) else receiver
+        )
+        where = f" of {receiver}" if isinstance(receiver, str) else ""
+        self.setWindowTitle(f"Past series{where}")
+        self.setWindowFlag(qt.Qt.WindowMaximizeButtonHint)
+        self.resize(*FIRST_SIZE)
+        self.filter = qt.QLineEdit(self)
+        self.refresh_button = qt.QPushButton("&Refresh", self)
+        self.table = Table(self)
+        self.details = qt.QTextBrowser(self)
+        self.copy_path = qt.QPushButton("Copy &path", self)
+        self.open_file = qt.QPushButton("Open in sil&x", self)
+        self._says = qt.QLabel(self)
+        self._rows = HistoryRows(self)
+        self._asking = Background(self)
+        self._looking = Background(self)
+        self._chosen: PastRow | None = None
+        self._count = 0
+        """Series that the receiver has told of."""
+        self._settle = qt.QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE)
+        self._lay_out()
+        self._bind()
+        self._show_row()
+        self.refresh()
+
+    def says(self) -> str:
+        """What has come of the last refresh, or of the last button."""
+        return str(self._says.text())
+
+    def current(self) -> PastRow | None:
+        """The series whose details are on show."""
+        index = self.table.currentIndex()
+        return self._rows.rows()[index.row()] if index.isValid() else None
+
+    def files(self) -> list[str]:
+        """Of the series on show, from top to bottom."""
+        return [row.file for row in self._rows.rows()]
+
+    def text(self) -> str:
+        """The selected rows, or all that are on show, as text with tabs."""
+        rows, selected = self._rows.rows(), self.table.rows()
+        lines = [[column.title for column in COLUMNS]]
+        lines += [
+            [column.text(row) for column in COLUMNS]
+            for row in ([rows[number] for number in selected] if selected else rows)
+        ]
+        return "\n".join("\t".join(line) for line in lines)
+
+    def refresh(self) -> None:
+        """Ask the receiver anew; what is on show stays until it has answered."""
+        self._say(ASKING)
+        self.table.say(ASKING)
+        self._asking.call(lambda: self._receiver.history(MOST), self._show, self._fail)
+
+    def done(self, result: int) -> None:
+        """Wait for nothing that was asked."""
+        self._settle.stop()
+        self._asking.cancel()
+        self._looking.cancel()
+        super().done(result)
+
+    # -- how it is put together ------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.setStyleSheet(sheet())
+        self.filter.setPlaceholderText("Filter: yesterday, 2026-03-01, incomplete, a file, a reason (Ctrl+F)")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setAccessibleName("Filter of the series")
+        self.refresh_button.setToolTip("Ask the receiver for what has ended since (F5)")
+        self.copy_path.setToolTip("Put the file's path, as the receiver sees it, into the clipboard")
+        close = qt.QPushButton("Close", self)
+        close.clicked.connect(self.close)
+        self.table.setModel(self._rows)
+        self.table.setAccessibleName("Series, newest first")
+        self.table.setSelectionMode(qt.QTableView.ExtendedSelection)
+        self.table.horizontalHeader().setSortIndicator(DAY, qt.Qt.DescendingOrder)
+        self.table.setSortingEnabled(True)
+        self.table.setTextElideMode(qt.Qt.ElideMiddle)  # a path's end says which scan
+        for number, column in enumerate(COLUMNS[:FOLDER]):
+            self.table.setColumnWidth(number, WIDTHS[column.title])
+        self.details.setAccessibleName("Details of the series")
+        self.details.setTabChangesFocus(True)
+        self.details.setOpenLinks(False)
+        self._says.setWordWrap(True)
+        self._says.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+        top = qt.QHBoxLayout()
+        top.addWidget(self.filter, 1)
+        top.addWidget(self.refresh_button)
+        split = qt.QSplitter(qt.Qt.Vertical, self)
+        split.addWidget(self.table)
+        split.addWidget(self.details)
+        split.setStretchFactor(0, 1)
+        split.setSizes([380, 150])
+        split.setChildrenCollapsible(False)
+        buttons = qt.QHBoxLayout()
+        buttons.addWidget(self._says, 1)
+        for button in (self.copy_path, self.open_file, close, self.refresh_button):
+            button.setAutoDefault(False)  # Enter in the filter presses none of them
+        for button in (self.copy_path, self.open_file, close):
+            buttons.addWidget(button)
+        layout = qt.QVBoxLayout(self)
+        layout.setContentsMargins(12, 10, 12, 10)
+        layout.setSpacing(8)
+        layout.addLayout(top)
+        layout.addWidget(split, 1)
+        layout.addLayout(buttons)
+
+    def _bind(self) -> None:
+        self.filter.textChanged.connect(self._set_filter)
+        self.filter.returnPressed.connect(self.table.setFocus)
+        self.refresh_button.clicked.connect(self.refresh)
+        self.copy_path.clicked.connect(self._copy_path)
+        self.open_file.clicked.connect(self._open)
+        self._settle.timeout.connect(self._look_for_file)
+        self.table.add("&Copy rows", self._copy_rows, qt.QKeySequence.Copy)
+        self.table.add("Copy &path", self._copy_path)
+        self.table.add("Open in sil&x", self._open)
+        self.table.activated.connect(self._open)
+        self.table.selectionModel().currentRowChanged.connect(self._show_row)
+        self._rows.modelReset.connect(self._choose_again)
+        for keys, call in ((qt.QKeySequence.Refresh, self.refresh), (qt.QKeySequence.Find, self._find)):
+            qt.QShortcut(qt.QKeySequence(keys), self).activated.connect(call)
+
+    def keyPressEvent(self, event: qt.QKeyEvent) -> None:
+        """Esc clears the filter first, and closes then."""
+        if event.key() == qt.Qt.Key_Escape and self.filter.text():
+            self.filter.clear()
+            self.table.setFocus()
+        else:
+            super().keyPressEvent(event)
+
+    # -- what happens ------------------------------------------------------------------------------------
+
+    def _show(self, series: list[PastSeries]) -> None:
+        now = time.time()
+        self._count = len(series)
+        self._rows.show_rows([PastRow(past, now) for past in series])
+        self.table.say(NONE_FITS if series else NONE_YET)
+        self._say_number()
+
+    def _fail(self, error: Exception) -> None:
+        text = str(error)
+        text = f"{text[:1].upper()}{text[1:]}"
+        if not self._rows.rows():
+            self.table.say(f"{text} F5 asks again.")
+        self._say(f"▲ {text}", wrong=True)
+
+    def _set_filter(self, words: str) -> None:
+        self._rows.set_filter(words)
+        self._say_number()
+
+    def _choose_again(self) -> None:
+        """The same series as before, or else the first one."""
+        rows = self._rows.rows()
+        same = [number for number, row in enumerate(rows) if self._is_chosen(row)]
+        if rows:
+            self.table.selectRow(same[0] if same else 0)
+        else:
+            self._show_row()
+
+    def _is_chosen(self, row: PastRow) -> bool:
+        kept = self._chosen
+        return kept is not None and (row.past.series.id, row.begun) == (kept.past.series.id, kept.begun)
+
+    def _show_row(self, *_: object) -> None:
+        row = self.current()
+        self._looking.cancel()
+        self._offer("Choose a series first.", "Choose a series first.")
+        if row is None:
+            self.details.setHtml("")
+            return
+        self._chosen = row
+        self.details.setHtml(_details(row))
+        self._offer("" if row.file else NO_FILE, "Looking for the file …" if row.file else NO_FILE)
+        if row.file:
+            self._settle.start()
+
+    def _look_for_file(self) -> None:
+        row = self.current()
+        if row is not None and row.file:
+            self._looking.call(
+                lambda: why_not_open(row.file),
+                lambda why: self._offer("", why),
+                lambda error: self._offer("", f"The file cannot be looked for: {error}."),
+            )
+
+    def _offer(self, why_no_path: str, why_not_open: str) -> None:
+        self._settle.stop()
+        for button, does, why in (
+            (self.copy_path, "Put the file's path, as the receiver sees it, into the clipboard", why_no_path),
+            (self.open_file, "Show the file in silx view (Enter)", why_not_open),
+        ):
+            button.setEnabled(not why)
+            button.setToolTip(wrapped(why or does))
+            button.setAccessibleDescription(why or does)
+
+    def _open(self, *_: object) -> None:
+        row = self.current()
+        if row is None:
+            return
+        if not self.open_file.isEnabled():
+            self._say(str(self.open_file.accessibleDescription()))
+            return
+        trouble = open_in_silx(row.file)
+        self._say(f"▲ {trouble}" if trouble else f"silx opens {row.file}.", wrong=bool(trouble))
+
+    def _copy_path(self) -> None:
+        row = self.current()
+        if row is not None and row.file:
+            qt.QApplication.clipboard().setText(row.file)
+            self._say("The path is in the clipboard.")
+
+    def _copy_rows(self) -> None:
+        qt.QApplication.clipboard().setText(self.text())
+
+    def _find(self) -> None:
+        self.filter.setFocus()
+        self.filter.selectAll()
+
+    def _say_number(self) -> None:
+        shown = len(self._rows.rows())
+        self._say(f"{shown:,} of {self._count:,} series" if shown != self._count else f"{shown:,} series")
+
+    def _say(self, words: str, *, wrong: bool = False) -> None:
+        look(self._says, role="problem" if wrong else "muted")
+        self._says.setText(words)
+
+
+def _details(row: PastRow) -> str:
+    colours = theme.current()
+    lines = ""
+    for label, text in row.details():
+        colour = colours.text
+        if label == "Lost frames" or (label == "Verdict" and not row.outcome.good):
+            colour = colours.bad
+        lines += (
+            f"<tr><td style='color: {colours.muted}; padding-right: 16px;'>{label}</td>"
+            f"<td style='color: {colour};'>{html.escape(text)}</td></tr>"
+        )
+    return f"<table cellspacing='0' cellpadding='2'>{lines}</table>"
