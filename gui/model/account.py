@@ -42,6 +42,11 @@ class Account:
         return sum(number for fate, number in self.fates.items() if fate not in ("pending", "not_triggered"))
 
     @property
+    def whole(self) -> int:
+        """Frames that are there as they should be: in the file, or delivered live as asked for."""
+        return self.done - self.lost
+
+    @property
     def lost(self) -> int:
         """Frames that are not in the file as they should be."""
         return sum(self.fates[fate] for fate in WRONG)

@@ -138,7 +138,7 @@ def row(found: Found, values: Mapping[str, Value | None], receiver_url: str = ""
         problem=status if state in TROUBLED else _problem(values, frames, running=state in RUNNING),
         file=file,
         live=known and not file,
-        done=frames.done - frames.lost if known else None,
+        done=frames.whole if known else None,
         planned=frames.planned if known and frames.planned >= 0 and not frames.endless else None,
         rate=float(rate) if state in RUNNING and isinstance(rate, (int, float)) else None,
         # A receiver that is away leaves its device with the figures of before.

@@ -35,16 +35,17 @@ def progress(view: DetectorView) -> Progress:
     file = str(view.values.get("FileWritten") or "") or "Live view only: nothing is written"
     if account.endless:
         return Progress(
-            frames=frames(account.done),
+            frames=frames(account.whole),
             rate=_rate(view),
             left=_left(view),
             file=file,
             armed_by="armed by this panel" if view.own else by,
         )
     return Progress(
-        frames=f"{account.done:,} of {frames(account.planned)}",
+        # What is lost does not count: of a series whose frames are all missing this is 0.
+        frames=f"{account.whole:,} of {frames(account.planned)}",
         # Rounded down: 100 % is all of them.
-        percent=f"{100 * account.done // account.planned} %",
+        percent=f"{100 * account.whole // account.planned} %",
         rate=_rate(view),
         left=_left(view),
         file=file,
