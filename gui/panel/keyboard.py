@@ -13,6 +13,7 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Alt+letter", "go to the field, tab or menu with this letter underlined"),
     ("Ctrl+F", "search a setting of the camera"),
     ("Ctrl+O", "open a detector"),
+    ("Ctrl+H", "past series of this detector's receiver, with their files"),
     ("Ctrl+W", "close this detector's tab; its series goes on"),
     ("Ctrl+Tab", "next tab"),
     ("Ctrl+P, Ctrl+L", "show or hide the live picture, the log"),

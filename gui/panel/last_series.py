@@ -13,6 +13,7 @@ from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.outcome import Ending, ending
 from penstock.gui.panel.background import Background
 from penstock.gui.panel.check_file import CheckFile
+from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.open_file import open_in_silx, why_not_here
 from penstock.gui.panel.text import heading, tint
@@ -31,6 +32,7 @@ class LastSeriesView(qt.QWidget):
         super().__init__(parent)
         self._model = model
         self._last: LastSeries | None = None
+        self._receiver_url = ""
         self._checking = CheckFile(self)
         self._looking = Background(self)
         self._looked_for = ""
@@ -52,10 +54,13 @@ class LastSeriesView(qt.QWidget):
         self.open_file = qt.QPushButton("Open in sil&x", self)
         self.copy_path = qt.QPushButton("Copy &path", self)
         self.check = qt.QPushButton("Chec&k file", self)
+        self.past = qt.QPushButton("Past series…", self)
+        self._history: HistoryDialog | None = None
         self._lay_out()
         self.open_file.clicked.connect(self._open)
         self.copy_path.clicked.connect(self._copy)
         self.check.clicked.connect(self._check)
+        self.past.clicked.connect(self.show_past)
         self._checking.said.connect(self._say_found)
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self._refresh)
@@ -85,6 +90,22 @@ class LastSeriesView(qt.QWidget):
         """Say anew how long ago it was, and whether the file is here."""
         self._show()
 
+    def show_past(self) -> None:
+        """Open the receiver's list of past series, or bring it to the front."""
+        url = self._model.view().receiver_url
+        if not url:
+            return
+        if self._history is None:
+            self._history = HistoryDialog(url, self.window())
+            self._history.setAttribute(qt.Qt.WA_DeleteOnClose)
+            self._history.destroyed.connect(self._forget_history)
+            self._history.show()
+        self._history.raise_()
+        self._history.activateWindow()
+
+    def _forget_history(self) -> None:
+        self._history = None
+
     def changeEvent(self, event: qt.QEvent) -> None:
         """Follow the theme."""
         super().changeEvent(event)
@@ -92,10 +113,14 @@ class LastSeriesView(qt.QWidget):
             self._show()
 
     def _refresh(self) -> None:
-        last = self._model.view().last
-        if last == self._last:
+        view = self._model.view()
+        if (view.last, view.receiver_url) == (self._last, self._receiver_url):
             return
-        self._last = last
+        self._receiver_url = view.receiver_url
+        if view.last == self._last:
+            self._offer()
+            return
+        self._last = view.last
         self._say_found("", True)
         self._show()
 
@@ -151,6 +176,7 @@ class LastSeriesView(qt.QWidget):
         none = "" if file else NOTHING_WRITTEN if self._last is not None else "There is no file yet."
         why_not_open = none or self._why_not_here
         busy = "The file is being read." if self._checking.is_running() else ""
+        no_receiver = "" if self._model.view().receiver_url else "The device names no receiver to ask."
         looking = why_not_open == LOOKING
         self._busy.setText(LOOKING if looking else "")
         self._why.setText("" if none or looking else why_not_open)
@@ -164,6 +190,11 @@ class LastSeriesView(qt.QWidget):
                 self.check,
                 "Read the whole file: are its frames and its record in order?",
                 why_not_open or busy,
+            ),
+            (
+                self.past,
+                "Every series that the receiver remembers, such as yesterday's (Ctrl+H)",
+                no_receiver,
             ),
         ):
             button.setEnabled(not why)
@@ -198,7 +229,7 @@ class LastSeriesView(qt.QWidget):
         top.addWidget(self._time)
         buttons = qt.QHBoxLayout()
         buttons.setSpacing(6)
-        for button in (self.open_file, self.copy_path, self.check):
+        for button in (self.open_file, self.copy_path, self.check, self.past):
             buttons.addWidget(button)
         buttons.addSpacing(6)
         buttons.addWidget(self._busy, 1)

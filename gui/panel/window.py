@@ -128,6 +128,11 @@ class Window(qt.QMainWindow):
         panel.close()
         self._closed.append(panel)
 
+    def _show_past(self) -> None:
+        panel = self.tabs.currentWidget()
+        if isinstance(panel, DetectorPanel):
+            panel.series.last.show_past()
+
     def _ask_open(self) -> None:
         dialog = OpenDialog(self)
         dialog.setAttribute(qt.Qt.WA_DeleteOnClose)
@@ -175,6 +180,8 @@ class Window(qt.QMainWindow):
         self._action(
             file, "&Close this detector", "Ctrl+W", lambda: self._close_tab(self.tabs.currentIndex())
         )
+        file.addSeparator()
+        self._action(file, "Past &series…", "Ctrl+H", self._show_past)
         file.addSeparator()
         self._action(file, "&Quit", "Ctrl+Q", self.close)
         view = bar.addMenu("&View")

@@ -15,9 +15,11 @@ pytest.importorskip("silx.gui.qt", reason="the windows need the extra gui")
 from silx.gui import qt
 
 from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.device import Greeting
+from penstock.gui.panel.history import HistoryDialog
 from penstock.gui.panel.last_series import LOOKING, NONE_YET, LastSeriesView
 from penstock.gui.panel.series_view import SeriesView
-from tests.gui.model.stand_in import StandInDevice
+from tests.gui.model.stand_in import ATTRIBUTES, VALUES, StandInDevice
 
 DEADLINE = 20_000
 RUNNING = {
@@ -136,3 +138,20 @@ def test_a_file_is_checked_beside_the_windows(
     assert not last.check.isEnabled()
     qtbot.waitUntil(lambda: last.found().startswith("▲") and "broken.h5" in last.found(), timeout=DEADLINE)
     assert last.check.isEnabled()
+
+
+def test_past_series_are_one_click_away_and_one_dialog(
+    qtbot: Any, device: StandInDevice, last: LastSeriesView
+) -> None:
+    assert not last.past.isEnabled()
+    assert device.listener is not None
+    device.listener.reached(Greeting(attributes=ATTRIBUTES, receiver_url="http://127.0.0.1:9", values=VALUES))
+    qtbot.waitUntil(last.past.isEnabled, timeout=DEADLINE)
+    last.past.click()
+    last.past.click()
+    (dialog,) = last.window().findChildren(HistoryDialog)
+    qtbot.waitUntil(lambda: "does not answer" in dialog.says(), timeout=DEADLINE)
+    dialog.close()
+    qtbot.waitUntil(lambda: not last.window().findChildren(HistoryDialog), timeout=DEADLINE)
+    last.past.click()
+    assert last.window().findChildren(HistoryDialog)
