@@ -21,6 +21,7 @@ PREFIXES: Mapping[str, Mapping[str, float]] = {
 }
 """Units that may be typed behind a number, and what they are in the attribute's own."""
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 class BadText(ValueError):
@@ -50,7 +51,10 @@ class Attribute:
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, float):
-            return (self.format or "%.9g") % value
+            try:
+                return (self.format or "%.9g") % value
+            except (TypeError, ValueError, OverflowError):  # Tango also takes "scientific", and %d for NaN
+                return f"{value:.9g}"
         return str(value)
 
     def with_unit(self, value: Value | None) -> str:
@@ -60,7 +64,7 @@ class Attribute:
 
     def limits(self) -> str:
         """Least and greatest value in words; "" where there are none."""
-        low, high = (None if each is None else f"{each:.9g}" for each in (self.minimum, self.maximum))
+        low, high = (None if each is None else f"{each:.12g}" for each in (self.minimum, self.maximum))
         unit = f" {self.unit}" if self.unit else ""
         if low is not None and high is not None:
             return f"{low} to {high}{unit}"
@@ -83,12 +87,15 @@ class Attribute:
             if self.choices and text not in self.choices:
                 raise BadText(f'{self.name}: "{text}" is not one of {", ".join(self.choices)}')
             return text
-        number = self._number(text)
-        if self.kind is int and not number.is_integer():
+        if self.kind is int and _WHOLE.fullmatch(text.strip()):
+            number: float = int(text)  # a mask has more digits than a float
+        else:
+            number = self._number(text)
+        if self.kind is int and int(number) != number:
             raise BadText(f"{self.name} is a whole number; {text.strip()} is not")
         below = self.minimum is not None and number < self.minimum
         if below or (self.maximum is not None and number > self.maximum):
-            raise BadText(f"{self.name}: {number:.9g} is outside its limits, {self.limits()}")
+            raise BadText(f"{self.name}: {number:.12g} is outside its limits, {self.limits()}")
         return int(number) if self.kind is int else number
 
     def _number(self, text: str) -> float:

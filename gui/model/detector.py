@@ -64,6 +64,8 @@ class DetectorModel:
         self._armed_file: Value | None = None
         self._check_timer: threading.Timer | None = None
         self._states_heard = 0
+        self._state_heard = self._view.state
+        """What the last event said; `_look_at_state` may have put a newer one on show."""
         self._started = False
         self._stopped = False
         self._named: tuple[str, FileName, str] | None = None
@@ -186,11 +188,15 @@ class DetectorModel:
     def reached(self, greeting: Greeting) -> None:
         """See `device.Listener`."""
         self.log.add(Kind.STATE, "The device answers.")
+        attributes = {attribute.name: attribute for attribute in greeting.attributes}
         with self._lock:
+            edits = self._view.edits
+            kept = {name: edit for name, edit in edits.items() if name in attributes}
             self._view = replace(
-                self._view, receiver_url=greeting.receiver_url,
-                attributes={attribute.name: attribute for attribute in greeting.attributes},
-            )  # fmt: skip
+                self._view, receiver_url=greeting.receiver_url, attributes=attributes, edits=kept
+            )
+        for name in edits.keys() - kept.keys():
+            self.log.add(Kind.TROUBLE, f"{name} {edits[name].text}: not written, it has no {name} any more.")
         self._take(greeting.values)
         with self._lock:  # only now may anything be done: everything is known
             self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
@@ -221,6 +227,10 @@ class DetectorModel:
                 self._arming = False
             after = replace(after, own=str(after.values.get("SeriesId")) in self._own)
             self._view = after
+            if heard is None and "State" in values:
+                if before.state == after.state:  # on show already, but not yet noted
+                    before = replace(before, state=self._state_heard)
+                self._state_heard = after.state
         if heard is None:  # else its event is on the way, with the words that go with it
             self._note(before, after, values)
         self._tell()

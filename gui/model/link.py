@@ -88,6 +88,10 @@ class TangoDevice:
                 return plain(self._there().write_read_attribute(name, value))
             except tango.DevFailed as error:
                 raise DeviceRefused(tango_words.refusal(self._name, error)) from error
+            except UnicodeError as error:
+                raise DeviceRefused(tango_words.no_text(name, str(value))) from error
+            except (TypeError, ValueError, OverflowError) as error:  # before anything is sent
+                raise DeviceRefused(f"{name} cannot be {value!s:.200}: {error}") from error
 
     def command(self, name: str) -> str:
         """Call a command that takes nothing; what it answers, "" for nothing.
@@ -167,6 +171,7 @@ class TangoDevice:
             self._subscribe(proxy, info.name, tango.EventType.CHANGE_EVENT)
             if self._only is None and info.writable is not tango.AttrWriteType.READ:
                 self._subscribe(proxy, info.name, tango.EventType.ATTR_CONF_EVENT)
+        self._why = ""
         with self._lock:
             first, self._first = self._first or {}, None
             # Under the lock: what comes meanwhile is newer, and has to come after.

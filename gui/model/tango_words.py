@@ -44,6 +44,15 @@ def refusal(name: str, error: tango.DevFailed) -> str:
     return sentence(error)
 
 
+def no_text(name: str, text: str) -> str:
+    """Why a text cannot be an attribute's value."""
+    strange = "".join(dict.fromkeys(character for character in text if ord(character) > 255))
+    return (
+        f'{name}: Tango takes Latin-1 characters only, which "{strange:.20}" is not; choose others, or write '
+        "\\u03b1 and the like in JSON"
+    )
+
+
 def short(name: str) -> str:
     """The three parts of a device's name."""
     return "/".join(name.split("/")[-3:])

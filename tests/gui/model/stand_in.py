@@ -117,6 +117,12 @@ class StandInDevice:
         self.listener.reached(Greeting(attributes=ATTRIBUTES, receiver_url=""))
         self.listener.said({**VALUES, **values})
 
+    def appear_without(self, name: str) -> None:
+        """The device comes back with one attribute less."""
+        assert self.listener is not None
+        attributes = [attribute for attribute in ATTRIBUTES if attribute.name != name]
+        self.listener.reached(Greeting(attributes=attributes, receiver_url="", values=VALUES))
+
     def say(self, **values: Value | None) -> None:
         """Events."""
         assert self.listener is not None

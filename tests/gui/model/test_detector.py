@@ -257,6 +257,17 @@ def test_an_arm_that_was_refused_does_not_make_the_next_series_ours(followed: Fo
     assert not followed.model.view().own
 
 
+def test_what_was_typed_for_a_setting_that_is_gone_keeps_nobody_from_arming(followed: Followed) -> None:
+    followed.device.appear()
+    followed.model.edit("Pattern", "ramp")
+    followed.model.edit("nTriggers", "12")
+    followed.device.vanish()
+    followed.device.appear_without("Pattern")
+    armed(followed)
+    assert followed.device.written == [("nTriggers", 12)]
+    assert any("Pattern ramp: not written" in text for text in followed.texts(Kind.TROUBLE))
+
+
 # -- the file's number -----------------------------------------------------------------------------------
 
 
@@ -273,6 +284,21 @@ def test_the_number_goes_up_once_the_series_of_this_panel_has_its_file(followed:
     followed.until(lambda view: view.values["DestinationFilename"] == "/data/scan_0002.h5")
     assert followed.model.file_name().number == 2
     assert "Ready. 10 of 10 frames stored." in followed.texts(Kind.SERIES)
+
+
+def test_the_number_goes_up_after_a_series_that_ends_before_its_events_come(followed: Followed) -> None:
+    followed.device.appear()
+
+    def arm() -> None:
+        followed.device.say(State="MOVING", SeriesId="series-1")
+        followed.device.state = "ON"  # when it is asked; the events are on their way
+
+    followed.device.on_command["Arm"] = arm
+    followed.model.do(Action.ARM)
+    followed.until(lambda view: view.state == "ON" and view.busy is None and view.own)
+    ended(followed, "series-1")
+    followed.until(lambda view: view.values["DestinationFilename"] == "/data/scan_0002.h5")
+    assert "ON: Ready." in followed.texts(Kind.STATE)
 
 
 def test_the_number_stays_where_it_shall_and_after_others_series(followed: Followed) -> None:

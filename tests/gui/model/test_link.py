@@ -11,6 +11,7 @@ import pytest
 
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.device import DeviceRefused
 from penstock.gui.model.file_name import FileName
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.model.sentences import message
@@ -120,6 +121,10 @@ def test_a_killed_server_is_noticed_and_found_again(station: Station, follow: Fo
     assert view.text("ExposureTime") == "0.3"
     station.detector.nTriggers = 77
     holds(model, lambda view: view.values["nTriggers"] == 77, "events come again")
+    os.kill(station.process.pid, signal.SIGKILL)
+    holds(model, lambda view: view.presence is Presence.AWAY, "away a second time, for the same reason")
+    station.restart_server()
+    holds(model, lambda view: view.here, "here a second time")
 
 
 def test_the_database_may_go_and_come_while_the_device_is_followed(
@@ -162,3 +167,27 @@ def test_no_thread_of_ours_stays(station: Station, follow: Follow) -> None:
     here(model)
     model.stop()
     assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("penstock")]
+
+
+def test_a_value_that_tango_cannot_carry_is_refused_in_words_and_arm_is_still_possible(
+    station: Station, follow: Follow
+) -> None:
+    model = follow("sim/det/1")
+    here(model)
+    model.set("Metadata", '{"sample": "α-quartz"}')
+    view = holds(model, lambda view: view.edits["Metadata"].problem, "refused")
+    assert '"α" is not' in view.edits["Metadata"].problem
+    assert not view.edits["Metadata"].writing
+    model.set("Metadata", '{"sample": "\\u03b1-quartz"}')
+    holds(model, lambda view: not view.edits, "written")
+    assert station.detector.Metadata == '{"sample": "\\u03b1-quartz"}'
+
+
+def test_a_number_too_large_for_its_type_is_refused_in_words(station: Station) -> None:
+    device = TangoDevice(f"tango://{station.beamline.tango_host}/sim/det/1")
+    model = DetectorModel("sim/det/1", device)
+    model.start()
+    here(model)
+    with pytest.raises(DeviceRefused, match="nTriggers cannot be 99999999999999999999"):
+        device.write("nTriggers", 99999999999999999999)
+    model.stop()

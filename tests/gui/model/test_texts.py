@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from penstock.gui.model import file_name
@@ -139,3 +141,18 @@ def test_the_last_series_is_read() -> None:
     assert last is not None
     assert last.lost == [(1, 2, "missing")]
     assert read_last_series("") is None
+
+
+def test_a_whole_number_keeps_all_its_digits() -> None:
+    mask = Attribute(name="Mask", kind=int, maximum=2147483647.0)
+    assert Attribute(name="Mask", kind=int).parse(" 1234567890123456789 ") == 1234567890123456789
+    with pytest.raises(BadText, match="2147483648 is outside its limits, 2147483647 at most"):
+        mask.parse("2147483648")
+
+
+@pytest.mark.parametrize(
+    ("style", "value", "shown"),
+    [("scientific", 0.25, "0.25"), ("%d", math.nan, "nan"), ("%d", 2.0, "2"), ("%x", 2.5, "2.5")],
+)
+def test_a_format_that_python_does_not_know_hides_no_value(style: str, value: float, shown: str) -> None:
+    assert Attribute(name="Current", kind=float, format=style).show(value) == shown
