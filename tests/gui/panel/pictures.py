@@ -22,6 +22,9 @@ from penstock.gui import theme
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.model.view import Presence
 from penstock.gui.panel.app import Options, open_window
+from penstock.gui.panel.folder_dialog import FolderDialog
+from penstock.gui.panel.history import HistoryDialog
+from penstock.gui.panel.open_dialog import OpenDialog
 from tests.system.beamline import Beamline, Station
 
 SIZES = ((1280, 800), (1920, 1080))
@@ -55,7 +58,8 @@ class Photographer:
         """In both sizes, in the present theme."""
         look = "dark" if theme.current().dark else "light"
         for width, height in SIZES if resize else SIZES[:1]:
-            file = self._folder / f"{name}_{width}_{look}.png"
+            size = f"_{width}" if resize else ""
+            file = self._folder / f"{name}{size}_{look}.png"
             if self._only not in file.name:
                 continue
             if resize:
@@ -98,6 +102,21 @@ def idle(beamline: Beamline, station: Station, camera: Photographer) -> None:
             panel = window.open(window.panels()[0].model.name)
             camera.until(lambda p=panel: p.view().here and p.view().check is not None, "checked")
             camera.take("panel_idle", window)
+            panel.settings.findChild(qt.QTabWidget).setCurrentIndex(1)
+            camera.take("camera_idle", window)
+            panel.settings.findChild(qt.QTabWidget).setCurrentIndex(0)
+            keyboard = next(each for each in window.findChildren(qt.QAction) if "Keyboard" in each.text())
+            for name, opens, kind in (
+                ("past-series", panel.series.last.show_past, HistoryDialog),
+                ("folders", panel.settings.file.browse.click, FolderDialog),
+                ("open", window._ask_open, OpenDialog),
+                ("keyboard", keyboard.trigger, qt.QMessageBox),
+            ):
+                opens()
+                (dialog,) = window.findChildren(kind)
+                camera.settle(0.5)
+                camera.take(name, dialog, resize=False)
+                dialog.close()
             window.tabs.setCurrentIndex(0)
             camera.settle(1.0)
             camera.take("fleet_idle", window)
