@@ -108,6 +108,10 @@ class LiveView(qt.QMainWindow):
             self._clock.start()
             self._feed.start()
 
+    def is_running(self) -> bool:
+        """Whether the feed follows its receiver."""
+        return self._feed.is_running()
+
     def stop(self) -> None:
         """End the feed, for good: waits for the request under way."""
         self._clock.stop()

@@ -55,6 +55,8 @@ class DetectorModel:
         self._lock = threading.RLock()
         self._view = DetectorView(name=name, since=now())
         self._changed: list[Callable[[], None]] = []
+        self._one_write = threading.Lock()
+        """Held from an edit to the device's answer: Arm waits for what Enter has begun to write."""
         self._calls = ThreadPoolExecutor(CALLS, thread_name_prefix=f"penstock-panel {name}")
         self._under_way: set[Future[None]] = set()
         self._own: set[str] = set()
@@ -196,7 +198,7 @@ class DetectorModel:
                 self._view, receiver_url=greeting.receiver_url, attributes=attributes, edits=kept
             )
         for name in edits.keys() - kept.keys():
-            self.log.add(Kind.TROUBLE, f"{name} {edits[name].text}: not written, it has no {name} any more.")
+            self.log.add(Kind.TROUBLE, f"{name} {edits[name].text}: not written, the device has no {name} any more.")
         self._take(greeting.values)
         with self._lock:  # only now may anything be done: everything is known
             self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
@@ -270,19 +272,20 @@ class DetectorModel:
 
     def _write_edit(self, name: str) -> bool:
         """Write what was typed; whether the device has it now."""
-        with self._lock:
-            edit, attribute = self._view.edits.get(name), self._view.attributes.get(name)
-            if edit is None or attribute is None or edit.writing:
-                return edit is None
-            if edit.problem:
-                edit = replace(edit, problem=self._problem(attribute, edit.text))  # limits may have changed
-            if edit.problem:
-                self._put_edit(name, edit)
-                return False
-            before = self._view.values.get(name)
-            self._put_edit(name, replace(edit, writing=True))
-        self._tell()
-        return self._write(attribute, edit.text, before)
+        with self._one_write:
+            with self._lock:
+                edit, attribute = self._view.edits.get(name), self._view.attributes.get(name)
+                if edit is None or attribute is None:
+                    return edit is None
+                if edit.problem:
+                    edit = replace(edit, problem=self._problem(attribute, edit.text))  # limits may have changed
+                if edit.problem:
+                    self._put_edit(name, edit)
+                    return False
+                before = self._view.values.get(name)
+                self._put_edit(name, replace(edit, writing=True))
+            self._tell()
+            return self._write(attribute, edit.text, before)
 
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
         name = attribute.name
@@ -344,8 +347,8 @@ class DetectorModel:
         for name in self.view().edits:
             if not self._write_edit(name):
                 edit = self.view().edits.get(name)
-                why = edit.problem if edit is not None else "it is being written"
-                self._refused(f"{action} was not called, for {name} could not be written: {why}")
+                why = f": {edit.problem}" if edit is not None else "; it was taken back meanwhile"
+                self._refused(f"{action} was not called, for {name} could not be written{why}")
                 return False
         return True
 

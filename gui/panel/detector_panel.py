@@ -121,6 +121,10 @@ class DetectorPanel(qt.QWidget):
         self._closing.begin()
         super().closeEvent(event)
 
+    def is_closed(self) -> bool:
+        """Whether the device and its receiver have been let go."""
+        return not self.live.is_running() and self._closing.is_over()
+
     def wait_closed(self) -> None:
         """Return when the device has been let go."""
         self.live.stop()
@@ -161,6 +165,10 @@ class _Closing:
         if self._model is not None and self._thread is None:
             self._thread = threading.Thread(target=self._model.stop, name="penstock-panel-close")
             self._thread.start()
+
+    def is_over(self) -> bool:
+        """Whether it has stopped."""
+        return self._model is None or (self._thread is not None and not self._thread.is_alive())
 
     def wait(self) -> None:
         """Return when it has stopped."""

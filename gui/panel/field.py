@@ -31,11 +31,13 @@ class Line(qt.QLineEdit):
             super().keyPressEvent(event)
 
     def put(self, text: str) -> None:
-        """Show `text`; the cursor stays where it is if nothing changes."""
+        """Show `text`; what is typed next still replaces it where it would have replaced the text before."""
         if self.text() != text:
-            place = self.cursorPosition()
+            place, whole = self.cursorPosition(), self.hasFocus() and self.selectedText() == self.text()
             self.setText(text)
             self.setCursorPosition(min(place, len(text)) if self.hasFocus() else 0)
+            if whole:
+                self.selectAll()
 
 
 class Choice(qt.QComboBox):

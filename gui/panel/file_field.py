@@ -59,7 +59,8 @@ class FileField(qt.QWidget):
     def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
-        self._url = ""
+        self._asked = ("", False)
+        """Address of the receiver, and whether it answered the device, when it was asked for its data root."""
         self._root = ""
         self._view: DetectorView | None = None
         self._background = Background(self)
@@ -82,7 +83,7 @@ class FileField(qt.QWidget):
     def show_view(self, view: DetectorView) -> None:
         """Follow the snapshot."""
         self._view = view
-        self._ask_root(view.receiver_url)
+        self._ask_root(view)
         name, edit, locked = self._name(), view.edits.get(FILE), why_locked(view)
         self.template.put(name.template)
         self.folder.put(name.folder)
@@ -128,6 +129,7 @@ class FileField(qt.QWidget):
             ReceiverClient(view.receiver_url, timeout=TIMEOUT), self._name().folder,
             lambda root: client_root(root, sent, seen), self,
         )  # fmt: skip
+        dialog.setAttribute(qt.Qt.WA_DeleteOnClose)
         dialog.chosen.connect(self._chosen)
         dialog.open()
 
@@ -135,11 +137,13 @@ class FileField(qt.QWidget):
         self._edit(folder=folder)
         self.template.setFocus()
 
-    def _ask_root(self, url: str) -> None:
-        """The data root is the folder as long as the device names no other."""
-        if url == self._url:
+    def _ask_root(self, view: DetectorView) -> None:
+        """The data root is the folder as long as the device names no other; asked for when the receiver comes."""
+        url = view.receiver_url
+        asked = (url, view.values.get("ReceiverQueue") is not None)
+        if asked == self._asked:
             return
-        self._url = url
+        self._asked = asked
         if url:
             client = ReceiverClient(url, timeout=TIMEOUT)
             self._background.call(lambda: client.folders().root, self._root_is, lambda error: None)
@@ -173,7 +177,7 @@ class FileField(qt.QWidget):
             locked
             or (
                 "Choose among the receiver's folders."
-                if self._url
+                if self._asked[0]
                 else "The device names no receiver to ask."
             )
         )

@@ -66,9 +66,10 @@ class Settings(qt.QWidget):
 
     def _make(self, attributes: Mapping[str, Attribute]) -> None:
         chosen = max(0, self._tabs.currentIndex())
+        pages = [self._tabs.widget(place) for place in range(self._tabs.count())]
+        for page in (*pages, self.series, self.camera):
+            page.deleteLater()
         self._tabs.clear()
-        for form in (self.series, self.camera):
-            form.deleteLater()
         self.series = self._make_series([each for each in attributes.values() if each.group == "series"])
         own = [each for each in attributes.values() if each.group == "camera"]
         readings = [each for each in attributes.values() if each.group == "reading"]

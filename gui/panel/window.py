@@ -126,6 +126,10 @@ class Window(qt.QMainWindow):
         self._keep_page(panel)
         self.tabs.removeTab(place)
         panel.close()
+        # A window may be open for months: what was closed before has let go of everything by now.
+        for ended in [each for each in self._closed if each.is_closed()]:
+            self._closed.remove(ended)
+            ended.deleteLater()
         self._closed.append(panel)
 
     def _show_past(self) -> None:

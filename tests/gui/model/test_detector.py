@@ -182,6 +182,20 @@ def test_arm_writes_what_is_pending_first(followed: Followed) -> None:
     assert followed.device.called == ["Arm"]
 
 
+def test_arm_waits_for_what_is_being_written(followed: Followed) -> None:
+    followed.device.appear()
+    followed.device.hold("ExposureTime")
+    followed.model.edit("ExposureTime", "0.3")
+    followed.model.write("ExposureTime")
+    followed.until(lambda view: view.edits["ExposureTime"].writing)
+    followed.model.do(Action.ARM)
+    followed.until(lambda view: view.busy is Action.ARM)
+    assert followed.device.called == []
+    followed.device.release("ExposureTime")
+    followed.until(lambda view: view.busy is None)
+    assert (followed.device.written, followed.device.called) == ([("ExposureTime", 0.3)], ["Arm"])
+
+
 def test_arm_is_not_called_while_something_typed_is_no_value(followed: Followed) -> None:
     followed.device.appear()
     followed.model.edit("nTriggers", "-3")

@@ -47,6 +47,17 @@ def test_what_is_typed_waits_for_enter_and_no_event_overwrites_it(shown: Shown) 
     assert field.editor.text() == "0.02"
 
 
+def test_a_value_that_changes_under_the_selection_is_replaced_by_what_is_typed(shown: Shown) -> None:
+    shown.appear()
+    editor = shown.field("FrameTime").editor
+    editor.setFocus()
+    editor.selectAll()
+    shown.device.say(FrameTime=0.123456)
+    shown.until(lambda: editor.text() == "0.123456")
+    shown.qtbot.keyClicks(editor, "5 ms")
+    assert editor.text() == "5 ms"
+
+
 def test_escape_takes_the_devices_value_again(shown: Shown) -> None:
     shown.appear()
     shown.type("ExposureTime", "3", qt.Qt.Key_Escape)
@@ -123,6 +134,21 @@ def test_a_device_that_comes_back_with_other_choices_gets_another_form(shown: Sh
     shown.until(lambda: not shown.field("ExposureTime").editor.isReadOnly())
     assert shown.field("ExposureTime") is before
     assert before.editor.text() == "0.3"
+
+
+def test_a_form_that_is_made_anew_leaves_nothing_behind(shown: Shown) -> None:
+    def widgets_after(rounds: int) -> int:
+        for number in range(2 * rounds):
+            kept = [each for each in ATTRIBUTES if number % 2 or each.name != "Pattern"]
+            assert shown.device.listener is not None
+            shown.device.listener.reached(Greeting(attributes=kept, receiver_url="", values=VALUES))
+            shown.until(lambda: ("Pattern" in shown.panel.settings.camera.fields) == bool(number % 2))  # noqa: B023
+        shown.qtbot.wait(1)  # let the event loop delete them
+        return len(shown.panel.findChildren(qt.QWidget))
+
+    shown.appear()
+    first = widgets_after(1)
+    assert widgets_after(3) == first
 
 
 def test_period_and_rate_stand_in_the_row_below_the_exposure(shown: Shown) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,19 @@ DEADLINE = 15_000
 
 @pytest.fixture
 def panel(qtbot: Any, station: Station) -> Iterator[DetectorPanel]:
+    with opened(qtbot, station) as one:
+        qtbot.waitUntil(lambda: button(one, "Arm").isEnabled(), timeout=DEADLINE)
+        qtbot.waitUntil(lambda: one.view().check is not None, timeout=DEADLINE)
+        yield one
+
+
+@contextlib.contextmanager
+def opened(qtbot: Any, station: Station) -> Iterator[DetectorPanel]:
     name = f"tango://{station.beamline.tango_host}/sim/det/1"
     one = DetectorPanel(DetectorModel(name, TangoDevice(name)))
     one.resize(1280, 720)
     qtbot.addWidget(one)
     one.show()
-    qtbot.waitUntil(lambda: button(one, "Arm").isEnabled(), timeout=DEADLINE)
-    qtbot.waitUntil(lambda: one.view().check is not None, timeout=DEADLINE)
     yield one
     one.close()
     one.wait_closed()
@@ -136,9 +143,21 @@ def test_a_folder_of_the_receiver_is_chosen(qtbot: Any, station: Station, panel:
     qtbot.waitUntil(lambda: dialog.list.count() == 2, timeout=DEADLINE)
     qtbot.keyClicks(dialog.new, "today")
     dialog.use.click()
+    qtbot.waitUntil(lambda: file.findChild(FolderDialog) is None, timeout=DEADLINE)
     chosen = str(station.root / "visitors" / "today")
     qtbot.waitUntil(lambda: file.folder.text() == chosen, timeout=DEADLINE)
     qtbot.keyClicks(file.template, "a_####")
     qtbot.keyClick(file.template, qt.Qt.Key_Return)
     wanted = f"{chosen}/a_0001.h5"
     qtbot.waitUntil(lambda: station.detector.DestinationFilename == wanted, timeout=DEADLINE)
+
+
+def test_the_data_root_is_asked_for_again_when_the_receiver_comes(qtbot: Any, station: Station) -> None:
+    station.receiver.stop()
+    with opened(qtbot, station) as panel:
+        qtbot.waitUntil(lambda: panel.view().check is not None, timeout=DEADLINE)
+        file = panel.settings.file
+        assert file is not None
+        assert file.folder.text() == ""
+        station.receiver.start()
+        qtbot.waitUntil(lambda: file.folder.text() == str(station.root), timeout=DEADLINE)

@@ -195,3 +195,23 @@ def test_each_underlined_letter_means_one_thing(
     ]
     assert len(letters) > 15
     assert sorted(letters) == sorted(set(letters))
+
+
+def test_tabs_that_were_closed_leave_nothing_behind(
+    qtbot: Any, opened: Open, devices: dict[str, StandInDevice]
+) -> None:
+    window = opened("sim/det/0")
+    devices["sim/det/0"].appear()
+
+    def widgets_after(tabs: range) -> int:
+        for number in tabs:
+            panel = window.open(f"sim/det/{number}")
+            devices[f"sim/det/{number}"].appear()
+            qtbot.waitUntil(lambda panel=panel: bool(panel.settings.series.fields), timeout=DEADLINE)
+            window._close_tab(window.tabs.indexOf(panel))
+            qtbot.waitUntil(panel.is_closed, timeout=DEADLINE)
+        qtbot.wait(1)  # let the event loop delete them
+        return len(qt.QApplication.allWidgets())
+
+    first = widgets_after(range(1, 4))
+    assert widgets_after(range(4, 7)) == first
