@@ -198,7 +198,8 @@ class DetectorModel:
                 self._view, receiver_url=greeting.receiver_url, attributes=attributes, edits=kept
             )
         for name in edits.keys() - kept.keys():
-            self.log.add(Kind.TROUBLE, f"{name} {edits[name].text}: not written, the device has no {name} any more.")
+            text = edits[name].text
+            self.log.add(Kind.TROUBLE, f"{name} {text}: not written, the device has no {name} any more.")
         self._take(greeting.values)
         with self._lock:  # only now may anything be done: everything is known
             self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
@@ -277,8 +278,8 @@ class DetectorModel:
                 edit, attribute = self._view.edits.get(name), self._view.attributes.get(name)
                 if edit is None or attribute is None:
                     return edit is None
-                if edit.problem:
-                    edit = replace(edit, problem=self._problem(attribute, edit.text))  # limits may have changed
+                if edit.problem:  # limits may have changed
+                    edit = replace(edit, problem=self._problem(attribute, edit.text))
                 if edit.problem:
                     self._put_edit(name, edit)
                     return False

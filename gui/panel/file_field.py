@@ -60,7 +60,7 @@ class FileField(qt.QWidget):
         super().__init__(parent)
         self._model = model
         self._asked = ("", False)
-        """Address of the receiver, and whether it answered the device, when it was asked for its data root."""
+        """Whom its data root was asked for last: address of the receiver, and whether the device hears it."""
         self._root = ""
         self._view: DetectorView | None = None
         self._background = Background(self)
@@ -138,7 +138,7 @@ class FileField(qt.QWidget):
         self.template.setFocus()
 
     def _ask_root(self, view: DetectorView) -> None:
-        """The data root is the folder as long as the device names no other; asked for when the receiver comes."""
+        """The data root is the folder while the device names none; asked for when the receiver comes."""
         url = view.receiver_url
         asked = (url, view.values.get("ReceiverQueue") is not None)
         if asked == self._asked:
