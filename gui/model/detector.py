@@ -348,8 +348,9 @@ class DetectorModel:
         for name in self.view().edits:
             if not self._write_edit(name):
                 edit = self.view().edits.get(name)
-                why = f": {edit.problem}" if edit is not None else "; it was taken back meanwhile"
-                self._refused(f"{action} was not called, for {name} could not be written{why}")
+                why = edit.problem if edit is not None else "it was taken back meanwhile"
+                which = "" if why.startswith(name) else f"{name}: "
+                self._refused(f"{action} was not called: {which}{why}")
                 return False
         return True
 
@@ -390,7 +391,9 @@ class DetectorModel:
             _log.info("%s: Check: %s", self.name, error)
             check = None
         with self._lock:
-            self._view = replace(self._view, check=check)
+            before = self._view.check
+            mended = check is not None and check.ok and before is not None and not before.ok
+            self._view = replace(self._view, check=check, notice="" if mended else self._view.notice)
         self._tell()
 
     # -- what an event means -------------------------------------------------------------------------

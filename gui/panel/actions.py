@@ -139,7 +139,7 @@ class Actions(qt.QFrame):
 
     def _show_words(self, view: DetectorView) -> None:
         refused, words = arm_sentence(view)
-        if words and view.notice and view.check is not None and view.check.sentence in view.notice:
+        if refused and view.notice and view.check is not None and view.check.sentence in view.notice:
             words = ""  # the same twice
         self._says.setText(f"{PROBLEM_SIGN} {words}" if refused and words else words)
         look(self._says, role="problem" if refused else "muted")

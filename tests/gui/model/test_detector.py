@@ -201,7 +201,7 @@ def test_arm_is_not_called_while_something_typed_is_no_value(followed: Followed)
     followed.model.edit("nTriggers", "-3")
     followed.model.do(Action.ARM)
     view = followed.until(lambda view: view.notice)
-    assert "Arm was not called, for nTriggers could not be written" in view.notice
+    assert "Arm was not called: nTriggers" in view.notice
     assert followed.device.called == []
 
 

@@ -151,6 +151,27 @@ def test_a_refusal_stays_until_the_next_action(shown: Shown) -> None:
     shown.until(lambda: not shown.panel.actions_bar.notice())
 
 
+def test_a_refusal_goes_when_its_reason_has_gone(shown: Shown) -> None:
+    shown.device.check.update(FILE_EXISTS)
+    shown.device.refuse["Arm"] = FILE_EXISTS["sentence"]
+    idle(shown)
+    shown.until(shown.panel.actions_bar.says)
+    shown.button("Arm").click()
+    shown.until(shown.panel.actions_bar.notice)
+    shown.device.check.update(ok=True, kind="", sentence="")
+    shown.device.say(DestinationFilename="/data/scan_0002.h5")
+    shown.until(lambda: shown.panel.actions_bar.says().startswith("Ready to arm"))
+    assert not shown.panel.actions_bar.notice()
+
+
+def test_what_arm_would_say_now_stands_below_a_refusal_of_before(shown: Shown) -> None:
+    shown.device.refuse["Arm"] = "the receiver does not answer; start it"
+    idle(shown)
+    shown.button("Arm").click()
+    shown.until(shown.panel.actions_bar.notice)
+    shown.until(lambda: shown.panel.actions_bar.says().startswith("Ready to arm"))
+
+
 def test_reset_is_offered_where_it_helps(shown: Shown) -> None:
     idle(shown)
     assert not shown.button("Reset").isVisible()

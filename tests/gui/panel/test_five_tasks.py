@@ -1,0 +1,162 @@
+"""Five tasks of an operator, done with eyes and hands alone; docs/how-to/five-tasks-at-the-panel.md tells of them.
+
+docs/images/make_five_tasks.py takes that page's pictures here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
+
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.model.fleet import Fleet
+from penstock.gui.panel.app import Options, open_window
+from tests.gui.panel.person import Person
+from tests.receiver.disks import small_file_system
+from tests.system.beamline import Beamline, Station
+
+DISK_MB = 64
+SENSOR = (487, 195)
+"""Pixels; a frame has 380 kB."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("beamline")
+
+
+@pytest.fixture(scope="module")
+def station(place: Path) -> Iterator[Station]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(small_file_system(place / "data", DISK_MB))
+        except pytest.skip.Exception:
+            (place / "data").mkdir(exist_ok=True)  # the disk is a large one
+        line = stack.enter_context(Beamline(place))
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("TANGO_HOST", line.tango_host)
+        yield Station(line, sensor=SENSOR, min_free_mb=1)
+
+
+@pytest.fixture(scope="module")
+def window(qapp: Any, station: Station) -> Iterator[qt.QWidget]:
+    theme.apply(qapp, theme.DARK)
+    window = open_window(Options(devices=("sim/det/1",), size=(1280, 800)), None, Fleet())
+    window.show()
+    yield window
+    window.close()
+    window.deleteLater()
+
+
+@pytest.fixture
+def person(qtbot: Any, window: qt.QWidget, station: Station) -> Person:
+    """At a detector that waits for its next series."""
+    station.calm()
+    station.set(Pattern="powder", PhotonFlux=5e6)
+    person = Person(qtbot, window)
+    person.sees("Ready to arm")
+    person.types("Name of the file", "no_####")  # a number needs a place
+    person.types("Number in the file's name", "1")
+    person.types("Name of the file", "")
+    person.sees("Ready to arm: 1 frame.*live view only")
+    return person
+
+
+def test_why_arm_is_refused_is_read_before_it_is_pressed_and_after(person: Person, station: Station) -> None:
+    (station.root / "lysozyme_0001.h5").touch()
+    person.types("Triggers", "20")
+    person.types("Name of the file", "lysozyme_####")
+    person.sees("Arm would be refused: .*lysozyme_0001.h5 exists", "This file exists already.")
+    person.photographs("task-arm-refused")
+
+    person.clicks("Arm")
+    person.sees("(?m)^▲ .*lysozyme_0001.h5 exists", "Ready. The last Arm was refused")
+    person.clicks("Next free number")
+    person.sees("Ready to arm: 20 frames.* into lysozyme_0002.h5")
+    assert "▲" not in person.reads().replace("▲ Trouble", "")
+    person.clicks("Arm")
+    person.sees("Complete. 20 of 20 frames stored in .*lysozyme_0002.h5")
+
+
+def test_a_value_that_is_none_is_named_where_it_is_typed_and_at_arm(person: Person) -> None:
+    person.types("Exposure time", "20 frogs", key=None)
+    person.clicks("Arm")
+    person.sees('Arm was not called: ExposureTime: "20 frogs" is no number, in s or with ms')
+    person.photographs("task-arm-typed")
+    person.types("Exposure time", "20 ms")
+    person.sees("Ready to arm: 1 frame, 20")
+    person.clicks("Arm")
+    person.sees("Ended. 1 of 1 frames delivered")
+
+
+def test_after_a_full_disk_the_next_series_is_good(person: Person, station: Station) -> None:
+    if not os.path.ismount(station.root):
+        pytest.skip("this account may not mount a tmpfs, so there is no small disk")
+    person.types("Triggers", "50")
+    person.chooses("Trigger mode", "SOFTWARE")
+    person.types("Name of the file", "insulin_####")
+    person.sees("Ready to arm: 50 frames.* into insulin_0001.h5")
+    person.clicks("Arm")
+    person.clicks("Trigger")
+    person.sees("1 of 50 frames")
+    others = station.root / "somebody-elses.raw"
+    fill(others)
+    person.clicks_until("Trigger", "FAULT")
+    person.sees("The disk of .* is full: free some space", "RestartReceiver")
+    person.photographs("task-disk-full")
+
+    others.unlink()
+    person.clicks("Restart receiver")
+    person._qtbot.wait(2000)
+    print(person.reads())
+    person.clicks("Reset")
+    person.sees("Ready to arm|Arm would be refused")
+    print(person.reads())
+
+
+def test_each_click_on_trigger_takes_the_next_frame(person: Person, station: Station) -> None:
+    person.chooses("Trigger mode", "SOFTWARE")
+    person.types("Triggers", "3")
+    person.types("Name of the file", "steps_####")
+    person.sees("Ready to arm: 3 frames.* into steps_0001.h5")
+    person.clicks("Arm")
+    for taken in (1, 2, 3):
+        person.clicks("Trigger")
+        if taken < 3:
+            person.sees(f"{taken} of 3 frames")
+            if taken == 1:
+                person.photographs("task-software-trigger")
+    person.sees("Complete. 3 of 3 frames stored in .*steps_0001.h5")
+
+
+def test_which_frames_are_missing_is_seen_in_the_series_and_after_it(person: Person) -> None:
+    person.types("Triggers", "60")
+    person.types("Exposure time", "20 ms")
+    person.types("Name of the file", "thaumatin_####")
+    person.opens_tab("Camera")
+    person.types("Faults", "drop=7,8,9,20")
+    person.opens_tab("Series")
+    person.sees("Ready to arm: 60 frames")
+    person.clicks("Arm")
+    person.sees("missing 4")
+    print(person.reads())
+    person.photographs("task-frames-missing-running")
+    person.sees("Incomplete")
+    print(person.reads())
+    person.photographs("task-frames-missing")
+
+
+def fill(file: Path) -> None:
+    """Leave no room on the disk."""
+    with file.open("wb", buffering=0) as opened, suppress(OSError):
+        while opened.write(bytes(2**16)):
+            pass
