@@ -219,7 +219,12 @@ class DetectorModel:
             after = replace(before, values={**before.values, **values})
             if "State" in values:
                 self._states_heard += 1
-                after = replace(after, state=str(values["State"]))
+                state = str(values["State"])
+                if state != before.state:
+                    after = replace(after, restarted=False)
+                    if before.state == "FAULT":  # in which Arm is refused for that alone
+                        after = replace(after, check=None)
+                after = replace(after, state=state)
             if "Status" in values:
                 after = replace(after, status=str(values["Status"]))
             if "LastSeries" in values:
@@ -324,6 +329,9 @@ class DetectorModel:
                 self._armed_file = self._view.values.get(FILE) if action is Action.ARM else self._armed_file
             self._device.command(action.value)
             self._look_at_state()
+            with self._lock:
+                restarted = self._view.restarted or action is Action.RESTART_RECEIVER
+                self._view = replace(self._view, restarted=restarted)
         except DeviceRefused as error:
             with self._lock:
                 self._arming = self._arming and not begins

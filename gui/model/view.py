@@ -61,6 +61,8 @@ class DetectorView:
     check: Check | None = None
     """What Arm would say now; `None` while nobody knows."""
     last: LastSeries | None = None
+    restarted: bool = False
+    """RestartReceiver has succeeded since State became what it is."""
     own: bool = False
     """The running series was armed by this panel."""
     receiver_url: str = ""

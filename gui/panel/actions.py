@@ -47,7 +47,8 @@ LOOKS: Mapping[Action, Look] = {
 def restart_helps(view: DetectorView) -> bool:
     """Whether the receiver is in Error: Arm would be refused for it, or the device names the remedy."""
     refused = view.check is not None and view.check.kind in RECEIVER_IN_ERROR
-    return refused or (view.state == "FAULT" and Action.RESTART_RECEIVER in view.status)
+    named = view.state == "FAULT" and Action.RESTART_RECEIVER in view.status and not view.restarted
+    return refused or named
 
 
 def next_step(view: DetectorView) -> Action | None:

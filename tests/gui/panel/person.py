@@ -55,19 +55,24 @@ class Person:
         self._qtbot.waitUntil(look, timeout=DEADLINE)
         return found
 
-    def points_at(self, name: str, x: int | None = None) -> str:
-        """The tool tip of what has this name."""
-        widget = self.find(qt.QWidget, name)
-        if x is not None:
-            return str(widget.tip_at(x))
-        return str(widget.toolTip())
+    def sees_no_more(self, text: str) -> None:
+        """Wait until this is not in sight any more."""
+        self._qtbot.waitUntil(lambda: text not in self.reads(), timeout=DEADLINE)
 
-    def photographs(self, name: str, window: qt.QWidget | None = None) -> None:
-        """Take a picture for the page, if pictures are wanted."""
+    def points_along(self, name: str) -> set[str]:
+        """The tool tips of a bar, from its left to its right."""
+        bar = self.find(qt.QWidget, name)
+        return {bar.tip_at(x) for x in range(bar.width())}
+
+    def photographs(self, name: str, title: str = "") -> None:
+        """Take a picture of the window, or of a dialog, for the page; if pictures are wanted."""
         folder = os.environ.get(FOLDER)
         if folder:
             self._qtbot.wait(SETTLED)
-            assert (window or self.window).grab().save(str(Path(folder) / f"{name}.png"))
+            windows = [each for each in qt.QApplication.topLevelWidgets() if each.isVisible()]
+            titled = [each for each in windows if title and title in each.windowTitle()]
+            window = titled[0] if titled else self.window
+            assert window.grab().save(str(Path(folder) / f"{name}.png"))
 
     # -- hands ---------------------------------------------------------------------------------
 

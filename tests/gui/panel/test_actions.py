@@ -183,3 +183,20 @@ def test_reset_is_offered_where_it_helps(shown: Shown) -> None:
     shown.device.say(State="ON")
     shown.until(lambda: shown.button("RestartReceiver").isVisible() and not shown.button("Reset").isVisible())
     assert shown.button("RestartReceiver").property("primary")
+
+
+def test_once_the_receiver_has_been_restarted_reset_is_the_next_step(shown: Shown) -> None:
+    idle(shown)
+    shown.device.say(State="FAULT", Status="The disk is full; RestartReceiver resets it. Call Reset.")
+    shown.until(lambda: shown.button("RestartReceiver").property("primary"))
+    shown.button("RestartReceiver").click()
+    shown.until(lambda: shown.button("Reset").property("primary"))
+    assert not shown.button("RestartReceiver").isVisible()
+
+
+def test_what_arm_would_have_said_in_fault_is_not_on_show_after_it(shown: Shown) -> None:
+    shown.device.check.update(ok=False, kind="state", sentence="Arm is possible in the state ON only")
+    shown.appear(State="FAULT", Status="The disk is full.")
+    shown.until(lambda: shown.model.view().check is not None)
+    shown.device.say(State="ON")
+    assert shown.model.view().check is None
