@@ -1,4 +1,4 @@
-"""Makes docs/images/task-*.png: the five tasks of docs/how-to/five-tasks-at-the-panel.md, while they are tested.
+"""Makes docs/images/task-*.png for docs/how-to/five-tasks-at-the-panel.md, while its tasks are tested.
 
 Run it after a change to the panel: python docs/images/make_five_tasks.py. It needs the extras tango,
 receiver, gui and dev, no screen, and an account that may mount a tmpfs: one of the tasks is a full disk.

@@ -138,6 +138,7 @@ class Person:
     @staticmethod
     def _all(kind: Any) -> list[Any]:
         windows = [each for each in qt.QApplication.topLevelWidgets() if each.isVisible()]
+        windows.sort(key=lambda each: not isinstance(each, qt.QDialog))  # a dialog is in front
         return [each for window in windows for each in window.findChildren(kind)]
 
 

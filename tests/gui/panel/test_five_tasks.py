@@ -47,7 +47,7 @@ def station(place: Path) -> Iterator[Station]:
         line = stack.enter_context(Beamline(place))
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("TANGO_HOST", line.tango_host)
-        yield Station(line, sensor=SENSOR, min_free_mb=1)
+        yield Station(line, sensor=SENSOR, min_free_mb=1, gap={"seconds": 0.2})
 
 
 @pytest.fixture(scope="module")
