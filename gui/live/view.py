@@ -33,7 +33,6 @@ _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED:
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
 TROUBLE = frozenset({"away", "error", "fault"})
-"""Kinds of banner that are shown in the compact form too."""
 NOTHING_YET = "No frame yet: the next one that the receiver gets is shown here."
 NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as there is one."
 
@@ -60,6 +59,8 @@ class LiveView(qt.QMainWindow):
         if parent is not None:
             self.setWindowFlags(qt.Qt.Widget)
         self._compact = compact
+        self.troubles = TROUBLE
+        """Kinds of banner on show in the compact form; who says one of them elsewhere takes it out."""
         self._theme = theme.current()
         self._feed = Feed(None) if feed is None else feed
         self._frame: LastFrame | None = None
@@ -157,7 +158,7 @@ class LiveView(qt.QMainWindow):
         snapshot = self._snapshot = self._feed.take()
         says = message(snapshot)
         self.banner.show_message(says)
-        self.banner.setVisible(not self._compact or says.kind in TROUBLE)
+        self.banner.setVisible(not self._compact or says.kind in self.troubles)
         self.readings.show_snapshot(snapshot)
         detector = snapshot.status.detector if snapshot.status is not None else ""
         self.setWindowTitle(f"{detector or snapshot.url} – {says.title.lower()} – Penstock")

@@ -69,6 +69,8 @@ def _left(view: DetectorView) -> str:
         return "ended"
     if view.state == "MOVING" and not view.account.done:
         return "being armed"
+    if view.values.get("TriggerMode") == "SOFTWARE" and not view.account.endless:
+        return "waits for triggers" if view.values.get("ReadyForSwTrigger") else ""
     period = view.values.get("FrameTime")
     paced = view.values.get("TriggerMode") in PACED_BY_DETECTOR
     seconds = view.account.seconds_left(float(period) if paced and isinstance(period, (int, float)) else 0.0)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from silx.gui import qt
 
 from penstock.gui.banner import StateBanner
-from penstock.gui.live.view import LiveView
+from penstock.gui.live.view import TROUBLE, LiveView
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.sentences import message
 from penstock.gui.model.view import DetectorView
@@ -45,6 +45,7 @@ class DetectorPanel(qt.QWidget):
         self.rows = qt.QSplitter(qt.Qt.Vertical, self)
         self._splitters = {"columns": self.columns, "rows": self.rows}
         self.live = LiveView(compact=True, parent=self)
+        self.live.troubles = TROUBLE - {"error"}  # of the receiver: the device says it, and its remedy here
         self._receiver = ""
         self._receiver_seen: tuple[bool, str] | None = None
         self.series = SeriesArea(model, self)

@@ -21,6 +21,8 @@ from penstock.gui.panel.text import heading, tint
 NOTHING_WRITTEN = "Nothing was written."
 LOOKING = "This host looks for the file …"
 NONE_YET = "No series has ended since the device server was started."
+MOST_WORDS = 190
+"""Characters of a verdict: two lines beside the settings; tool tip, banner and log have the rest."""
 AGE_MS = 20_000
 """Milliseconds after which "just now" is said anew."""
 
@@ -140,7 +142,9 @@ class LastSeriesView(qt.QWidget):
 
     def _show_ending(self, last: Ending, colours: theme.Theme) -> None:
         outcome = last.outcome
-        self._verdict.setText(f"{outcome.sign} {outcome.word}. {last.sentence}")
+        words = f"{outcome.sign} {outcome.word}. {last.sentence}"
+        self._verdict.setText(words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS].rstrip()} …")
+        self._verdict.setToolTip(words if len(words) > MOST_WORDS else "")
         tint(self._verdict, colours.text if outcome.good else colours.bad)
         self._time.setText(last.time)
         self._time.setVisible(bool(last.time))

@@ -137,7 +137,7 @@ def check_limit(path: Path, nbytes: int | None) -> None:
     if most is not None and needed > most:
         raise StorageError(
             "over_limit",
-            f"{path} needs {_gigabytes(needed)}, and {limit.WHERE} is {_gigabytes(most)}; raise it, or write "
+            f"{path} needs {_size(needed)}, and {limit.WHERE} is {_size(most)}; raise it, or write "
             "segments (frames_per_file)",
         )
 
@@ -196,7 +196,7 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, wri
     if free < needed:
         raise StorageError(
             "disk_full",
-            f"{folder} has {_gigabytes(free)} free, this series needs {_gigabytes(needed)}; "
+            f"{folder} has {_size(free)} free, this series needs {_size(needed)}; "
             "free some space or choose another folder",
         )
     return free
@@ -235,7 +235,9 @@ def being_written(path: Path) -> StorageError:
     )
 
 
-def _gigabytes(nbytes: float) -> str:
+def _size(nbytes: float) -> str:
+    if nbytes < 1e9:
+        return f"{nbytes / 1e6:.3g} MB"
     return f"{nbytes / 1e9:,.0f} GB" if nbytes >= 100e9 else f"{nbytes / 1e9:.3g} GB"
 
 
