@@ -65,10 +65,16 @@ def load(path: Path) -> BeamlineFile:
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        json.dumps(data, ensure_ascii=False).encode()
     except OSError as error:
         raise BeamlineFileError(path, [f"it cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
         raise BeamlineFileError(path, [f"it is not text in UTF-8, at byte {error.start}"]) from error
+    except UnicodeEncodeError as error:
+        half = json.dumps(error.object[error.start])
+        raise BeamlineFileError(path, [f"{half} in it is half of a character"]) from error
+    except RecursionError as error:
+        raise BeamlineFileError(path, ["it is nested too deeply for a list of devices"]) from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BeamlineFileError(path, [f"it is not JSON: {error.msg} at {where}"]) from error
