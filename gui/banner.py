@@ -17,6 +17,7 @@ class StateBanner(qt.QFrame):
         self._title = qt.QLabel(self)
         self._text = qt.QLabel(self)
         self._text.setWordWrap(True)
+        self._text.setTextFormat(qt.Qt.PlainText)  # a device's own words
         self._text.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self._text.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
         self._title.setAlignment(qt.Qt.AlignCenter)

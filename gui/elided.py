@@ -11,6 +11,7 @@ class ElidedLabel(qt.QLabel):
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._whole = ""
+        self.setTextFormat(qt.Qt.PlainText)
         self.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
         self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import tango
 
 from penstock.gui.model import tango_words
@@ -139,7 +140,7 @@ class TangoDevice:
 
         Raises:
             tango.DevFailed: it is not there.
-            NoDetector: it is something else.
+            NoDetector: it is something else, or what it says of its parameters cannot be read.
         """
         assert self._listener is not None
         proxy = tango.DeviceProxy(self._name)
@@ -158,9 +159,7 @@ class TangoDevice:
                 f"cannot be shown here: it has no attribute {self._needs}"
             )
         if "Parameters" in names and self._only is None:
-            self._notes = {
-                note.name: note for note in read_parameters(proxy.read_attribute("Parameters").value)
-            }
+            self._notes = self._read_notes(proxy)
         url = proxy.get_property("ReceiverUrl")["ReceiverUrl"]
         wanted = [info for info in scalars if self._only is None or info.name in self._only | WORDS]
         self._names = {info.name.lower(): info.name for info in wanted}
@@ -180,6 +179,15 @@ class TangoDevice:
                     attributes=self._in_order(wanted), receiver_url=url[0] if url else "", values=first
                 )
             )  # fmt: skip
+
+    def _read_notes(self, proxy: tango.DeviceProxy) -> dict[str, ParameterNote]:
+        try:
+            return {note.name: note for note in read_parameters(proxy.read_attribute("Parameters").value)}
+        except msgspec.MsgspecError as error:
+            raise NoDetector(
+                f"{tango_words.short(self._name)} cannot be shown: its attribute Parameters cannot be read "
+                f"({error}); are its server and this panel of one version?"
+            ) from error
 
     def _in_order(self, infos: Sequence[Any]) -> list[Attribute]:
         """As `Parameters` has them, and then the others as Tango has them."""

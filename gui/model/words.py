@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 
+CENTURY = 100 * 365.25 * 86400
+"""Seconds."""
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def duration(seconds: float) -> str:
     """The two greatest units: "80 ms", "12.5 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
+    if not seconds < CENTURY:
+        return "more than 100 years"  # a period may be infinite
     if seconds < 0.001:
         return f"{seconds * 1e6:.3g} µs" if seconds > 0 else "0 s"
     if seconds < 1.0:
@@ -38,12 +42,12 @@ def size(count: float) -> str:
 
 def clock(seconds: float) -> str:
     """Local time of day of `seconds` since 1970 (UTC)."""
-    return time.strftime("%H:%M:%S", time.localtime(seconds))
+    return time.strftime("%H:%M:%S", _local(seconds))
 
 
 def date_and_clock(seconds: float) -> str:
     """Local date and time of `seconds` since 1970 (UTC)."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    return time.strftime("%Y-%m-%d %H:%M:%S", _local(seconds))
 
 
 def frames(count: int) -> str:
@@ -60,7 +64,7 @@ def when(seconds: float, now: float) -> str:
 
 def day(seconds: float, now: float) -> str:
     """Local day of `seconds` since 1970 (UTC): "today", "yesterday", "Mon 17 Nov", "Mon 17 Nov 2025"."""
-    then, today = time.localtime(seconds), time.localtime(now)
+    then, today = _local(seconds), time.localtime(now)
     yesterday = time.localtime(time.mktime((*today[:2], today[2] - 1, 12, 0, 0, 0, 0, -1)))
     if then[:3] == today[:3]:
         return "today"
@@ -69,3 +73,8 @@ def day(seconds: float, now: float) -> str:
     # Not by strftime: Qt sets the locale, and one language in a sentence is enough.
     year = "" if then.tm_year == today.tm_year else f" {then.tm_year}"
     return f"{_DAYS[then.tm_wday]} {then.tm_mday} {_MONTHS[then.tm_mon - 1]}{year}"
+
+
+def _local(seconds: float) -> time.struct_time:
+    """Local time; that of 0 where a damaged record has a number that is no time."""
+    return time.localtime(seconds if abs(seconds) < 100 * CENTURY else 0.0)

@@ -203,6 +203,7 @@ class Actions(qt.QFrame):
         words = qt.QVBoxLayout()
         words.setSpacing(2)
         for label, role in ((self._notice, "problem"), (self._says, "muted")):
+            label.setTextFormat(qt.Qt.PlainText)
             label.setWordWrap(True)
             label.setProperty("role", role)
             label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)

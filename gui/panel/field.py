@@ -90,6 +90,7 @@ class Field(qt.QWidget):
         self._line.setSpacing(6)
         self._problem = qt.QLabel(self)
         self._problem.setWordWrap(True)
+        self._problem.setTextFormat(qt.Qt.PlainText)
         self._problem.setProperty("role", "problem")
         self._problem.hide()
         self._sign = qt.QLabel(self)

@@ -225,6 +225,7 @@ class FileField(qt.QWidget):
         self.number.setMinimumWidth(90)
         self.path.setProperty("role", "muted")
         self._says.setWordWrap(True)
+        self._says.setTextFormat(qt.Qt.PlainText)
         for row, widgets in enumerate((
             (self.template, self._sign), (self.number, self.counts_up, None), (self.folder, self.browse),
         )):  # fmt: skip

@@ -49,6 +49,7 @@ class LastSeriesView(qt.QWidget):
         self._found = qt.QLabel(self)
         for label in (self._verdict, self._lost, self._found):
             label.setWordWrap(True)
+            label.setTextFormat(qt.Qt.PlainText)
             label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
         self._busy = qt.QLabel(self)
         self._why = qt.QLabel(self)

@@ -49,7 +49,7 @@ def test_properties_of_attributes_and_classes_are_read_an_alias_is_named(tmp_pat
     [
         ('{"servers":\n  {"Simulator": ]', "not JSON: Expecting value at line 2, column 17"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"servers": {"A": {"a": {"A": {"lab/det/\\ud800": {}}}}}}', '"\\ud800" in it is half of a character'),
+        ('{"servers": {"A": {"a": {"A": {"lab/det/\\ud800": {}}}}}}', '"\\ud800" in it is half of a'),
         ("[]", 'there are no "servers" in it; it looks like this: {"servers": {"Simulator"'),
         ({"server": {}}, 'there are no "servers" in it'),
         ({"servers": {}, "devices": {}}, '"devices" is not read; devices stand under "servers"'),

@@ -12,7 +12,7 @@ from penstock.gui.model.answers import lost_in_words, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText
 from penstock.gui.model.file_name import BadName, FileName
 from penstock.gui.model.plan import plan
-from penstock.gui.model.words import duration, size
+from penstock.gui.model.words import date_and_clock, duration, size, when
 
 EXPOSURE = Attribute(name="ExposureTime", kind=float, writable=True, unit="s", minimum=1e-5, maximum=10.0)
 TRIGGERS = Attribute(name="nTriggers", kind=int, writable=True, minimum=1.0)
@@ -156,3 +156,12 @@ def test_a_whole_number_keeps_all_its_digits() -> None:
 )
 def test_a_format_that_python_does_not_know_hides_no_value(style: str, value: float, shown: str) -> None:
     assert Attribute(name="Current", kind=float, format=style).show(value) == shown
+
+
+def test_times_that_cannot_be_are_said_as_such() -> None:
+    assert plan(
+        {"nTriggers": 1, "nFramesPerTrigger": 1, "FrameTime": math.inf, "TriggerMode": "INTERNAL"}
+    ).sentence() == ("1 frame, more than 100 years")
+    assert duration(math.nan) == "more than 100 years"
+    assert "1970" in when(1e300, 1.7e9)
+    assert "1970" in date_and_clock(-math.inf)

@@ -86,3 +86,18 @@ def test_the_picture_has_more_room_than_what_stands_below_it(qtbot: Any) -> None
     assert panel.rows.sizes()[1:] == [series, log]
     panel.close()
     panel.wait_closed()
+
+
+def test_the_devices_words_are_shown_as_they_are(shown: Shown) -> None:
+    shown.device.refuse["Arm"] = "no <b>beam</b>"
+    shown.appear(Status="Cooling to <i>-20</i>.", FileWritten="/data/<b>x</b>.h5", nFramesPlanned=1)
+    shown.until(lambda: "<i>-20</i>" in shown.panel.banner.text())
+    shown.button("Arm").click()
+    shown.until(shown.panel.actions_bar.notice)
+    theirs = [
+        label
+        for label in shown.panel.findChildren(qt.QLabel)
+        if any(mark in label.text() for mark in ("<i>", "<b>"))
+    ]
+    assert len(theirs) >= 3
+    assert all(label.textFormat() == qt.Qt.PlainText for label in theirs)
