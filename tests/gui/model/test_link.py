@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+import tango
 
+from penstock.gui.model import tango_words
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.device import DeviceRefused
@@ -191,3 +193,12 @@ def test_a_number_too_large_for_its_type_is_refused_in_words(station: Station) -
     with pytest.raises(DeviceRefused, match="nTriggers cannot be 99999999999999999999"):
         device.write("nTriggers", 99999999999999999999)
     model.stop()
+
+
+def test_a_server_that_hangs_is_not_said_to_be_down() -> None:
+    """What `ping` raised of a server that was stopped by SIGSTOP."""
+    with pytest.raises(tango.DevFailed) as error:
+        tango.Except.throw_exception(
+            "API_CorbaException", "TRANSIENT CORBA system exception: TRANSIENT_CallTimedout", "ping()"
+        )
+    assert "sim/det/1 does not answer in time." in tango_words.away("sim/det/1", error.value)
