@@ -112,7 +112,9 @@ def _report(outcome: Outcome, console: Console) -> None:
         'print(d.shape, d[0].max())"',
         markup=False,
     )
-    console.print(f"Take the next one yourself, at the control panel:\n  penstock demo --panel{missing}")
+    console.print(
+        f"\nTake the next one yourself, at the control panel:\n  penstock demo --panel{missing}", markup=False
+    )
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:

@@ -253,6 +253,7 @@ class DetectorModel:
     def away(self, why: str) -> None:
         """See `device.Listener`."""
         with self._lock:
+            self._arming = False
             before = self._view
             presence = Presence.WAITED_FOR if before.presence is Presence.WAITED_FOR else Presence.AWAY
             since = self._now() if before.here else before.since

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,7 @@ def run(
     fleet = Fleet()
     window = open_window(options, layout, fleet)
     previous = signal.signal(signal.SIGINT, lambda *_: window.close())
+    hook, sys.excepthook = sys.excepthook, window.say_failure
     clock = qt.QTimer(window)
     clock.timeout.connect(lambda: None)
     clock.start(ALIVE)
@@ -71,6 +73,7 @@ def run(
         application.exec_()
     finally:
         signal.signal(signal.SIGINT, previous)
+        sys.excepthook = hook
         window.close()
     return failure[0] if failure else None
 

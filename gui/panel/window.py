@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
+from types import TracebackType
 
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.device_name import key
 from penstock.gui.model.sentences import message
@@ -44,7 +47,20 @@ class Window(qt.QMainWindow):
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.setMovable(True)
         self.tabs.currentChanged.connect(lambda _: self._show_title())
-        self.setCentralWidget(self.tabs)
+        self.failure = qt.QLabel(self)
+        self.failure.setTextFormat(qt.Qt.PlainText)
+        self.failure.setWordWrap(True)
+        self.failure.setStyleSheet(
+            f"background: {theme.current().state['fault']}; color: white; padding: 6px;"
+        )
+        self.failure.hide()
+        whole = qt.QWidget(self)
+        layout = qt.QVBoxLayout(whole)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.failure)
+        layout.addWidget(self.tabs)
+        self.setCentralWidget(whole)
         self._fleet = fleet
         if fleet is not None:
             self.tabs.addTab(fleet, "All detectors")
@@ -76,6 +92,17 @@ class Window(qt.QMainWindow):
         self._follow(panel)
         self.tabs.setCurrentWidget(panel)
         return panel
+
+    def say_failure(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        """Say that something failed in a window (`sys.excepthook`): without it PyQt would end the program."""
+        traceback.print_exception(kind, error, trace)
+        self.failure.setText(
+            f"The panel failed inside ({kind.__name__}: {error}). What is on show may be old: close it, "
+            "start it again, and report this with the text in the terminal. Series go on."
+        )
+        self.failure.show()
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
         """Keep the layout, and let go of every device; the series go on."""

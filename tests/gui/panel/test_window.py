@@ -215,3 +215,18 @@ def test_tabs_that_were_closed_leave_nothing_behind(
 
     first = widgets_after(range(1, 4))
     assert widgets_after(range(4, 7)) == first
+
+
+def test_a_failure_inside_is_said_and_ends_nothing(
+    qtbot: Any, opened: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window = opened("sim/det/1")
+    assert not window.failure.isVisible()
+    try:
+        raise ValueError("of a day in May")
+    except ValueError as error:
+        window.say_failure(type(error), error, error.__traceback__)
+    assert "The panel failed inside (ValueError: of a day in May)" in window.failure.text()
+    assert window.failure.isVisible()
+    assert window.tabs.isVisible()
+    assert "Traceback" in capsys.readouterr().err
