@@ -187,6 +187,7 @@ class Demonstration:
         progress(counts["stored"])
         if detector.State() is not tango.DevState.ON or not file.is_file():
             raise DemonstrationFailed(detector.Status())
+        detector.DestinationFilename = str(self._next_file())  # for who goes on by hand
         return Outcome(
             file=file, frames=frames, counts=counts, complete=counts["stored"] == frames,
             status=detector.Status(), seconds=seconds,
