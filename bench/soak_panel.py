@@ -27,7 +27,6 @@ from pathlib import Path
 
 from penstock.devices._base.demonstration import DETECTOR, Demonstration
 from penstock.devices._base.processes import PENSTOCK, Child
-from penstock.stins.texts import plural
 
 GROWTH_LIMIT = 50_000
 """Bytes a series, once it is warm."""
@@ -41,6 +40,8 @@ SERVER_LIMIT = 0.05
 STRETCH = 10.0
 """Seconds of one measurement of processor time."""
 PATIENCE = 30.0
+DEADLINE = 5.0
+"""Seconds in which every call that was under way has ended."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -57,7 +58,7 @@ class Report:
     """Bytes a series."""
     memory: int
     """Of the whole process at the end, in bytes."""
-    threads_left: int
+    threads_left: list[str]
     server_idle: float
     """Further share of a core that the server needs for ten panels, without a series."""
     server_running: float
@@ -72,7 +73,7 @@ class Report:
                 f"the panel grew by {self.growth / 1e3:.1f} kB a series; {GROWTH_LIMIT / 1e3:g} kB at most"
             )
         if self.threads_left:
-            found.append(f"{plural(self.threads_left, 'thread is', 'threads are')} left after closing")
+            found.append(f"threads are left after closing: {', '.join(self.threads_left)}")
         for share, when in ((self.server_idle, "idle"), (self.server_running, "running")):
             if share >= SERVER_LIMIT:
                 found.append(
@@ -84,7 +85,7 @@ class Report:
 
 def soak(
     demonstration: Demonstration, series: int, progress: Callable[[int], None]
-) -> tuple[float, int, int]:
+) -> tuple[float, int, list[str]]:
     """Follow so many series in one panel; growth in bytes a series, memory at the end, threads left."""
     from silx.gui import qt
 
@@ -144,8 +145,12 @@ def soak(
         gc.collect()
         samples.append(_resident())
         progress(number + 1)
-    left = len(closed(panel) - before)
-    return _growth(samples), samples[-1], left
+    left = closed(panel) - before
+    end = time.monotonic() + DEADLINE
+    while any(each.is_alive() for each in left) and time.monotonic() < end:
+        time.sleep(0.05)  # a call under way, as of a file that is looked for, ends by its own deadline
+    names = [each.name for each in left if each.is_alive()]
+    return _growth(samples), samples[-1], names
 
 
 def _growth(samples: list[int]) -> float:
@@ -251,7 +256,7 @@ def main() -> int:
     else:
         print(
             f"\n{report.series} series in one panel: {report.growth / 1e3:+.1f} kB a series, "
-            f"{report.memory / 1e6:.0f} MB in the end, threads left: {left}\n"
+            f"{report.memory / 1e6:.0f} MB in the end, threads left: {len(left)}\n"
             f"{PANELS} panels cost the device's server {idle:+.2%} of a core while it is idle, "
             f"{running:+.2%} while it takes 50 frames/s"
         )
