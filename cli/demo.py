@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             demonstration = stack.enter_context(Demonstration(args.out, note=_note(words)))
             window = stack.enter_context(opens(demonstration)) if opens is not None else None
             outcome = _take(demonstration, frames, words)
-            _report(outcome, words)
+            _report(outcome, words, at_panel=args.panel)
             if window is not None:
                 words.print(f"\nClose {window.name} to end.")
                 window.wait()
@@ -97,7 +97,7 @@ def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcom
         return demonstration.take(frames, lambda written: progress.update(bar, completed=written))
 
 
-def _report(outcome: Outcome, console: Console) -> None:
+def _report(outcome: Outcome, console: Console, *, at_panel: bool) -> None:
     from penstock.cli.extras import install_command
 
     file = outcome.file
@@ -112,8 +112,9 @@ def _report(outcome: Outcome, console: Console) -> None:
         'print(d.shape, d[0].max())"',
         markup=False,
     )
+    how = "which is open" if at_panel else f"\n  penstock demo --panel{missing}"
     console.print(
-        f"\nTake the next one yourself, at the control panel:\n  penstock demo --panel{missing}", markup=False
+        f"\nTake the next one yourself, at the control panel{', ' if at_panel else ':'}{how}", markup=False
     )
 
 

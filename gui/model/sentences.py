@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from penstock.gui.message import Message
+from penstock.gui.model.file_name import parse
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.model.words import clock, size
 
@@ -65,10 +66,18 @@ def arm_sentence(view: DetectorView) -> tuple[bool, str]:
         )
     if view.check is None:
         return False, ""
+    if view.check.kind == "file_exists":
+        return True, f"Arm would be refused: {_taken(str(view.values.get('DestinationFilename') or ''))}"
     if not view.check.ok:
         return True, f"Arm would be refused: {_whole(view.check.sentence)}"
     into = f" into {PurePosixPath(view.check.file).name}" if view.check.file else ", live view only"
     return False, f"Ready to arm: {view.plan.sentence()}{into}."
+
+
+def _taken(path: str) -> str:
+    """That a file exists, in the words of this window: the device's own are those of Tango."""
+    number = "Press Next free number, change" if parse(path).numbered else "Change"
+    return f"{PurePosixPath(path).name} exists already. {number} the name, or tick Replace an existing file."
 
 
 def file_sentence(view: DetectorView) -> tuple[bool, str]:

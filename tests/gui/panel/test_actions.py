@@ -38,7 +38,10 @@ def test_what_arm_would_say_stands_beside_it_before_it_is_pressed(shown: Shown) 
     idle(shown)
     shown.until(shown.panel.actions_bar.says)
     says = shown.panel.actions_bar.says()
-    assert says == "▲ Arm would be refused: /data/scan_0001.h5 exists; choose another name."
+    assert says == (
+        "▲ Arm would be refused: scan_0001.h5 exists already. Press Next free number, change the name, "
+        "or tick Replace an existing file."
+    )
     assert not shown.button("Arm").property("primary")
     shown.device.check.update(ok=True, kind="", sentence="")
     shown.device.say(DestinationFilename="/data/scan_0002.h5")
