@@ -8,7 +8,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 STAMPS := $(VENV)/stamps
-FOLDERS := bench cli codecs devices gui receiver resources stins streamer
+FOLDERS := bench cli codecs devices gui receiver resources sardana stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, without a screen too.
@@ -131,6 +131,6 @@ $(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
 	@touch $@ $(STAMPS)/run
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
-$(VENV)/types/penstock: $(STAMPS)/venv
+$(VENV)/types/penstock: $(STAMPS)/venv Makefile
 	@mkdir -p $@
-	@for folder in $(FOLDERS); do ln -sfn ../../../$$folder $@/$$folder; done
+	@for folder in $(FOLDERS); do ln -sfn ../../../$$folder $@/$$folder; done && touch $@

@@ -18,7 +18,18 @@ import pytest
 from penstock.cli.main import COMMANDS, build_parser, main
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("bench", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
+FOLDERS = (
+    "bench",
+    "cli",
+    "codecs",
+    "devices",
+    "gui",
+    "receiver",
+    "resources",
+    "sardana",
+    "stins",
+    "streamer",
+)
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 LONGEST_FILE = 500
 """Lines of code, without docstrings, comments and blank lines. A longer file has a second
@@ -68,7 +79,7 @@ def _counts_without_grammar(tree: ast.Module) -> Iterator[str]:
                     yield f"line {text.lineno}: {{{number}}}{after.value}"
 
 
-@pytest.mark.parametrize("folder", ["cli", "devices", "receiver", "stins", "streamer"])
+@pytest.mark.parametrize("folder", ["cli", "devices", "receiver", "sardana", "stins", "streamer"])
 def test_a_count_in_a_sentence_is_told_by_plural(folder: str) -> None:
     for path in (ROOT / folder).rglob("*.py"):
         assert not list(_counts_without_grammar(ast.parse(path.read_text()))), path

@@ -1,0 +1,164 @@
+"""A Door of a MacroServer, driven from outside: run a macro, follow what it says, stop it, know its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final
+
+import tango
+
+MESSAGES: Final = ("Output", "Info", "Warning", "Error", "Critical")
+"""Attributes of a Door whose change events carry what a macro says."""
+
+
+class MacroTimeout(Exception):
+    """A macro has not ended in time; the sentence has what it said last."""
+
+
+@dataclass
+class MacroRun:
+    """A macro that has run."""
+
+    command: tuple[str, ...]
+    ending: str = ""
+    """As Sardana says it: "finish", "stop", "abort" or "exception"."""
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    """(level, line): level is one of `MESSAGES`."""
+    error: str = ""
+    """Of the exception with which it ended."""
+    result: list[str] = field(default_factory=list)
+    """What it returned."""
+
+    def said(self, *levels: str) -> str:
+        """The lines of these levels, of all where none is given."""
+        return "\n".join(line for level, line in self.messages if not levels or level in levels)
+
+
+class Door:
+    """Runs one macro at a time; a context manager, for it holds subscriptions.
+
+    Args:
+        name: Tango name of the Door, with `tango://HOST:PORT/` where it is not that of TANGO_HOST.
+        heard: called with level and line of each message.
+
+    Raises:
+        tango.DevFailed: there is no such Door, from the constructor.
+    """
+
+    def __init__(self, name: str, heard: Callable[[str, str], None] = lambda level, line: None) -> None:
+        self.proxy = tango.DeviceProxy(name)
+        self._heard = heard
+        self._events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
+        self._subscribed = [
+            self.proxy.subscribe_event(attribute, tango.EventType.CHANGE_EVENT, self._events.put)
+            for attribute in (*MESSAGES, "MacroStatus", "Result", "State")
+        ]
+        self._forget()
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for identity in self._subscribed:
+            with contextlib.suppress(tango.DevFailed, KeyError):
+                self.proxy.unsubscribe_event(identity)
+
+    def run(self, *command: str, timeout: float = 60.0) -> MacroRun:
+        """Run a macro and wait until it has ended, however it does.
+
+        Args:
+            command: its name and its parameters.
+            timeout: seconds that it may take.
+
+        Raises:
+            MacroTimeout: it has not ended.
+            tango.DevFailed: there is no such macro, or a parameter is wrong.
+        """
+        return self.wait(self.start(*command), timeout=timeout)
+
+    def start(self, *command: str) -> MacroRun:
+        """Begin a macro; `wait` for what it returns."""
+        self._forget()
+        self.proxy.RunMacro(list(command))
+        return MacroRun(command)
+
+    def wait(
+        self, run: MacroRun, *, timeout: float = 60.0, until: Callable[[], Any] | None = None
+    ) -> MacroRun:
+        """Follow a macro until it has ended, or until `until` is true, which is asked every 20 ms.
+
+        Raises:
+            MacroTimeout: neither has happened in time.
+        """
+        limit = time.monotonic() + timeout
+        while not self._ended(run):
+            if until is not None and until():
+                return run
+            if time.monotonic() > limit:
+                raise MacroTimeout(f"{' '.join(run.command)}: not ended after {timeout:g} s\n{run.said()}")
+            self._take(run, 0.02)
+        return run
+
+    def stop(self) -> None:
+        """What Ctrl-C in spock does: the macro ends in order, and so does everything that it uses."""
+        self.proxy.StopMacro()
+
+    def abort(self) -> None:
+        """What the second Ctrl-C in spock does."""
+        self.proxy.AbortMacro()
+
+    def pause(self) -> None:
+        """Let the macro wait at its next pause point."""
+        self.proxy.PauseMacro()
+
+    def resume(self) -> None:
+        """Let a paused macro go on."""
+        self.proxy.ResumeMacro()
+
+    def _ended(self, run: MacroRun) -> bool:
+        while self._take(run, 0.0):
+            pass
+        return bool(run.ending) and self.proxy.State() in (tango.DevState.ON, tango.DevState.ALARM)
+
+    def _take(self, run: MacroRun, patience: float) -> bool:
+        try:
+            event = self._events.get(timeout=patience) if patience else self._events.get_nowait()
+        except queue.Empty:
+            return False
+        if event.err or event.attr_value is None or event.attr_value.value is None:
+            return True
+        name, value = event.attr_value.name.lower(), event.attr_value.value
+        if name == "macrostatus":
+            self._note_status(run, value)
+        elif name == "result":
+            run.result = [str(item) for item in value]
+        elif name != "state":
+            level = name.capitalize()
+            for line in value:
+                run.messages.append((level, line))
+                self._heard(level, line)
+        return True
+
+    @staticmethod
+    def _note_status(run: MacroRun, value: tuple[str, bytes | str]) -> None:
+        encoding, data = value
+        if not data or "json" not in encoding:
+            return
+        for status in json.loads(data):
+            if status.get("state") in ("finish", "stop", "abort", "exception"):
+                run.ending = status["state"]
+                if run.ending == "exception":
+                    run.error = str(status.get("exc_value", ""))
+
+    def _forget(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._events.get_nowait()

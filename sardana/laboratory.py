@@ -1,0 +1,225 @@
+"""A small beamline with Sardana on one machine: database, detectors, receivers, Pool, MacroServer.
+
+Every part is a process of its own on free loopback ports, and all of them end with the `with` block. Used by
+the demonstration and by tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import tango
+
+from penstock.devices._base.embedded_database import start_database
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port, ready_line
+from penstock.devices._base.registration import register
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import ReadyLine
+from penstock.sardana import servers
+from penstock.sardana.door import Door, MacroRun
+
+MOTORS = ("mot01", "mot02")
+TIMER = "ct01"
+GROUP = "mntgrp"
+READY_WITHIN = 20.0
+"""Seconds in which a detector must be ready."""
+
+
+class LaboratoryFailed(Exception):
+    """A part of it cannot be set up; the sentence says which and why."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One detector of the laboratory: a simulator and its receiver."""
+
+    name: str
+    """Of the channel in Sardana, too."""
+    properties: Mapping[str, object] = field(default_factory=dict)
+    """Of the simulator's Tango device, beyond what it needs."""
+    receiver: Mapping[str, object] = field(default_factory=dict)
+    """Keys of the receiver's configuration, likewise."""
+
+    @property
+    def device(self) -> str:
+        """Tango name of the detector."""
+        return f"{self.name}/det/1"
+
+    @property
+    def server(self) -> str:
+        """Device server of the detector."""
+        return f"Simulator/{self.name}"
+
+
+class Laboratory:
+    """The processes; a context manager.
+
+    Args:
+        folder: everything is in it: `data` (files of detectors and scans) and `servers`.
+        units: the detectors.
+        note: told what happens.
+
+    Raises:
+        ProcessFailed: a process; LaboratoryFailed: a detector or an element of Sardana; from `__enter__`.
+    """
+
+    def __init__(
+        self, folder: Path, units: Sequence[Unit] = (Unit("sim"),), *,
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:  # fmt: skip
+        self.folder = folder.resolve()
+        self.data = self.folder / "data"
+        self.units = {unit.name: unit for unit in units}
+        self._note = note
+        self._stack = contextlib.ExitStack()
+        self._children: dict[str, Child[object]] = {}
+        self._commands: dict[str, Callable[[], Child[object]]] = {}
+        self.tango_host = ""
+        self.receiver_urls: dict[str, str] = {}
+        self.door: Door
+
+    def __enter__(self) -> Laboratory:
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for child in reversed(list(self._children.values())):
+            child.stop()
+        self._children.clear()
+        self._stack.close()
+
+    # What is in it ----------------------------------------------------------------------------
+
+    def device(self, name: str) -> tango.DeviceProxy:
+        """Proxy of a Tango device of the laboratory, by its name or alias."""
+        return tango.DeviceProxy(f"tango://{self.tango_host}/{name}")
+
+    def detector(self, unit: str = "sim") -> tango.DeviceProxy:
+        """The detector's device."""
+        return self.device(self.units[unit].device)
+
+    def receiver(self, unit: str = "sim") -> ReceiverClient:
+        """The detector's receiver."""
+        return ReceiverClient(self.receiver_urls[unit], timeout=2.0)
+
+    def process(self, name: str) -> Child[object]:
+        """A process: "Sardana", "receiver sim", "Simulator/sim"."""
+        return self._children[name]
+
+    def restart(self, name: str) -> None:
+        """Start a process again, whatever has become of it."""
+        self._children.pop(name).stop()
+        self._children[name] = self._commands[name]()
+
+    def run(self, *command: str, timeout: float = 60.0) -> MacroRun:
+        """Run a macro at the Door and wait until it has ended."""
+        return self.door.run(*command, timeout=timeout)
+
+    def define(self, *command: str) -> None:
+        """Run a macro that must not fail.
+
+        Raises:
+            LaboratoryFailed: it did.
+        """
+        run = self.run(*command)
+        if run.ending != "finish":
+            raise LaboratoryFailed(f"{' '.join(command)}: {run.error or run.said()}")
+
+    # Setting up -------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.data.mkdir(parents=True, exist_ok=True)
+        own = self.folder / "servers"
+        own.mkdir(exist_ok=True)
+        database = self._stack.enter_context(start_database(own / "tango"))
+        self.tango_host = f"127.0.0.1:{database.answer}"
+        self._note(f"Tango database {self.tango_host} (embedded)")
+        for unit in self.units.values():
+            self._note(f"detector {unit.device}, its streamer and its receiver")
+            self._start_unit(unit, own)
+        self._note("Sardana: Pool, MacroServer, Door")
+        servers.register_sardana(self._database(), own)
+        self._launch("Sardana", lambda: servers.start_sardana(self.tango_host))
+        self.door = self._stack.enter_context(Door(f"tango://{self.tango_host}/{servers.DOOR}"))
+        self._note("elements: two motors, a timer, the detectors, a measurement group")
+        for unit in self.units.values():
+            self._wait_ready(unit)
+        self._define_elements()
+
+    def _define_elements(self) -> None:
+        self.define("defctrl", "DummyMotorController", "motctrl")
+        for axis, motor in enumerate(MOTORS, 1):
+            self.define("defelem", motor, "motctrl", str(axis))
+        self.define("defctrl", "DummyCounterTimerController", "ctctrl")
+        self.define("defelem", TIMER, "ctctrl", "1")
+        for unit in self.units.values():
+            self.define("defctrl", "PenstockDetector", f"{unit.name}ctrl", "DetectorDevice", unit.device)
+            self.define("defelem", unit.name, f"{unit.name}ctrl", "1")
+        self.define("defmeas", GROUP, TIMER, *self.units)
+        self.define("senv", "ActiveMntGrp", GROUP)
+        self.define("set_meas_conf", "ValueRefEnabled", "True", "[", *self.units, "]", GROUP)
+        self.define("senv", "ScanDir", str(self.data))
+        self.define("senv", "ScanFile", "scan.h5")
+
+    def _start_unit(self, unit: Unit, own: Path) -> None:
+        data_port = free_port()
+        config = own / f"{unit.name}.yaml"
+        entry = {
+            "source": {"type": "stins", "endpoints": [f"tcp://127.0.0.1:{data_port}"]},
+            "http": f"127.0.0.1:{free_port()}",  # kept over a restart
+            "data_root": str(self.data),
+            **unit.receiver,
+        }
+        config.write_text(json.dumps({"receivers": {unit.name: entry}}, indent=2) + "\n")  # JSON is YAML
+        self.receiver_urls[unit.name] = url = f"http://{entry['http']}"
+        command = [*PENSTOCK, "receiver", unit.name, "--config", str(config), "--json"]
+        self._launch(
+            f"receiver {unit.name}",
+            lambda: Child(f"receiver {unit.name}", command, ready_line(ReadyLine)),
+        )
+        properties = {"ReceiverUrl": url, "DataPort": data_port, **unit.properties}
+        register(
+            self._database(), unit.server, "Simulator", unit.device,
+            {name: str(value) for name, value in properties.items()},
+        )  # fmt: skip
+        self._launch(unit.server, lambda: self._serve(unit.server))
+
+    def _serve(self, server: str) -> Child[bool]:
+        name, _, instance = server.partition("/")
+        return Child(
+            server,
+            [
+                *PYTHON, "-m", "penstock.devices._base.server", name, instance,
+                "-ORBendPoint", "giop:tcp:127.0.0.1:0",
+            ],
+            lambda line: True if "Ready to accept request" in line else None,
+            deadline=30.0, environment={"TANGO_HOST": self.tango_host},
+        )  # fmt: skip
+
+    def _launch(self, name: str, command: Callable[[], Child]) -> None:  # type: ignore[type-arg]
+        self._commands[name] = command
+        self._children[name] = command()
+
+    def _wait_ready(self, unit: Unit) -> None:
+        proxy = self.detector(unit.name)
+        limit = time.monotonic() + READY_WITHIN
+        while proxy.State() is not tango.DevState.ON:
+            if time.monotonic() > limit:
+                raise LaboratoryFailed(f"{unit.device} is {proxy.State()}: {proxy.Status()}")
+            time.sleep(0.02)
+
+    def _database(self) -> tango.Database:
+        host, _, port = self.tango_host.partition(":")
+        return tango.Database(host, int(port))
