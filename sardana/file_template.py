@@ -1,0 +1,113 @@
+"""Names of detector files by a template: `{ScanDir}/{ScanFile}_{ScanID:05d}_{detector}_{number:04d}.h5`."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Final
+
+DEFAULT: Final = "{ScanDir}/{ScanFile}_{ScanID:05d}_{detector}_{number:04d}.h5"
+SCHEME: Final = "h5file://"
+"""A template may begin with it, as a reference does; the name of the file has none."""
+FIELDS: Final[Mapping[str, str | int]] = {
+    "ScanDir": "/data", "ScanFile": "scan", "ScanID": 1, "detector": "sim", "number": 1,
+}  # fmt: skip
+"""The fields, each with a value to try a template with."""
+
+SUFFIXES: Final = (".h5", ".hdf5", ".nxs")
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.+=@-]+")
+_NOT_IN_A_PATH = re.compile(r"[\x00-\x1f\x7f]|::")
+
+
+class TemplateError(ValueError):
+    """A template that cannot name files; the sentence has the remedy."""
+
+
+def render(template: str, context: Mapping[str, object], detector: str, number: int) -> str:
+    """Return the absolute path of a file.
+
+    Args:
+        template: with the fields of `FIELDS` and Python's format specifications.
+        context: keys "scan_dir", "scan_file" (without its suffix) and "scan_id" of the channel's
+            ScanContext; outside a scan there is at least "scan_dir".
+        detector: the channel's name.
+        number: of the series in the scan, from 1.
+
+    Raises:
+        TemplateError: the template is unfit, or ScanDir is.
+    """
+    check(template)
+    scan_dir = str(context.get("scan_dir") or "")
+    if "{ScanDir" in template and not scan_dir.startswith("/"):
+        is_now = f"is {scan_dir!r}, not an absolute path" if scan_dir else "is not set"
+        raise TemplateError(
+            f"FileTemplate {template}: ScanDir {is_now}; choose the folder with `senv ScanDir /data/...`"
+        )
+    return _fill(
+        template,
+        {
+            "ScanDir": scan_dir.rstrip("/"),
+            "ScanFile": _clean(str(context.get("scan_file") or "ct")),
+            "ScanID": int(str(context.get("scan_id") or 0)),
+            "detector": _clean(detector),
+            "number": number,
+        },
+    )
+
+
+def check(template: str) -> None:
+    """Refuse a template that cannot name files.
+
+    Raises:
+        TemplateError: a field is unknown, {number} is missing, the path would not be absolute or
+            would not end as HDF5 files do, or a character is impossible.
+    """
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise TemplateError(f"FileTemplate {template!r}: {error}; write {{{{ for a brace") from error
+    fields = [part[1] for part in parts if part[1] is not None]
+    for field, conversion, spec in ((part[1], part[3], part[2]) for part in parts if part[1] is not None):
+        if field not in FIELDS:
+            known = ", ".join(f"{{{name}}}" for name in FIELDS)
+            raise TemplateError(f"FileTemplate {template}: unknown field {{{field}}}; there are {known}")
+        if conversion or "{" in (spec or ""):
+            raise TemplateError(f"FileTemplate {template}: write {{{field}}} or {{{field}:FORMAT}}")
+    if "number" not in fields:
+        raise TemplateError(
+            f"FileTemplate {template}: without {{number}} the second series of a scan would have the name"
+            " of the first; add {number:04d}"
+        )
+    _fill(template, FIELDS)
+
+
+def _fill(template: str, values: Mapping[str, str | int]) -> str:
+    try:
+        path = template.format_map(dict(values)).removeprefix(SCHEME)
+    except ValueError as error:
+        raise TemplateError(
+            f"FileTemplate {template}: {error}; numbers are written {{number:04d}}"
+        ) from error
+    if not path.startswith("/"):
+        raise TemplateError(
+            f"FileTemplate {template} makes {path}, not an absolute path; begin it with {{ScanDir}}/ or /"
+        )
+    if found := _NOT_IN_A_PATH.search(path):
+        raise TemplateError(
+            f"FileTemplate {template!r} makes {path!r}: {found[0]!r} is impossible; remove it"
+        )
+    if ".." in path.split("/"):
+        raise TemplateError(f"FileTemplate {template} makes {path}: write the folder without '..'")
+    if PurePosixPath(path).suffix not in SUFFIXES:
+        raise TemplateError(
+            f"FileTemplate {template} makes {path}: let the name end in {', '.join(SUFFIXES)}"
+        )
+    return path
+
+
+def _clean(text: str) -> str:
+    """What may stand in the name of one file; a path's slashes would make folders."""
+    return _NOT_IN_A_NAME.sub("_", text).lstrip(".") or "_"
