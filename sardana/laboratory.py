@@ -27,6 +27,10 @@ from penstock.sardana.door import Door, MacroRun
 MOTORS = ("mot01", "mot02")
 TIMER = "ct01"
 GROUP = "mntgrp"
+TRIGGERS = "tg01"
+"""The trigger line to all detectors."""
+FLY_GROUP = "fly"
+"""The detectors alone, synchronised by the trigger line."""
 READY_WITHIN = 20.0
 """Seconds in which a detector must be ready."""
 
@@ -168,10 +172,21 @@ class Laboratory:
             self.define("defctrl", "PenstockDetector", f"{unit.name}ctrl", "DetectorDevice", unit.device)
             self.define("defelem", unit.name, f"{unit.name}ctrl", "1")
         self.define("defmeas", GROUP, TIMER, *self.units)
+        self._define_triggers()
         self.define("senv", "ActiveMntGrp", GROUP)
         self.define("set_meas_conf", "ValueRefEnabled", "True", "[", *self.units, "]", GROUP)
         self.define("senv", "ScanDir", str(self.data))
         self.define("senv", "ScanFile", "scan.h5")
+
+    def _define_triggers(self) -> None:
+        detectors = ",".join(unit.device for unit in self.units.values())
+        self.define("defctrl", "PenstockTriggers", "tgctrl", "Detectors", detectors)
+        self.define("defelem", TRIGGERS, "tgctrl", "1")
+        self.define("defmeas", FLY_GROUP, *self.units)
+        for parameter, value in (
+            ("ValueRefEnabled", "True"), ("Synchronizer", TRIGGERS), ("Synchronization", "Trigger"),
+        ):  # fmt: skip
+            self.define("set_meas_conf", parameter, value, "[", *self.units, "]", FLY_GROUP)
 
     def _start_unit(self, unit: Unit, own: Path) -> None:
         data_port = free_port()

@@ -1,0 +1,151 @@
+"""A train of triggers for simulated detectors, made by a thread: what a pulse generator is to real ones."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Event, Thread
+
+import tango
+
+from penstock.devices._simulated.triggers import TriggerSource
+
+
+class TriggerTrainError(Exception):
+    """A train that cannot be made; the sentence has the remedy."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Edges at equal distance; times in seconds."""
+
+    delay: float
+    """Of the first edge, after the start of the train."""
+    active: float
+    """For which the signal stays high."""
+    total: float
+    """From edge to edge."""
+    repeats: int
+
+
+def check(groups: Sequence[Group]) -> None:
+    """Refuse what no pulse generator can do.
+
+    Raises:
+        TriggerTrainError: a time is negative or no number, or a group begins before the last edge of the one
+            before it.
+    """
+    end = -math.inf
+    for number, group in enumerate(groups, 1):
+        if not all(math.isfinite(t) and t >= 0 for t in (group.delay, group.active, group.total)):
+            raise TriggerTrainError(
+                f"trigger group {number}: {group}; delay, active and total time are in seconds, from 0 on"
+            )
+        if (group.repeats > 1 and group.total <= 0) or group.delay <= end:
+            raise TriggerTrainError(
+                f"trigger group {number} has two edges at once or goes back in time: {group};"
+                " delays count from the start of the train"
+            )
+        end = group.delay + (group.repeats - 1) * group.total
+
+
+def trigger_address(detector: str) -> tuple[str, int]:
+    """Return host and UDP port of a simulated detector's trigger input, as they are now.
+
+    Args:
+        detector: Tango name.
+
+    Raises:
+        tango.DevFailed: the device does not answer.
+        TriggerTrainError: it has no trigger input.
+    """
+    try:
+        text = str(tango.DeviceProxy(detector).read_attribute("TriggerAddress").value)
+    except tango.DevFailed as error:
+        if error.args[0].reason == "API_AttrNotFound":
+            raise TriggerTrainError(
+                f"{detector} has no attribute TriggerAddress: only simulated detectors take triggers over the"
+                " network; remove it from the property Detectors"
+            ) from error
+        raise
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal():
+        raise TriggerTrainError(f"{detector}: TriggerAddress is {text!r}, not HOST:PORT; restart its server")
+    return host, int(port)
+
+
+class TriggerLine:
+    """One line to several detectors; emits one train at a time and counts edges until `reset`."""
+
+    def __init__(self) -> None:
+        self._source = TriggerSource()
+        self._thread: Thread | None = None
+        self._stop = Event()
+        self.error = ""
+        """Why the last train ended early; "" where it did not."""
+
+    def reset(self, addresses: Sequence[tuple[str, int]]) -> None:
+        """Begin a series: count edges from 0 again, for the detectors at these addresses."""
+        self.stop()
+        self._source.close()
+        self._source = TriggerSource(*addresses)
+        self.error = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether edges are still to come."""
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def emitted(self) -> int:
+        """Edges of the series so far, those that were missed too."""
+        return self._source.counter
+
+    def start(self, groups: Sequence[Group], missed: Sequence[int] = ()) -> None:
+        """Begin a train; it ends by itself.
+
+        Args:
+            groups: relative to now.
+            missed: numbers of edges in the series, from 0, that reach nobody.
+        """
+        self.stop()
+        self._stop = Event()
+        self._thread = Thread(
+            target=self._emit,
+            args=(time.monotonic(), tuple(groups), frozenset(missed), self._stop),
+            name="trigger train",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Emit no further edge; returns when there can be none."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def close(self) -> None:
+        """Stop, and close the socket."""
+        self.stop()
+        self._source.close()
+
+    def _emit(self, start: float, groups: Sequence[Group], missed: frozenset[int], stop: Event) -> None:
+        """Each edge at its own time from the start: what is late does not move those after it.
+
+        The edge says when it was due, as one from a pulse generator would have come: a detector judges
+        by it whether it was still busy.
+        """
+        try:
+            for group in groups:
+                for number in range(group.repeats):
+                    due = start + group.delay + number * group.total
+                    if stop.wait(max(0.0, due - time.monotonic())):
+                        return
+                    if self._source.counter in missed:
+                        self._source.miss()
+                    else:
+                        self._source.pulse(group.active, moment=due)
+        except OSError as error:
+            self.error = f"trigger {self._source.counter} was not sent: {error.strerror}"
