@@ -85,6 +85,12 @@ class Series:
     """How often the receiver was killed in this series and went on with it."""
     unconfirmed: bool = False
     """It did so, and nothing of the series has come since: the next one may take its place."""
+    shape: list[int] = field(default_factory=list)
+    """Of one frame as it is stored, behind the transforms: rows, columns last; empty while nobody knows."""
+    dtype: str = ""
+    """NumPy name of its pixels, "uint16" or the like; "" while nobody knows."""
+    dataset: str = ""
+    """Path of the frames inside the file, as "entry/instrument/eiger/data"; "" when nothing is written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,6 +256,10 @@ class SeriesCheck:
     overwrite: bool = False
     endpoint: str | None = None
     """Data endpoint of the streamer that asks, as it is reached from elsewhere."""
+    shape: list[int] | None = None
+    """Of one frame as it will be sent: (rows, cols), or (k, rows, cols) for k blobs."""
+    dtype: str | None = None
+    """NumPy name of its pixels; asked together with `shape`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,6 +273,10 @@ class SeriesCheckResult:
     """Most memory that the receiver's data process takes for it; `None` without `frame_bytes`."""
     connections: int
     """Receiver sockets that are connected to its streamers."""
+    shape: list[int] = field(default_factory=list)
+    """Of one frame as it would be stored, for the `shape` and `dtype` that were asked; empty when unknown."""
+    dtype: str = ""
+    """NumPy name of its pixels; "" when unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,7 +101,7 @@ class Pipeline:
         self._burst = (0.0, 0)  # when the running, or last, burst of messages began, and `_frames` then
         self._last_frame_at = 0.0  # end of the last burst that had frames
         self._rates = Rates(clock())
-        self._shown = ShownSeries(config)
+        self._shown = ShownSeries(config, self._detector)
         self._stall_logged: str | None = None
         self._drop_logged: tuple[str | None, str | None] | None = None
         self._latest: int | None = None
@@ -366,6 +366,8 @@ class Pipeline:
         if timed:
             times.lap("forward")
         self._last_frame.offer(series.id, index, frame)
+        if self._latest is None:
+            self._shown.first_frame(series, frame.image.shape, frame.image.type)
         self._latest = index
         self._frames += 1
         self._bytes += sum(map(len, frame.blobs))

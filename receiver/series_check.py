@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from penstock.receiver import memory
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.file import storage
 from penstock.receiver.file.storage import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.refusal import Refused
+from penstock.receiver.transforms import Transform
+from penstock.receiver.transforms.chain import Chain
+from penstock.receiver.transforms.format import Format, TransformConfigError
+from penstock.stins.blobs import blob_layout
+from penstock.stins.errors import BlobError
+
+FORMATS = 16
+"""Formats of frames whose stored format is remembered: finding one out may read the tables of transforms."""
 
 
 def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck) -> SeriesCheckResult:
@@ -46,12 +56,41 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
         if over := memory.objection(name, config, sizes):
             raise Refused("over_memory", over)
         need = memory.bound(memory.parts(config, sizes))
+    shape, dtype = _stored(config, series)
     return SeriesCheckResult(
         filename=str(path) if path else None,
         free_bytes=free,
         memory_bytes=need,
         connections=sum(item.connections for item in status.connections),
+        shape=shape,
+        dtype=dtype,
     )
+
+
+def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str]:
+    """Shape and type of a frame behind the transforms; ([], "") where nobody can say.
+
+    Raises:
+        Refused: there can be no such frames, or the transforms cannot take them.
+    """
+    if not series.shape or not series.dtype or config.source.join is not None:
+        return [], ""  # how modules make one image, their start messages say
+    try:
+        stored = _behind(config.transforms, Format(tuple(series.shape), series.dtype, "none"))
+    except BlobError as error:
+        raise Refused(error.kind, str(error)) from error
+    except TransformConfigError:
+        return [], ""  # the data process read its table at the start, and somebody has changed it since
+    return list(stored.shape), stored.type
+
+
+@lru_cache(FORMATS)
+def _behind(transforms: tuple[Transform, ...], format: Format) -> Format:
+    """The format behind the transforms. No step makes another shape or type of frames that come packed."""
+    if not transforms:
+        blob_layout(format.shape, format.type)
+        return format
+    return Chain(transforms).follow(format)
 
 
 def _check_state(name: str, status: Status) -> None:

@@ -11,6 +11,7 @@ from penstock.receiver import memory
 from penstock.receiver.account import Account
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.crash.recovery import Recovered
+from penstock.receiver.file import nexus
 from penstock.receiver.models import Counts, PastSeries, Series
 from penstock.receiver.series import MAX_REASON, RunningSeries
 from penstock.stins.messages import Header
@@ -25,10 +26,12 @@ class ShownSeries:
 
     Args:
         config: of the receiver.
+        detector: name of the NXdetector group.
     """
 
-    def __init__(self, config: ReceiverConfig) -> None:
+    def __init__(self, config: ReceiverConfig, detector: str) -> None:
         self._config = config
+        self._dataset = nexus.dataset_of(detector)
         self._series: Series | None = None
         self._counts = Counts()
         self.ended: deque[PastSeries] = deque(maxlen=MOST_UNTOLD)
@@ -65,7 +68,21 @@ class ShownSeries:
             memory_bytes=memory.announced(self._config, series.sent.header, series.header),
             checksum=series.checksum,
             restarts=len(series.interruptions),
+            shape=_stored_shape(series, series.header.shape),
+            dtype=series.header.type or "",
+            dataset=self._dataset if path else "",
         )
+
+    def first_frame(self, series: RunningSeries, shape: tuple[int, ...], dtype: str) -> None:
+        """A frame has come, which says what the start message may not have said.
+
+        Args:
+            series: that runs now.
+            shape: in the frame's header, behind the transforms.
+            dtype: likewise.
+        """
+        if self._series is not None and not self._series.dtype:
+            self._series = replace(self._series, shape=_stored_shape(series, shape), dtype=dtype)
 
     def not_taken(self, header: Header, reason: str) -> None:
         """A series was announced and could not be begun: it is the last one all the same, and has nothing."""
@@ -107,3 +124,15 @@ class ShownSeries:
             reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
             shown = replace(shown, reason=reason)
         return shown, self._counts
+
+
+def _stored_shape(series: RunningSeries, shape: tuple[int, ...] | None) -> list[int]:
+    """Shape of a frame in the dataset `data`, by that in its header: channels have a dataset each there, and
+    modules are shown as one image where they make one without being turned."""
+    if shape is None or len(shape) != 3:
+        return list(shape or ())
+    if series.joined is not None:
+        layout = series.joined.arranged(*shape[-2:])
+        return list(shape if layout is None or layout.is_turned else layout.shape)
+    channels = nexus.channel_names(series.header.channels or ())
+    return list(shape[1:] if len(channels) == shape[0] else shape)

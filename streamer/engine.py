@@ -25,6 +25,7 @@ from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
+from penstock.streamer.orientation import turned
 from penstock.streamer.outlet import Outlet
 from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
@@ -130,7 +131,12 @@ class Engine:
             if frames is None:
                 return Checked(frames=settings.frames)
             check_orientation(complete, frames)
-            return Checked(frames=settings.frames, frame_bytes=frames.frame_bytes)
+            return Checked(
+                frames=settings.frames,
+                frame_bytes=frames.frame_bytes,
+                shape=turned(frames.shape, complete.rotation),
+                dtype=frames.dtype,
+            )
 
         def done() -> None:
             with self._lock:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 
+def turned(shape: tuple[int, ...], rotation: int) -> tuple[int, ...]:
+    """Shape of a frame after a rotation, a multiple of 90 degrees; flips change none."""
+    return (*shape[:-2], shape[-1], shape[-2]) if rotation // 90 % 2 else shape
+
+
 class Orientation:
     """Rotates counter-clockwise in steps of 90 degrees, then mirrors, images of one shape.
 
@@ -17,7 +22,7 @@ class Orientation:
         self._fliplr = fliplr
         self._flipud = flipud
         self.active = bool(self._turns or fliplr or flipud)
-        self.shape = (*shape[:-2], shape[-1], shape[-2]) if self._turns % 2 else shape
+        self.shape = turned(shape, rotation)
         self._scratch = np.empty(shape, dtype) if self.active else None
 
     def __call__(self, buffer: np.ndarray) -> None:
@@ -26,9 +31,9 @@ class Orientation:
             return
         image = self._scratch
         image[...] = buffer.view(image.dtype).reshape(self._shape)
-        turned = np.rot90(image, self._turns, axes=(-2, -1))
+        image = np.rot90(image, self._turns, axes=(-2, -1))
         if self._fliplr:
-            turned = turned[..., ::-1]
+            image = image[..., ::-1]
         if self._flipud:
-            turned = turned[..., ::-1, :]
-        buffer.view(image.dtype).reshape(self.shape)[...] = turned
+            image = image[..., ::-1, :]
+        buffer.view(image.dtype).reshape(self.shape)[...] = image

@@ -59,6 +59,10 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     frames: int
     frame_bytes: int = 0
     """As `Prepared` would have it; 0 where only the camera's hardware can tell."""
+    shape: tuple[int, ...] = ()
+    """Of one frame as it would be sent; empty likewise."""
+    dtype: str = ""
+    """NumPy name of its pixels; "" likewise."""
 
 
 class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):

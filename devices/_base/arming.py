@@ -12,7 +12,7 @@ from collections.abc import Callable
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.stins.texts import plural
-from penstock.streamer.client import StreamerClient
+from penstock.streamer.client import Checked, Prepared, StreamerClient
 from penstock.streamer.settings import Settings
 
 ARM_LIMIT = 2.2
@@ -54,7 +54,7 @@ class Budget:
 
 
 def check_receiver(
-    receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, frame_bytes: int,
+    receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, frames: Prepared | Checked,
     endpoint: str, budget: Budget, pause: Callable[[float], object] = time.sleep,
 ) -> SeriesCheckResult:  # fmt: skip
     """Ask the receiver whether it can take the series, and that nobody else would take its frames.
@@ -63,7 +63,7 @@ def check_receiver(
         receiver: that is asked.
         streamer: which says who is connected to it.
         settings: of the series.
-        frame_bytes: of one frame; 0 when unknown.
+        frames: what they will be, as far as the streamer knows.
         endpoint: of the streamer's data.
         budget: time that is left.
         pause: waits between two looks.
@@ -75,9 +75,11 @@ def check_receiver(
     question = SeriesCheck(
         filename=settings.filename if settings.save_raw else "",
         frames=settings.frames,
-        frame_bytes=frame_bytes or None,
+        frame_bytes=frames.frame_bytes or None,
         overwrite=settings.overwrite,
         endpoint=endpoint,
+        shape=list(frames.shape) or None,
+        dtype=frames.dtype or None,
     )
     end = budget.now() + min(PEERS_LIMIT, budget.left())
     while True:

@@ -98,9 +98,7 @@ class Checker:
             draft = msgspec.structs.replace(draft, frame_bytes=checked.frame_bytes)
             found = self._once(
                 self._receiver.url,
-                lambda: arming.check_receiver(
-                    self._receiver, client, settings, checked.frame_bytes, endpoint, budget
-                ),
+                lambda: arming.check_receiver(self._receiver, client, settings, checked, endpoint, budget),
             )
             free = free if found.free_bytes is None else found.free_bytes
             draft = msgspec.structs.replace(draft, ok=True, file=found.filename or "", free_bytes=free)

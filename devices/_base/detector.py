@@ -57,6 +57,8 @@ log = logging.getLogger(__name__)
 
 IDENTITY = frozenset({"CameraModel", "SerialNumber", "SensorWidth", "SensorHeight"})
 """Properties of a camera that its device also shows as attributes."""
+MOST_DIMENSIONS = 3
+"""Of a frame: images or modules, rows, columns."""
 PERIODS = {parameter.name: parameter for parameter in PERIOD_ATTRIBUTES if parameter.writable}
 """FrameTime and FrameRate, which a client can set although they derive from others."""
 
@@ -270,6 +272,16 @@ class Detector(Device):
         return list(self._modes)
 
     @attribute(
+        dtype=(np.int64,), max_dim_x=MOST_DIMENSIONS,
+        doc="Shape of one frame as it is stored, rows and columns last, of the running, or else the next, "
+        "series; empty when unknown.",
+        change_event_implemented=True, change_event_detect=False,
+    )  # fmt: skip
+    def FrameShape(self) -> list[int]:
+        """After Rotation and the receiver's transforms."""
+        return list(self._control.view.frame_shape)
+
+    @attribute(
         dtype=((np.float32,),), max_dim_x=MAX_EDGE, max_dim_y=MAX_EDGE,
         doc="Last frame, down-sampled and rate-limited: for the eye, not for data.",
         change_event_implemented=True, change_event_detect=False,
@@ -373,13 +385,14 @@ class Detector(Device):
         values[PARAMETERS.name] = self._list
         values |= self._periods()
         values["TriggerModes"] = list(self._modes)
+        values["FrameShape"] = list(view.frame_shape)
         for reading in VIEW_ATTRIBUTES:
             values[reading.parameter.name] = reading.value(view)
         return values
 
     def _step(self) -> None:
         self._control.step()
-        if self._unmeasured:
+        if self._unmeasured or self._control.measured_too_early:
             self._unmeasured = False
             if not self._control.measure(self._settings):
                 self._unmeasured = True

@@ -20,14 +20,23 @@ from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import SeriesCheck
 from penstock.stins.texts import plural
-from penstock.streamer.client import Description, StreamerClient, StreamerRefused, StreamerUnavailable
+from penstock.streamer.client import (
+    Checked,
+    Description,
+    StreamerClient,
+    StreamerRefused,
+    StreamerUnavailable,
+)
 from penstock.streamer.settings import Settings, TriggerMode
 
 log = logging.getLogger(__name__)
 
 NO_STREAMER = (StreamerRefused, StreamerUnavailable)
 NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)
+NOT_NOW = ("busy", "in_error")
+"""Kinds of a receiver's refusal that say nothing of the frames."""
 
 
 class SeriesControl:
@@ -58,6 +67,7 @@ class SeriesControl:
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
         self._in_arm = False
+        self._asked_receiver = False
         self._closed = False
 
     @property
@@ -131,20 +141,43 @@ class SeriesControl:
         )
 
     def measure(self, settings: Callable[[], Settings]) -> bool:
-        """Find out how large the frames of the next series are; whether it could be tried now."""
+        """Find out what the frames of the next series will be; whether it could be tried now."""
         if self._in_arm or self.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not self.connected:
             return False
-        frame_bytes = 0
+        self._asked_receiver = self.record.receiver_is_idle
+        checked = Checked(frames=0)
         try:
-            frame_bytes = self.streamer.check(settings()).frame_bytes
+            checked = self.streamer.check(settings())
         except ValueRefused:
-            return True  # too many frames, but no larger ones
+            return True  # too many frames, but no others
         except (ArmRefused, *NO_STREAMER) as error:
             if getattr(error, "kind", "") == "busy":
                 return False
-            log.debug("frame size of the next series: %s", error)  # Check says it to who asks
-        self.record.on_frame_bytes(frame_bytes)
+            log.debug("frames of the next series: %s", error)  # Check says it to who asks
+        self.record.on_next_frames(checked.frame_bytes, *self._stored(checked))
         return True
+
+    @property
+    def measured_too_early(self) -> bool:
+        """Whether the receiver, which may turn the frames, can be asked now and could not at `measure`."""
+        return not self._asked_receiver and self.record.receiver_is_idle
+
+    def _stored(self, checked: Checked) -> tuple[tuple[int, ...], str]:
+        """Shape and type of the next frames in the file; as sent where the receiver cannot be asked."""
+        if not self._asked_receiver or not checked.shape:
+            return checked.shape, checked.dtype
+        question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype)
+        try:
+            found = self._receiver.check(question)
+        except ReceiverRefused as error:
+            if error.kind not in NOT_NOW:
+                return (), ""  # there will be no such frames
+        except ReceiverUnavailable as error:
+            log.debug("frames of the next series: %s", error)
+        else:
+            return tuple(found.shape), found.dtype
+        self._asked_receiver = False
+        return checked.shape, checked.dtype
 
     def trigger(self) -> None:
         """Start the next trigger of a SOFTWARE series.
@@ -239,6 +272,7 @@ class SeriesControl:
             self.record.streamer_lost = False
             self.record.streamer_status = None
             self.record.forget_name()
+            self.record.on_index_source(description.index_source)
             self.record.move(Event.CONNECTED, "Ready.")
         streamer.subscribe(self.record.on_streamer)
 
@@ -293,10 +327,8 @@ class SeriesControl:
 
     def _arm(self, streamer: StreamerClient, settings: Settings, armed_by: str, budget: Budget) -> None:
         prepared = streamer.prepare(settings)
-        found = arming.check_receiver(
-            self._receiver, streamer, settings, prepared.frame_bytes, self._endpoint, budget
-        )
-        self.record.name(prepared.series, found.filename or "", prepared.frame_bytes, armed_by)
+        found = arming.check_receiver(self._receiver, streamer, settings, prepared, self._endpoint, budget)
+        self.record.name(prepared, found, armed_by)
         streamer.announce()
         self.record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget))
         try:

@@ -15,8 +15,9 @@ from dataclasses import replace
 from penstock.devices._base.last_series import last_series
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
-from penstock.receiver.models import Counts, Series, Status
-from penstock.streamer.client import StreamerStatus
+from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
+from penstock.stins.messages import IndexSource
+from penstock.streamer.client import Prepared, StreamerStatus
 from penstock.streamer.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -95,12 +96,17 @@ class SeriesRecord:
                 self._view = self._view.with_receiver(status)
         self._changed()
 
-    def on_frame_bytes(self, frame_bytes: int) -> None:
-        """How large the frames of the next series are, 0 when unknown; not while another one runs."""
+    def on_next_frames(self, frame_bytes: int, shape: tuple[int, ...], dtype: str) -> None:
+        """What the next series' frames will be; 0, () and "" when unknown. Not while another one runs."""
         with self.lock:
             if self._view.state not in ACTIVE:
-                self._view = replace(self._view, frame_bytes=frame_bytes)
+                self._view = replace(self._view, frame_bytes=frame_bytes, frame_shape=shape, frame_type=dtype)
         self._changed()
+
+    def on_index_source(self, source: IndexSource) -> None:
+        """How the camera knows to which trigger a frame belongs."""
+        with self.lock:
+            self._view = replace(self._view, index_source=source.value)
 
     # The state --------------------------------------------------------------------------------
 
@@ -144,7 +150,7 @@ class SeriesRecord:
             self.failure, self.aborted, self.told_to_stop, self.stranger = "", False, False, ""
             counts = Counts(planned=settings.frames, pending=settings.frames)
             self._view = replace(
-                self._view, series="", filename="", planned=settings.frames, acquired=0,
+                self._view, series="", filename="", dataset="", planned=settings.frames, acquired=0,
                 ready_for_trigger=False, triggered=0, counts=counts, latest_frame=None,
             )  # fmt: skip
 
@@ -163,18 +169,26 @@ class SeriesRecord:
             self._view = replace(self._view, triggered=triggered)
         self.catch_up()
 
-    def name(self, series: str, filename: str, frame_bytes: int, armed_by: str) -> None:
-        """The series has its id; snapshots that bear it are taken from now on."""
+    def name(self, prepared: Prepared, found: SeriesCheckResult, armed_by: str) -> None:
+        """The series has its id; snapshots that bear it are taken from now on.
+
+        Args:
+            prepared: as the streamer will send it.
+            found: as the receiver will take it.
+            armed_by: who asked, in words; "" when nobody knows.
+        """
         with self.lock:
             self._named_at = time.time()
             self._view = replace(
-                self._view, series=series, filename=filename, frame_bytes=frame_bytes, armed_by=armed_by
-            )
+                self._view, series=prepared.series, filename=found.filename or "",
+                frame_bytes=prepared.frame_bytes, frame_shape=tuple(found.shape) or prepared.shape,
+                frame_type=found.dtype or prepared.dtype, armed_by=armed_by,
+            )  # fmt: skip
 
     def forget_name(self) -> None:
         """No snapshot is about a series of this device any more: it has not been, or nobody can tell."""
         with self.lock:
-            self._view = replace(self._view, series="", filename="")
+            self._view = replace(self._view, series="", filename="", dataset="")
 
     def end(self, event: Event, sentence: str, verdict: str) -> None:
         """Move by `event`, with which the series ends.
@@ -212,6 +226,13 @@ class SeriesRecord:
         with self.lock:
             series = self.receiver_status.series if self.receiver_status is not None else None
             return series if series is not None and series.id == self._view.series else None
+
+    @property
+    def receiver_is_idle(self) -> bool:
+        """Whether the receiver answers, and takes no series."""
+        with self.lock:
+            status = self.receiver_status
+            return self.receiver_silence is None and status is not None and status.state == "idle"
 
     @property
     def receiver_runs(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from penstock.devices._base.series_settings import ENDLESS
-from penstock.devices._base.states import SeriesState
+from penstock.devices._base.states import ACTIVE, SeriesState
 from penstock.receiver.models import Counts, Status
 from penstock.stins.texts import plural
 from penstock.streamer.client import StreamerStatus
@@ -34,6 +34,14 @@ class SeriesView:
     """Who armed the running, or the last, series; "" when nobody knows."""
     frame_bytes: int = 0
     """Of the running series, or else of the next; 0 when nobody knows."""
+    frame_shape: tuple[int, ...] = ()
+    """Likewise, of one frame as it will be stored; empty when nobody knows."""
+    frame_type: str = ""
+    """NumPy name of its pixels; "" when nobody knows."""
+    dataset: str = ""
+    """Path of the frames inside the file of the running, or the last, series; "" when nothing is written."""
+    index_source: str = ""
+    """How the camera knows to which trigger a frame belongs; "" until the streamer is there."""
     last_series: str = ""
     """How the last series ended, as JSON; "" before the first."""
     counts: Counts = field(default_factory=Counts)
@@ -69,6 +77,14 @@ class SeriesView:
         if not self.series or status.series is None or status.series.id != self.series:
             return view
         rate = rounded(status.frame_rate) if status.state == "running" else 0.0
+        series = status.series
+        if self.state in ACTIVE:  # else they are of the next series already
+            view = replace(
+                view,
+                dataset=series.dataset or self.dataset,
+                frame_shape=tuple(series.shape) or self.frame_shape,
+                frame_type=series.dtype or self.frame_type,
+            )
         return replace(view, counts=status.counts, latest_frame=status.latest_frame, frame_rate=rate)
 
     def without_streamer(self) -> SeriesView:

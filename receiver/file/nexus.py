@@ -120,6 +120,15 @@ def name_of(key: str) -> str:
     return f"_{name}"[:MAX_NAME] if name[0].isdigit() else name
 
 
+def dataset_of(detector: str) -> str:
+    """Path of the frames inside a file.
+
+    Args:
+        detector: name of the NXdetector group.
+    """
+    return f"entry/instrument/{detector}/data"
+
+
 def channel_names(channels: Sequence[str]) -> tuple[str, ...]:
     """The datasets of a frame's images, by name; none where the names given could not be told apart, or are
     taken."""

@@ -21,7 +21,7 @@ PATH = Path("/data/x.h5")
 @pytest.fixture
 def shown() -> ShownSeries:
     return ShownSeries(
-        ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data")
+        ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data"), "eiger"
     )
 
 
@@ -71,3 +71,43 @@ def test_what_an_earlier_process_left_is_shown_until_a_series_begins(shown: Show
     assert shown.now(None, "") == (left, Counts(planned=3, stored=1))
     shown.recovered(Recovered())
     assert shown.id == "old"
+
+
+def look(shown: ShownSeries) -> tuple[list[int], str, str]:
+    found, _ = shown.now(None, "")
+    assert found is not None
+    return found.shape, found.dtype, found.dataset
+
+
+def test_where_the_frames_lie_and_what_they_are_is_said_from_the_beginning(shown: ShownSeries) -> None:
+    series = RunningSeries(start(shape=(3, 4), type="uint32", compression="none"))
+    shown.begin(series, PATH, 0.0)
+    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger/data")
+    shown.first_frame(series, (3, 4), "uint32")
+    series.close("stopped")
+    shown.end(series.account, complete=False, reason="stopped")
+    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger/data")
+    (past,) = shown.ended
+    assert (past.series.shape, past.series.dtype) == ([3, 4], "uint32")
+    shown.begin(RunningSeries(start(shape=(3, 4), type="uint8", compression="none")), None, 0.0)
+    assert look(shown) == ([3, 4], "uint8", ""), "no file"
+
+
+def test_the_first_frame_says_what_the_start_message_does_not(shown: ShownSeries) -> None:
+    series = RunningSeries(start(shape=None, type=None, compression=None))
+    shown.begin(series, PATH, 0.0)
+    assert look(shown)[:2] == ([], "")
+    shown.first_frame(series, (5, 6), "int32")
+    assert look(shown)[:2] == ([5, 6], "int32")
+
+
+@pytest.mark.parametrize(
+    ("channels", "shape"),
+    [(None, [2, 3, 4]), (("low", "high"), [3, 4]), (("one", "two", "three"), [2, 3, 4])],
+)
+def test_a_frame_has_the_shape_that_it_has_in_its_dataset(
+    shown: ShownSeries, channels: tuple[str, ...] | None, shape: list[int]
+) -> None:
+    series = RunningSeries(start(shape=(2, 3, 4), type="uint16", compression="none", channels=channels))
+    shown.begin(series, PATH, 0.0)
+    assert look(shown)[0] == shape

@@ -35,7 +35,19 @@ def camera() -> Any:
 def test_it_says_how_many_frames_there_are_and_how_large(camera: Checking) -> None:
     with Rig(camera) as rig:
         checked = done(rig.engine.check(settings(n_triggers=4, n_frames_per_trigger=2)))
-        assert checked == Checked(frames=8, frame_bytes=24)
+        assert checked == Checked(frames=8, frame_bytes=24, shape=camera.shape, dtype=camera.dtype)
+
+
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+def test_it_says_what_frames_look_like_as_prepare_does_however_they_are_turned(
+    camera: Checking, rotation: int
+) -> None:
+    camera.shape = (3, 4)
+    with Rig(camera) as rig:
+        wanted = settings(rotation=rotation, fliplr=True)
+        checked, prepared = done(rig.engine.check(wanted)), done(rig.engine.prepare(wanted))
+    assert checked.shape == prepared.shape == ((4, 3) if rotation in (90, 270) else (3, 4))
+    assert checked.dtype == prepared.dtype
 
 
 def test_a_camera_without_a_check_leaves_the_size_unknown() -> None:

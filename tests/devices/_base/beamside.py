@@ -54,6 +54,8 @@ class StandInReceiver:
         """Seconds for the answer to a check."""
         self.check_refuses: ReceiverRefused | None = None
         self.free_bytes: int | None = None
+        self.stores: list[int] = []
+        """Shape that its transforms make of frames, as float32; empty: none do."""
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
         self._answer()
@@ -61,9 +63,11 @@ class StandInReceiver:
         self._clock.now += self.takes
         if self.check_refuses is not None:
             raise self.check_refuses
+        shape, dtype = (self.stores, "float32") if self.stores else (series.shape or [], series.dtype or "")
         return SeriesCheckResult(
-            filename=series.filename or None, free_bytes=self.free_bytes, connections=self.connections
-        )
+            filename=series.filename or None, free_bytes=self.free_bytes, connections=self.connections,
+            shape=shape, dtype=dtype,
+        )  # fmt: skip
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
         self._answer()
@@ -89,7 +93,10 @@ class StandInReceiver:
             self.series = Series(id=series, filename=None, active=False, complete=False, reason=reason)
             return
         self.state = "running"
-        self.series = Series(id=series, filename="/data/x.h5", active=True)
+        self.series = Series(
+            id=series, filename="/data/x.h5", active=True, shape=self.stores or [2, 2],
+            dtype="float32" if self.stores else "uint16", dataset="entry/instrument/stand-in/data",
+        )  # fmt: skip
         self.counts = Counts(planned=planned, pending=planned)
 
     def take(self, frames: int) -> None:
@@ -123,6 +130,7 @@ class StandInStreamer:
         self.refuses: dict[str, Exception] = {}
         self.frame_bytes = 8
         """0: the camera does not say before it is prepared."""
+        self.shape: tuple[int, ...] = (2, 2)
         self.series = 0
 
     def describe(self) -> Description:
@@ -151,7 +159,8 @@ class StandInStreamer:
 
     def check(self, settings: Settings) -> Checked:
         self._call("check")
-        return Checked(frames=settings.frames, frame_bytes=self.frame_bytes)
+        known = {"shape": self.shape, "dtype": "uint16"} if self.frame_bytes else {}
+        return Checked(frames=settings.frames, frame_bytes=self.frame_bytes, **known)  # type: ignore[arg-type]
 
     def prepare(self, settings: Settings) -> Prepared:
         self._call("prepare")

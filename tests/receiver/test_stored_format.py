@@ -1,0 +1,72 @@
+"""What the frames of a series will be in the file: said before it, by the check, and found in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.receiver import series_check
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.models import SeriesCheck, Status
+from penstock.receiver.refusal import Refused
+
+SENT = SeriesCheck(filename="", shape=[3, 4], dtype="uint16")
+
+
+def config(*transforms: dict[str, Any], **source: Any) -> ReceiverConfig:
+    entry = {
+        "source": {"endpoints": ["tcp://127.0.0.1:1"], **source},
+        "data_root": "/",
+        "transforms": transforms,
+    }
+    return msgspec.convert(entry, ReceiverConfig)
+
+
+def stored(config: ReceiverConfig, series: SeriesCheck = SENT) -> tuple[list[int], str]:
+    found = series_check.check("sim-1", config, Status(state="idle"), series)
+    return found.shape, found.dtype
+
+
+def test_without_transforms_frames_are_stored_as_they_are_sent() -> None:
+    assert stored(config()) == ([3, 4], "uint16")
+    assert stored(config(), SeriesCheck(filename="", shape=[8, 3, 4], dtype="int32")) == ([8, 3, 4], "int32")
+
+
+@pytest.mark.parametrize("series", [SeriesCheck(filename=""), SeriesCheck(filename="", shape=[3, 4])])
+def test_who_does_not_say_what_is_sent_is_not_told_what_is_stored(series: SeriesCheck) -> None:
+    assert stored(config({"type": "rotate", "quarter_turns": 1}), series) == ([], "")
+
+
+def test_transforms_say_what_they_make_of_frames(tmp_path: Path) -> None:
+    np.save(tmp_path / "dark.npy", np.zeros((4, 3), "uint16"))
+    rotate = {"type": "rotate", "quarter_turns": 1}
+    dark = {"type": "dark_flat", "dark": str(tmp_path / "dark.npy")}
+    assert stored(config(rotate)) == ([4, 3], "uint16")
+    assert stored(config({"type": "decompress"}, rotate, dark)) == ([4, 3], "float32")
+    assert stored(config(rotate, {"type": "bslz4"})) == ([4, 3], "uint16")
+
+
+def test_frames_that_the_transforms_cannot_take_are_refused_before_the_series(tmp_path: Path) -> None:
+    np.save(tmp_path / "dark.npy", np.zeros((7, 7), "uint16"))
+    with pytest.raises(Refused, match=r"has \[7, 7\] pixels, images have \[3, 4\]") as refused:
+        stored(config({"type": "dark_flat", "dark": str(tmp_path / "dark.npy")}))
+    assert refused.value.kind == "transform"
+    with pytest.raises(Refused, match="it must be") as refused:
+        stored(config(), SeriesCheck(filename="", shape=[3], dtype="uint16"))
+    assert refused.value.kind == "bad_shape"
+    with pytest.raises(Refused, match="known are") as refused:
+        stored(config(), SeriesCheck(filename="", shape=[3, 4], dtype="text"))
+    assert refused.value.kind == "unknown_type"
+
+
+def test_a_table_that_went_away_leaves_what_is_stored_unknown(tmp_path: Path) -> None:
+    assert stored(config({"type": "dark_flat", "dark": str(tmp_path / "gone.npy")})) == ([], "")
+
+
+def test_what_modules_become_only_their_start_messages_say() -> None:
+    endpoints = ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"]
+    assert stored(config(endpoints=endpoints, join="modules")) == ([], "")
