@@ -62,7 +62,7 @@ class PenstockTriggers(TriggerGateController):
 
     def DeleteDevice(self, axis: int) -> None:
         """End the thread and close the socket."""
-        self._line.stop()
+        self._line.close()
 
     def PrepareOne(self, axis: int, nb_starts: int) -> None:
         """Begin a series: edges count from 0. A detector that was restarted has another address."""

@@ -107,6 +107,8 @@ def test_a_train_that_no_generator_can_make_is_refused(groups: list[Group]) -> N
 @pytest.fixture
 def fly(laboratory: Laboratory) -> Iterator[Laboratory]:
     laboratory.define("senv", "ActiveMntGrp", FLY_GROUP)
+    motor = laboratory.device("mot01")
+    motor.Acceleration = motor.Deceleration = 0.1
     yield laboratory
     laboratory.device(TRIGGERS).Missed = "[]"
     laboratory.define("senv", "ActiveMntGrp", "mntgrp")
@@ -155,3 +157,4 @@ def test_a_description_in_positions_alone_is_refused() -> None:
     description = {SynchParam.Delay: position, SynchParam.Active: position, SynchParam.Total: position}
     with pytest.raises(TriggerTrainError, match="delay in positions only; PenstockTriggers emits at times"):
         controller.SynchOne(1, [description])
+    controller.DeleteDevice(1)
