@@ -26,6 +26,9 @@ class Simulator(Camera):
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `Camera`."""
         self._unit = {p.name: p.default for p in self.properties} | dict(properties)
+        self._counts_edges = bool(self._unit["TriggerCounter"])
+        if not self._counts_edges:
+            self.index_source = IndexSource.ARRIVAL
         if self._number("MaxExposure") < self._number("MinExposure"):
             raise CameraError("MaxExposure is below MinExposure; change these properties")
         host, port = str(self._unit["TriggerHost"]), int(self._number("TriggerPort"))
@@ -108,12 +111,13 @@ class Simulator(Camera):
         if not acquisition.wait_until(acquisition.now() + self._faults.slow_arm):
             return
         acquisition.ready()
-        for shot in shots(acquisition, self._triggers, self.readout_time()):
+        given = 0
+        for shot in shots(acquisition, self._triggers, self.readout_time(), self._counts_edges):
             if self._faults.commit(shot.index, acquisition):
-                nbytes = self._scene.fill(acquisition.buffer(), shot.index)
-                yield Exposure(
-                    index=shot.index, nbytes=nbytes, timestamp_hw=shot.moment, exposure_time=shot.gate
-                )
+                index = shot.index if self._counts_edges else given
+                given += 1
+                nbytes = self._scene.fill(acquisition.buffer(), index)
+                yield Exposure(index=index, nbytes=nbytes, timestamp_hw=shot.moment, exposure_time=shot.gate)
 
     def close(self) -> None:
         """See `Camera`."""

@@ -121,7 +121,8 @@ class Camera(ABC):
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     """What this model has beyond the standard parameters."""
     trigger_modes: ClassVar[tuple[TriggerMode, ...]]
-    index_source: ClassVar[IndexSource]
+    index_source: IndexSource
+    """How it knows a frame's trigger: of the model, or set in `__init__` where its units differ."""
     loses_end: bool = False
     """Fault on request: the engine sends no end message, as if it were lost. Simulators only."""
 

@@ -20,6 +20,7 @@ UNIT: tuple[Parameter, ...] = (
     Parameter(name="MinExposure", default=1e-5, unit="s", limits=POSITIVE, doc="Least ExposureTime."),
     Parameter(name="MaxExposure", default=3600.0, unit="s", limits=POSITIVE, doc="Greatest one."),
     Parameter(name="ReadoutTime", default=1e-4, unit="s", limits=Limits(0, 10), doc="Least dead time."),
+    Parameter(name="TriggerCounter", default=True, doc="It counts edges; false: it only counts its frames."),
     Parameter(name="SerialNumber", default="SIM-0001", doc="Of this unit."),
     Parameter(name="CameraModel", default="Penstock Simulator", doc="Name of the model."),
     Parameter(name="TriggerHost", default="127.0.0.1", doc="Address of the trigger input."),

@@ -27,8 +27,17 @@ def frame_time(settings: Settings, readout: float) -> float:
     return settings.exposure_time + max(settings.latency_time, readout)
 
 
-def shots(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iterator[Shot]:
-    """The frames of a series as their exposures end; ends early when the series is to stop."""
+def shots(
+    acquisition: Acquisition, line: TriggerInput, readout: float, counts_edges: bool = True
+) -> Iterator[Shot]:
+    """The frames of a series as their exposures end; ends early when the series is to stop.
+
+    Args:
+        acquisition: of the series.
+        line: the trigger input.
+        readout: least dead time between two frames, in seconds.
+        counts_edges: whether the detector notices edges that it takes no frame of, by their number.
+    """
     settings = acquisition.settings
     mode = settings.trigger_mode
     if mode is TriggerMode.SOFTWARE:
@@ -42,7 +51,7 @@ def shots(acquisition: Acquisition, line: TriggerInput, readout: float) -> Itera
         if acquisition.wait(lambda: line.waiting):
             yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
     else:
-        yield from _edges(acquisition, line, readout)
+        yield from _edges(acquisition, line, readout, counts_edges)
 
 
 def _burst(
@@ -61,8 +70,11 @@ def _burst(
         yield Shot(index, begin)
 
 
-def _edges(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iterator[Shot]:
-    """EXTERNAL_MULTI and the gate: the edge's own number says which trigger it is.
+def _edges(
+    acquisition: Acquisition, line: TriggerInput, readout: float, counts_edges: bool
+) -> Iterator[Shot]:
+    """EXTERNAL_MULTI and the gate: the edge's own number says which trigger it is, where edges are counted.
+    Else every edge that starts an exposure is the next trigger, so that one that is missed shifts the others.
 
     Whether the detector was still busy is judged by the edge's own time, not by when a loaded
     computer looked at it.
@@ -76,6 +88,10 @@ def _edges(acquisition: Acquisition, line: TriggerInput, readout: float) -> Iter
         if acquisition.stopping or not acquisition.wait(lambda: line.waiting):
             return  # Stop begins no exposure for edges that wait already
         edge = line.take()
+        if not counts_edges:
+            if edge.moment < free_at:
+                continue
+            edge = msgspec.structs.replace(edge, counter=counter + 1)
         if edge.counter >= settings.n_triggers:
             return
         if edge.counter <= counter:

@@ -248,7 +248,7 @@ class CameraContract:
         _, frames, end = rig.receive_series()
         account = (end.reason, end.triggered, end.sent, end.lost)
         assert account == ("complete", 3, 2, {"camera": 1}), end.message or DUE
-        if self.camera.index_source is not IndexSource.ARRIVAL:
+        if rig.engine.describe().index_source is not IndexSource.ARRIVAL:
             assert [frame.image.frame for frame in frames] == [index for index in range(3) if index != lost]
 
     # Stop, Abort, readings

@@ -58,11 +58,16 @@ def take(rig: Rig, frames: int = 2, exposure_time: float = 0.001, **camera: Any)
     return frames
 
 
+def on_line(rig: Rig) -> TriggerSource:
+    """A trigger source on the line to this detector."""
+    host, _, port = str(rig.engine.status().readings["TriggerAddress"]).rpartition(":")
+    return TriggerSource((host, int(port)))
+
+
 @pytest.fixture
 def line(rig: Rig) -> Iterator[TriggerSource]:
     """A trigger source on the line to the detector."""
-    host, _, port = str(rig.engine.status().readings["TriggerAddress"]).rpartition(":")
-    source = TriggerSource((host, int(port)))
+    source = on_line(rig)
     yield source
     source.close()
 
@@ -299,6 +304,61 @@ def test_a_missed_edge_leaves_its_index_empty_and_shifts_nothing(rig: Rig, line:
     _, frames, end = rig.receive_series()
     assert [frame.image.frame for frame in frames] == [0, 2, 3]
     assert (end.reason, end.triggered, end.sent, end.lost) == ("complete", 4, 3, {"camera": 1})
+
+
+def test_without_a_trigger_counter_a_missed_edge_shifts_all_that_follow(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(TriggerCounter=False)
+    assert rig.engine.describe().index_source == "arrival"
+    line = on_line(rig)
+    rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI, exposure_time=1e-4, n_triggers=3)
+    line.pulse(moment=1.0)
+    line.miss()
+    line.pulse(moment=3.0)
+    assert rig.until(lambda status: status.acquired == 2).state == "acquiring", "it waits for a third"
+    assert rig.engine.status().triggered == 2
+    line.pulse(moment=4.0)
+    start, frames, end = rig.receive_series()
+    line.close()
+    assert start.header.index_source == "arrival"
+    assert [(frame.image.frame, frame.image.timestamp_hw) for frame in frames] == [
+        (0, 1.0),
+        (1, 3.0),
+        (2, 4.0),
+    ]
+    assert (end.reason, end.triggered, end.sent, end.lost) == ("complete", 3, 3, None)
+
+
+def test_without_a_trigger_counter_an_edge_during_an_exposure_goes_unnoticed(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(TriggerCounter=False)
+    line = on_line(rig)
+    rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI, exposure_time=0.01, n_triggers=3)
+    for moment in (1.0, 1.005, 1.02):
+        line.pulse(moment=moment)
+    rig.until(lambda status: status.acquired == 2)
+    rig.engine.stop()
+    _, frames, end = rig.receive_series()
+    line.close()
+    assert [frame.image.frame for frame in frames] == [0, 1]
+    assert (end.reason, end.triggered, end.sent, end.lost) == ("stop", 2, 2, None)
+
+
+def test_without_a_trigger_counter_a_dropped_frame_shifts_all_that_follow(
+    make_rig: Callable[..., Rig],
+) -> None:
+    rig = make_rig(TriggerCounter=False)
+    rig.arm(exposure_time=1e-4, camera={"Faults": "drop=1"})
+    _, frames, end = rig.receive_series()
+    assert [frame.image.frame for frame in frames] == [0, 1, 2]
+    assert (end.triggered, end.sent, end.lost) == (4, 3, {"camera": 1})
+
+
+def test_units_of_one_model_know_their_frames_triggers_or_not(rig: Rig, make_rig: Callable[..., Rig]) -> None:
+    assert make_rig(TriggerCounter=False).engine.describe().index_source == "arrival"
+    assert rig.engine.describe().index_source == "hardware counter"
 
 
 def test_an_edge_that_comes_during_an_exposure_is_missed(rig: Rig, line: TriggerSource) -> None:

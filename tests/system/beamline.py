@@ -155,13 +155,14 @@ class Station:
     """One simulated detector with its receiver and both Tango devices."""
 
     def __init__(
-        self, beamline: Beamline, name: str = "sim", sensor: tuple[int, int] = (64, 32), **config: Any
+        self, beamline: Beamline, name: str = "sim", sensor: tuple[int, int] = (64, 32),
+        unit: Mapping[str, object] | None = None, **config: Any,
     ) -> None:  # fmt: skip
         self.beamline = beamline
         self.server = f"Simulator/{name}"
         self.port = free_port()
         self.receiver = beamline.receiver(name, self.port, **config)
-        self._properties = {"ReceiverUrl": self.receiver.url, "DataPort": self.port}
+        self._properties = {"ReceiverUrl": self.receiver.url, "DataPort": self.port, **(unit or {})}
         beamline.register(
             self.server, "Simulator", f"{name}/det/1", SensorWidth=sensor[0], SensorHeight=sensor[1],
             **self._properties,
