@@ -1,21 +1,38 @@
-"""The 2D channel of a Penstock detector."""
+"""The 2D channel of a Penstock detector, as Sardana loads it; the logic is in `penstock.sardana.channel`."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import json
+from typing import Any, ClassVar, NoReturn
 
 import tango
-from sardana import State
+from sardana import DataAccess, State
 from sardana.pool import AcqSynch
-from sardana.pool.controller import DefaultValue, Description, Referable, TwoDController, Type
+from sardana.pool.controller import (
+    Access,
+    DefaultValue,
+    Description,
+    Memorize,
+    Memorized,
+    NotMemorized,
+    Referable,
+    TwoDController,
+    Type,
+)
 
-from penstock.sardana.reference import Reference
+from penstock.sardana import file_template
+from penstock.sardana.channel import Channel
+from penstock.sardana.channel_detector import PREFIX, Refused, TangoDetector
 
-HARDWARE = (AcqSynch.HardwareTrigger, AcqSynch.HardwareStart, AcqSynch.HardwareGate)
+
+def _shown(kind: type, description: str) -> dict[str, Any]:
+    return {
+        Type: kind, Description: description, Access: DataAccess.ReadOnly, Memorize: NotMemorized,
+    }  # fmt: skip
 
 
 class PenstockDetector(TwoDController, Referable):
-    """One detector; axis 1 is its images."""
+    """The images of one Penstock detector: axis 1."""
 
     gender = "Detector"
     model = "Penstock"
@@ -26,83 +43,151 @@ class PenstockDetector(TwoDController, Referable):
         "DetectorDevice": {
             Type: str,
             Description: "Tango name of the detector, such as my/detector/1.",
-            DefaultValue: "",
         }
+    }
+    axis_attributes: ClassVar[dict[str, Any]] = {
+        "FileTemplate": {
+            Type: str,
+            Description: "Path of the files; fields {ScanDir} {ScanFile} {ScanID} {detector} {number}.",
+            Access: DataAccess.ReadWrite,
+            Memorize: Memorized,
+            DefaultValue: file_template.DEFAULT,
+        },
+        "MissingTriggerTime": {
+            Type: float,
+            Description: "Seconds without a frame, beyond the planned period, from which a trigger counts as "
+            "lost; 0: never.",
+            Access: DataAccess.ReadWrite,
+            Memorize: Memorized,
+            DefaultValue: 10.0,
+        },
+        "ScanContext": {
+            Type: str,
+            Description: 'The scan as a JSON object; "" outside a scan.',
+            Access: DataAccess.ReadWrite,
+            Memorize: NotMemorized,
+        },
+        "DetectorDevice": _shown(str, "Tango name of the detector."),
+        "FrameShape": _shown(str, "Rows and columns last, of a frame in the file, as a JSON list."),
+        "FrameType": _shown(str, "NumPy name of the pixels."),
+        "FileDataset": _shown(str, "Path of the frames inside the file."),
+        "IndexSource": _shown(str, "How the detector knows which trigger a frame belongs to."),
+        "LastFile": _shown(str, 'File of the running, or else the last, series; "" for none.'),
+        "Warning": _shown(str, 'What to know of the running, or else the last, series; "" for nothing.'),
     }
 
     def __init__(self, inst: str, props: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         """See Sardana."""
         super().__init__(inst, props, *args, **kwargs)
-        self._detector = tango.DeviceProxy(self.DetectorDevice)
-        self._files = 0
-        self._due = self._given = 0
-        self._file = ""
+        self._synchronization = AcqSynch.SoftwareTrigger
+        self._detector = TangoDetector(self.DetectorDevice)
+        self._channel = Channel(self._detector, self._channel_name)
+
+    def _channel_name(self) -> str:
+        return str(self._getPoolController().get_element(axis=1).name)
+
+    # An acquisition
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
-        """Arm."""
-        hardware = self._synchronization in HARDWARE
-        root = self._detector.get_property("ReceiverUrl")["ReceiverUrl"][0]
-        self._files += 1
-        from penstock.receiver.client import ReceiverClient
-
-        self._file = f"{ReceiverClient(root).folders().root}/{axis}-{self._files:04d}.h5"
-        for name, setting in (
-            ("TriggerMode", "EXTERNAL_MULTI" if hardware else "SOFTWARE"),
-            ("ExposureTime", value),
-            ("nTriggers", repetitions * nb_starts),
-            ("DestinationFilename", self._file),
-        ):
-            self._detector.write_attribute(name, setting)
-        self._due = self._given = 0
-        self._detector.Arm()
+        """Arm one series for everything that is to come."""
+        synchronization = AcqSynch(self._synchronization).name
+        try:
+            self._channel.prepare(synchronization, value, repetitions, latency, nb_starts)
+        except Refused as refused:
+            _raise(refused)
 
     def LoadOne(self, axis: int, value: float, repetitions: int, latency: float) -> None:
-        """Nothing."""
-        self._repetitions = repetitions
+        """Everything is known since PrepareOne."""
 
     def StartOne(self, axis: int, value: float) -> None:
-        """Trigger."""
-        self._due += self._repetitions
-        if self._synchronization not in HARDWARE:
-            self._detector.SoftwareTrigger()
+        """Software trigger, or wait for those of the hardware."""
+        self._channel.start()
 
-    def StateOne(self, axis: int) -> tuple[State, str]:
-        """As far as it is."""
-        if self._detector.nFramesAcquired < self._due:
-            return State.Moving, "acquiring"
-        return State.On, "ready"
-
-    def ReadOne(self, axis: int) -> Any:
-        """No images without references."""
-        raise NotImplementedError
+    def StateOne(self, axis: int) -> tuple[Any, str]:
+        """Moving while frames, or the file, are to be waited for."""
+        state, status = self._channel.state()
+        return State[state], status
 
     def RefOne(self, axis: int) -> Any:
-        """References."""
-        if self._synchronization in HARDWARE:
-            first, self._given = self._given, min(self._due, self._detector.nFramesAcquired)
-            return [self._reference(index) for index in range(first, self._given)]
-        return self._reference(self._due - 1)
+        """References by index."""
+        return self._channel.new_references() if self._channel.polled else self._channel.reference()
+
+    def ReadOne(self, axis: int) -> Any:
+        """The image, where Sardana wants no references."""
+        try:
+            return self._channel.image()
+        except Refused as refused:
+            _raise(refused)
 
     def StopOne(self, axis: int) -> None:
         """Complete the file."""
-        self._detector.Stop()
+        self._channel.stop()
 
     def AbortOne(self, axis: int) -> None:
         """Drop what is queued."""
-        self._detector.Abort()
+        self._channel.abort()
+
+    # Parameters
 
     def GetAxisPar(self, axis: int, parameter: str) -> Any:
-        """Shape."""
-        if parameter == "shape":
-            return [32, 64]
-        return None
+        """Shape of the images: rows, columns."""
+        if parameter != "shape":
+            return super().GetAxisPar(axis, parameter)
+        shape = self._channel.facts().shape
+        return list(shape[-2:]) if len(shape) >= 2 else [0, 0]
 
     def SetAxisPar(self, axis: int, parameter: str, value: Any) -> None:
-        """Nothing yet."""
+        """References or not, and the measurement group's own pattern."""
+        if parameter == "value_ref_enabled":
+            self._channel.references = bool(value)
+            if not value:
+                self._channel.pattern = ""
+        elif parameter == "value_ref_pattern":
+            self._channel.pattern = value or ""
 
     def GetCtrlPar(self, parameter: str) -> Any:
-        """Latency."""
-        return 0.0 if parameter == "latency_time" else super().GetCtrlPar(parameter)
+        """Least time between two exposures, in seconds."""
+        if parameter == "latency_time":
+            return float(self._channel.facts().readout_time)
+        return super().GetCtrlPar(parameter)
 
-    def _reference(self, index: int) -> str:
-        return Reference(self._file, "entry/data/data", index).text
+    def GetAxisExtraPar(self, axis: int, parameter: str) -> Any:
+        """See `axis_attributes`."""
+        return self._shown()[parameter.lower()]
+
+    def SetAxisExtraPar(self, axis: int, parameter: str, value: Any) -> None:
+        """See `axis_attributes`."""
+        try:
+            if parameter.lower() == "filetemplate":
+                file_template.check(value)
+                self._channel.file_template = value
+            elif parameter.lower() == "missingtriggertime":
+                self._channel.missing_trigger_time = value
+            else:
+                self._channel.context = value
+        except file_template.TemplateError as error:
+            _raise(Refused("file_template", str(error)))
+        except Refused as refused:
+            _raise(refused)
+
+    def _shown(self) -> dict[str, Any]:
+        channel = self._channel
+        facts = channel.facts()
+        return {
+            "filetemplate": channel.file_template,
+            "missingtriggertime": channel.missing_trigger_time,
+            "scancontext": channel.context,
+            "detectordevice": self._detector.name,
+            "frameshape": json.dumps(facts.shape),
+            "frametype": facts.dtype,
+            "filedataset": facts.dataset,
+            "indexsource": facts.index_source,
+            "lastfile": channel.file,
+            "warning": channel.warning,
+        }
+
+
+def _raise(refused: Refused) -> NoReturn:
+    """What spock shows is the description of the first error, as it is."""
+    tango.Except.throw_exception(PREFIX + refused.kind, str(refused), "PenstockDetector")
+    raise AssertionError("throw_exception returned")

@@ -1,0 +1,461 @@
+"""The 2D channel of one detector: from PrepareOne to the closed file, without Sardana."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from penstock.sardana import file_template
+from penstock.sardana.channel_detector import LOST, Detector, Facts, Refused, Snapshot
+from penstock.sardana.channel_files import NoName, SeriesNumber, free_number
+from penstock.sardana.channel_metadata import ScanMetadata
+from penstock.sardana.channel_phases import STATE, UNDER_WAY, Event, Phase, next_phase
+from penstock.sardana.channel_plan import Plan, plan
+from penstock.sardana.channel_verdict import judge
+from penstock.sardana.reference import Reference
+
+CLOSING_WITHIN: Final = 2.0
+"""Seconds that a new series waits for the file of the last one: Sardana gives all channels of a group 3 s
+together to prepare."""
+READY_WITHIN: Final = 2.0
+"""Seconds that a start waits for a detector that arms slowly, where triggers would be lost otherwise."""
+IMAGE_WITHIN: Final = 2.0
+"""Seconds for a frame that was taken to reach the receiver."""
+POLL: Final = 0.01
+ACTIVE: Final = ("RUNNING", "MOVING")
+"""Tango states with a series."""
+EARLY: Final = ("not_ready", "not_running")
+"""Kinds with which the device refuses a trigger that comes too early."""
+SETTINGS: Final = (
+    "TriggerMode", "ExposureTime", "LatencyTime", "nTriggers", "nFramesPerTrigger", "DestinationFilename",
+    "DestinationFileOverwritable", "Metadata",
+)  # fmt: skip
+
+
+class Channel:
+    """One detector as a channel of Sardana.
+
+    Args:
+        detector: its device.
+        name: of the channel, asked for when a file is named.
+        clock: monotonic seconds.
+        pause: waits between two looks.
+    """
+
+    def __init__(
+        self, detector: Detector, name: Callable[[], str] = lambda: "detector", *,
+        clock: Callable[[], float] = time.monotonic, pause: Callable[[float], object] = time.sleep,
+    ) -> None:  # fmt: skip
+        self._detector = detector
+        self._name = name
+        self._clock = clock
+        self._pause = pause
+        self._lock = threading.RLock()
+        self._number = SeriesNumber()
+        self._metadata = ScanMetadata()
+        self._last_folder = ""
+        # What the user sets
+        self.file_template = file_template.DEFAULT
+        self.missing_trigger_time = 10.0
+        self.references = True
+        """Sardana wants references to files; else images."""
+        self.pattern = ""
+        """Of the measurement group; goes before `file_template`."""
+        self._context: dict[str, Any] = {}
+        # The series
+        self.phase = Phase.IDLE
+        self.warning = ""
+        self.file = ""
+        self._plan: Plan | None = None
+        self._facts = Facts()
+        self._series = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._due = self._given = self._acquired = 0
+        self._progress = self._clock()
+        self._trigger_waits = self._stopped = self._cut = False
+        self._sentence = ""
+
+    # What the user sees -----------------------------------------------------------------------
+
+    @property
+    def context(self) -> str:
+        """ScanContext as JSON; "" outside a scan."""
+        return json.dumps(self._context) if self._context else ""
+
+    @context.setter
+    def context(self, text: str) -> None:
+        found = json.loads(text) if text.strip() else {}
+        if not isinstance(found, dict):
+            raise Refused("scan_context", f"ScanContext must be a JSON object, it is {text!r}")
+        self._context = found
+        self._last_folder = str(found.get("scan_dir") or self._last_folder)
+
+    def facts(self) -> Facts:
+        """Of the running, or else the next, series; the last that are known while the device is away."""
+        with self._lock:
+            if self.phase not in UNDER_WAY:
+                try:
+                    self._facts = self._detector.facts()
+                except Refused as refused:
+                    if refused.kind != LOST:
+                        raise
+            return self._facts
+
+    # What Sardana calls -----------------------------------------------------------------------
+
+    def prepare(
+        self, synchronization: str, value: float, repetitions: int, latency: float, starts: int
+    ) -> None:
+        """Arm a series; see `plan` for the arguments.
+
+        Raises:
+            Refused: nothing is armed.
+        """
+        asked = plan(synchronization, value, repetitions, latency, starts)
+        if not self.references and asked.synchronization.polled:
+            raise Refused(
+                "no_references",
+                f"{self._name()}: images themselves come from step scans and ct only, not with "
+                f"synchronization {synchronization}; switch value references on (set_meas_conf "
+                "ValueRefEnabled)",
+            )
+        with self._lock:
+            self._free()
+            self._check_mode(synchronization, asked)
+            self.warning = ""
+            self._plan = asked
+            self._forget()
+            try:
+                self._arm(asked)
+                self._series = self._detector.snapshot().series
+                self._facts = self._detector.facts()
+            except Refused as refused:
+                if refused.kind == LOST:
+                    self._quietly(self._detector.stop)
+                raise
+            self._move(Event.PREPARED)
+
+    def start(self) -> None:
+        """Begin the next point, or row; never raises."""
+        with self._lock:
+            asked = self._plan
+            if self.phase is Phase.FAILED:
+                return
+            if self.phase is not Phase.ARMED or asked is None:
+                self._fail(f"{self._name()}: no series is armed; it was stopped, or has ended")
+                return
+            self._due += asked.per_start
+            self._progress = self._clock()
+            self._move(Event.STARTED)
+            if asked.synchronization.hardware:
+                self._await_ready()
+            else:
+                self._trigger()
+
+    def state(self) -> tuple[str, str]:
+        """Name of Sardana's state and a sentence; never raises."""
+        with self._lock:
+            if self.phase is Phase.FAILED:
+                return STATE[self.phase], self._sentence
+            try:
+                snapshot = self._detector.snapshot()
+                if self.phase is Phase.IDLE:
+                    fault = snapshot.state == "FAULT"
+                    return ("Fault" if fault else "On"), snapshot.status
+                self._judge(snapshot)
+            except Refused as refused:
+                if self.phase is Phase.IDLE:
+                    return "Fault", str(refused)
+                self._fail(str(refused))
+                return STATE[self.phase], self._sentence
+            return STATE[self.phase], self._sentence or self.warning or snapshot.status
+
+    def reference(self) -> str:
+        """Of the point that was started last."""
+        with self._lock:
+            return self._reference(max(0, self._due - 1))
+
+    def new_references(self) -> list[str]:
+        """Those that were not given yet: one for each index, in order."""
+        with self._lock:
+            whole = self.phase not in (Phase.EXPOSING, Phase.ENDING, Phase.FAILED) and not self._stopped
+            first, self._given = self._given, self._due if whole else min(self._due, self._acquired)
+            return [self._reference(index) for index in range(first, self._given)]
+
+    def image(self) -> Any:
+        """The frame of the point that was started last.
+
+        Raises:
+            Refused: it has not come to the receiver.
+        """
+        with self._lock:
+            series, index = self._series, self._due - 1
+        return self._detector.image(series, index, IMAGE_WITHIN)
+
+    @property
+    def polled(self) -> bool:
+        """Whether Sardana asks for lists."""
+        return self._plan is not None and self._plan.synchronization.polled
+
+    def stop(self) -> None:
+        """Complete the file with what there is; does nothing where there is nothing; never raises."""
+        self._end(self._detector.stop)
+
+    def abort(self) -> None:
+        """The same, dropping what is queued."""
+        self._end(self._detector.abort)
+
+    # Preparing --------------------------------------------------------------------------------
+
+    def _free(self) -> None:
+        """The detector is ready for a series afterwards; only this channel's own series is ended for that."""
+        snapshot = self._detector.snapshot()
+        if snapshot.state in ACTIVE:
+            own = snapshot.series == self._series
+            facts = self._detector.facts()
+            if own and snapshot.acquired < facts.planned:
+                self._detector.stop()
+            elif not own and snapshot.acquired < facts.planned:
+                raise Refused(
+                    "in_use",
+                    f"{self._detector.name} runs a series of somebody else, armed by "
+                    f"{facts.armed_by or 'an unknown client'}: {snapshot.status} Stop it there, or send "
+                    f"the command Stop to {self._detector.name}, and start again",
+                )
+            snapshot = self._await_closed()
+        if snapshot.state != "ON":
+            raise Refused("not_idle", snapshot.status)
+        if self.phase in UNDER_WAY:
+            self.phase = Phase.IDLE
+
+    def _await_closed(self) -> Snapshot:
+        limit = self._clock() + CLOSING_WITHIN
+        while True:
+            snapshot = self._detector.snapshot()
+            if snapshot.state not in ACTIVE:
+                return snapshot
+            if self._clock() >= limit:
+                raise Refused(
+                    "closing",
+                    f"{self._name()}: the last series of {self._detector.name} has not ended within "
+                    f"{CLOSING_WITHIN:g} s: {snapshot.status} Start again when its State is ON",
+                )
+            self._pause(POLL)
+
+    def _check_mode(self, synchronization: str, asked: Plan) -> None:
+        modes = self._detector.facts().modes
+        if modes and asked.mode not in modes:
+            raise Refused(
+                "no_such_mode",
+                f"{self._detector.name} has no TriggerMode {asked.mode}, which synchronization "
+                f"{synchronization} needs; it has {', '.join(modes)}: choose another synchronization for "
+                f"{self._name()} (set_meas_conf Synchronization)",
+            )
+
+    def _arm(self, asked: Plan) -> None:
+        present = self._detector.settings((*SETTINGS, "SaveRaw"))
+        if self.references and present.pop("SaveRaw") is False:
+            raise Refused(
+                "save_raw",
+                f"{self._detector.name} writes no files, for its SaveRaw is false, and "
+                "Sardana wants references to them; write SaveRaw true, or switch value references off",
+            )
+        wanted: dict[str, Any] = {
+            "TriggerMode": asked.mode,
+            "ExposureTime": asked.exposure,
+            "LatencyTime": asked.latency,
+            "nTriggers": asked.triggers,
+            "nFramesPerTrigger": asked.frames_per_trigger,
+            "DestinationFileOverwritable": False,
+            "Metadata": self._metadata.merged(str(present["Metadata"] or ""), self._context),
+        }
+        if not self.references:
+            self.file = ""
+            self._write(present, {**wanted, "DestinationFilename": ""})
+            self._detector.arm()
+            return
+        context = self._naming()
+        number = self._number.next(tuple(context.get(key) for key in ("scan_dir", "scan_file", "scan_id")))
+        name = self._file_name(context, number)
+        self._write(present, {**wanted, "DestinationFilename": name})
+        try:
+            self._detector.arm()
+        except Refused as refused:
+            if refused.kind != "file_exists":
+                raise
+            name = self._arm_with_free_name(context, number)
+        self.file = name
+
+    def _arm_with_free_name(self, context: Mapping[str, Any], first: int) -> str:
+        def taken(number: int) -> bool:
+            self._detector.write({"DestinationFilename": self._file_name(context, number)})
+            return self._detector.check() == "file_exists"
+
+        try:
+            self._number.value = number = free_number(taken, first)
+        except NoName as error:
+            raise Refused("file_exists", f"{self._name()}: {error}") from error
+        name = self._file_name(context, number)
+        self._detector.write({"DestinationFilename": name})
+        self._detector.arm()
+        return name
+
+    def _naming(self) -> dict[str, Any]:
+        """ScanContext, with what stands in for it outside a scan."""
+        if self._context:
+            return self._context
+        return {"scan_dir": self._last_folder or self._detector.data_root(), "scan_file": "ct", "scan_id": 0}
+
+    def _file_name(self, context: Mapping[str, Any], number: int) -> str:
+        try:
+            return file_template.render(self.pattern or self.file_template, context, self._name(), number)
+        except file_template.TemplateError as error:
+            raise Refused("file_template", str(error)) from error
+
+    def _write(self, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """Only what differs: a write makes the device measure anew."""
+        differing = {name: value for name, value in wanted.items() if not _same(present[name], value)}
+        if differing:
+            self._detector.write(differing)
+
+    # While it runs ----------------------------------------------------------------------------
+
+    def _trigger(self) -> None:
+        """Trigger now, or as soon as the detector is ready."""
+        try:
+            self._detector.trigger()
+            self._trigger_waits = False
+            self._progress = self._clock()
+        except Refused as refused:
+            self._trigger_waits = refused.kind in EARLY
+            if not self._trigger_waits:
+                self._fail(str(refused))
+
+    def _await_ready(self) -> None:
+        """Wait for slow hardware: the trigger source begins as soon as all channels are started."""
+        limit = self._clock() + READY_WITHIN
+        try:
+            while (snapshot := self._detector.snapshot()).state == "MOVING":
+                if self._clock() >= limit:
+                    self._quietly(self._detector.stop)
+                    self._fail(
+                        f"{self._name()}: the detector is still arming {READY_WITHIN:g} s after the start, "
+                        f"and would miss triggers: {snapshot.status}"
+                    )
+                    return
+                self._pause(POLL)
+        except Refused as refused:
+            self._fail(str(refused))
+
+    def _judge(self, snapshot: Snapshot) -> None:
+        if snapshot.state == "FAULT":
+            self._fail(snapshot.status)
+        elif snapshot.series != self._series:
+            self._fail(
+                f"{self._detector.name} has lost the series: its server was restarted, or somebody else has "
+                f"armed it since. It says: {snapshot.status}"
+            )
+        elif snapshot.state in ACTIVE:
+            self._note_progress(snapshot)
+            if self.phase is Phase.EXPOSING:
+                self._exposing(snapshot)
+        elif snapshot.state == "ON":
+            self._closed()
+        else:
+            self._fail(snapshot.status)
+
+    def _note_progress(self, snapshot: Snapshot) -> None:
+        if snapshot.acquired != self._acquired or snapshot.state == "MOVING":
+            self._acquired, self._progress = snapshot.acquired, self._clock()
+
+    def _exposing(self, snapshot: Snapshot) -> None:
+        asked = self._plan
+        if asked is None:
+            return
+        if self._acquired >= self._due:
+            self._move(Event.LAST if self._due >= asked.frames else Event.REACHED)
+        elif self._trigger_waits and snapshot.ready:
+            self._trigger()
+        elif self._overdue(asked):
+            self._cut = True
+            self._detector.stop()
+            self._move(Event.END)
+
+    def _overdue(self, asked: Plan) -> bool:
+        """Whether a trigger was lost: the frames after it do not come any more."""
+        if self.missing_trigger_time <= 0.0 or (asked.synchronization.hardware and not self._acquired):
+            return False
+        period = max(asked.spacing, self._facts.frame_time)
+        return self._clock() - self._progress > period + self.missing_trigger_time
+
+    def _closed(self) -> None:
+        """The file is closed; was it as planned?"""
+        asked, verdict = self._plan, self._detector.verdict()
+        self._acquired = self._detector.snapshot().acquired
+        if asked is None or self._stopped:
+            self._move(Event.CLOSED)
+            return
+        if verdict.series != self._series:
+            self._fail(f"{self._detector.name} does not know any more how the series ended")
+            return
+        judgement = judge(
+            verdict, self._acquired, self._name(), self.file, self._facts.index_source,
+            hardware=asked.synchronization.hardware,
+        )  # fmt: skip
+        if judgement.fault:
+            cut = (
+                f"no frame came within {self.missing_trigger_time:g} s of its trigger. " if self._cut else ""
+            )
+            self._fail(f"{self._name()}: {cut}{judgement.fault}")
+            return
+        self.warning = judgement.warning
+        self._move(Event.CLOSED)
+
+    def _end(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            if self.phase is Phase.FAILED:
+                self._quietly(lambda: self._end_own(call))
+            elif self.phase in UNDER_WAY:
+                self._stopped = True
+                self._trigger_waits = False
+                try:
+                    call()
+                    self._move(Event.END)
+                except Refused as refused:
+                    self._fail(str(refused))
+
+    def _end_own(self, call: Callable[[], None]) -> None:
+        """After a failure: the series may still run, or another one of somebody else."""
+        if self._detector.snapshot().series == self._series:
+            call()
+
+    # Parts ------------------------------------------------------------------------------------
+
+    def _move(self, event: Event) -> None:
+        self.phase = next_phase(self.phase, event)
+
+    def _fail(self, sentence: str) -> None:
+        self._sentence = self.warning = sentence
+        self._move(Event.FAIL)
+
+    @staticmethod
+    def _quietly(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Refused:
+            return
+
+    def _reference(self, index: int) -> str:
+        return Reference(self.file, self._facts.dataset or "entry/data/data", index).text
+
+
+def _same(present: Any, wanted: Any) -> bool:
+    if isinstance(wanted, float) and isinstance(present, (int, float)):
+        return math.isclose(present, wanted, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(present == wanted)

@@ -1,0 +1,57 @@
+"""Numbers of the files of one scan: none is used twice, and files that exist are skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+MOST: Final = 1_000_000
+
+
+class NoName(Exception):
+    """There is no free number; the sentence has the remedy."""
+
+
+def free_number(taken: Callable[[int], bool], first: int) -> int:
+    """A number from `first` on that is free although the one before it is taken.
+
+    Asks for some twenty numbers however many are taken: the steps double until one is free, then halve.
+
+    Args:
+        taken: whether there is a file of that number already.
+        first: known to be taken.
+
+    Raises:
+        NoName: a million further on all are taken.
+    """
+    step = 1
+    while taken(first + step):
+        step *= 2
+        if step > MOST:
+            raise NoName(
+                f"all numbers tried between {first} and {first + step} are taken; "
+                "does FileTemplate have {number}?"
+            )
+    below, free = first + step // 2, first + step  # `below` is taken
+    while free - below > 1:
+        middle = (below + free) // 2
+        if taken(middle):
+            below = middle
+        else:
+            free = middle
+    return free
+
+
+class SeriesNumber:
+    """Counts the series of one scan from 1."""
+
+    def __init__(self) -> None:
+        self._scan: object = None
+        self.value = 0
+
+    def next(self, scan: object) -> int:
+        """Number of the next series; `scan` differs from scan to scan."""
+        if scan != self._scan:
+            self._scan, self.value = scan, 0
+        self.value += 1
+        return self.value

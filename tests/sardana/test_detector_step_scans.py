@@ -1,0 +1,95 @@
+"""Step scans with real servers: every point of the scan refers to its own frame, as its pixels prove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import pytest
+import tango
+
+from penstock.sardana.laboratory import Laboratory
+from penstock.sardana.reference import Reference, parse
+from penstock.streamer.patterns import frame_number
+
+
+@pytest.fixture(autouse=True)
+def _idle(laboratory: Laboratory) -> Iterator[None]:
+    """A test finds the detector ready, and leaves it so."""
+    yield
+    detector = laboratory.detector()
+    assert detector.State() is tango.DevState.ON, detector.Status()
+
+
+def points(scan_file: Path, channel: str = "sim") -> list[Reference]:
+    """The references of the last scan in a file, in the order of its points."""
+    with h5py.File(scan_file, locking=False) as file:
+        entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
+        found = [parse(text.decode()) for text in entry[f"measurement/{channel}"][()]]
+    assert all(found), found
+    return [reference for reference in found if reference is not None]
+
+
+def frames_of(references: list[Reference]) -> list[int]:
+    """The number in the pixels of each frame that is referred to."""
+    numbers = []
+    for reference in references:
+        with h5py.File(reference.file, locking=False) as file:
+            numbers.append(frame_number(file[reference.dataset][reference.index]))
+    return numbers
+
+
+def test_every_point_of_an_ascan_has_its_own_frame(laboratory: Laboratory) -> None:
+    before = set(laboratory.data.glob("ct_*.h5"))
+    run = laboratory.run("ascan", "mot01", "0", "1", "20", "0.01")
+    assert run.ending == "finish", (run.error, run.said())
+    references = points(laboratory.data / "scan.h5")
+    assert [reference.index for reference in references] == list(range(21))
+    assert frames_of(references) == list(range(21))
+    assert len({reference.file for reference in references}) == 1, "one file per scan"
+    assert set(laboratory.data.glob("ct_*.h5")) - before == {Path(references[0].file)}
+
+
+@pytest.mark.parametrize(
+    ("command", "planned"),
+    [
+        ("dscan mot01 -1 1 2 0.01", 3),
+        ("mesh mot01 0 1 2 mot02 0 1 1 0.01 False", 6),
+        ("timescan 3 0.01 0.3", 3),
+    ],
+)
+def test_other_step_scans(laboratory: Laboratory, command: str, planned: int) -> None:
+    run = laboratory.run(*command.split())
+    assert run.ending == "finish", (run.error, run.said())
+    references = points(laboratory.data / "scan.h5")[:planned]
+    assert len(references) == planned
+    assert frames_of(references) == [reference.index for reference in references]
+    assert len({(reference.file, reference.index) for reference in references}) == planned
+
+
+def test_a_single_count(laboratory: Laboratory) -> None:
+    run = laboratory.run("ct", "0.01")
+    assert run.ending == "finish", (run.error, run.said())
+    channel = laboratory.device("sim")
+    found = parse(channel.ValueRef)
+    assert found is not None
+    assert frames_of([found]) == [0]
+    assert channel.LastFile == found.file
+    assert channel.Warning == ""
+
+
+def test_a_detector_in_fault_fails_the_scan_at_once_in_its_own_words(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    detector.Faults = "fail_at=1"
+    run = laboratory.run("ascan", "mot01", "0", "1", "4", "0.01")
+    assert run.ending == "exception"
+    assert "the hardware failed at frame 1" in laboratory.device("sim").Warning
+    detector.Faults = ""
+    status = detector.Status()
+    run = laboratory.run("ascan", "mot01", "0", "1", "4", "0.01")
+    assert run.ending == "exception"
+    assert status in run.error + run.said()
+    detector.Reset()
+    run = laboratory.run("ct", "0.01")
+    assert run.ending == "finish", (run.error, run.said())
