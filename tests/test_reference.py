@@ -21,6 +21,7 @@ from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.file import known
+from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.stins import messages
@@ -112,7 +113,8 @@ def test_every_kind_of_bad_message_is_described() -> None:
 
 
 CONFIGURATION = (
-    config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig, *get_args(Transform)
+    config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig, Rectangle,
+    *get_args(Transform),
 )  # fmt: skip
 
 
