@@ -15,7 +15,7 @@ import pytest
 
 from penstock.devices._base.detector import Detector
 from penstock.devices._base.receiver_device import SHOWN
-from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
@@ -184,7 +184,9 @@ def test_every_address_of_the_http_interface_is_described() -> None:
             assert f"`{method.upper()} {path}" in page
 
 
-DETECTOR_ATTRIBUTES = (*STANDARD, *PERIOD_ATTRIBUTES, *(reading.parameter for reading in VIEW_ATTRIBUTES))
+DETECTOR_ATTRIBUTES = (
+    *STANDARD, *PERIOD_ATTRIBUTES, *DEVICE_SETTINGS, *(reading.parameter for reading in VIEW_ATTRIBUTES),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("parameter", DETECTOR_ATTRIBUTES, ids=lambda parameter: parameter.name)
@@ -193,7 +195,7 @@ def test_every_tango_attribute_of_a_detector_is_described_with_its_unit(paramete
     assert parameter.unit in row
 
 
-@pytest.mark.parametrize("parameter", STANDARD, ids=lambda parameter: parameter.name)
+@pytest.mark.parametrize("parameter", [*STANDARD, *DEVICE_SETTINGS], ids=lambda parameter: parameter.name)
 def test_every_setting_is_described_with_what_it_is_at_first(parameter: Parameter) -> None:
     first = parameter.default
     text = str(first).lower() if isinstance(first, bool) else str(first) or '""'

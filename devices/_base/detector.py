@@ -120,7 +120,7 @@ class Detector(Device):
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
-            changed=self._wake,
+            changed=self._wake, armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
         )  # fmt: skip
         self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
         self._live = LiveImage(

@@ -49,12 +49,14 @@ class SeriesControl:
         connected: told about a streamer that has just been reached, before it may be armed.
         changed: called after every change worth a `step`; must only take note.
         limits: seconds after which silence is judged.
+        armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
     """
 
     def __init__(
         self, link: StreamerLink, receiver: ReceiverClient, *, clock: Callable[[], float],
         connected: Callable[[StreamerClient, Description], None] = lambda streamer, description: None,
         changed: Callable[[], None] = lambda: None, limits: JudgeLimits | None = None,
+        armed_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
         self._link = link
         self._receiver = receiver
@@ -63,7 +65,7 @@ class SeriesControl:
         self._changed = changed
         self.record = SeriesRecord(clock, changed)
         self._checker = Checker(receiver, clock)
-        self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits())
+        self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits(), armed_limit)
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
         self._in_arm = False
@@ -202,13 +204,18 @@ class SeriesControl:
             self.record.untrigger(view.triggered)
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
-    def stop(self) -> None:
-        """Finish the frame under way and complete the file; does nothing when no series runs."""
-        self._end(Event.STOP, "Stopping: the frame under way is finished.", aborted=False)
+    def stop(self, cause: str = "") -> None:
+        """Finish the frame under way and complete the file; does nothing when no series runs.
+
+        Args:
+            cause: why, in words, where nobody has asked for it.
+        """
+        doing = sentence(cause or "the frame under way is finished")
+        self._end(f"Stopping: {doing}", aborted=False, cause=cause)
 
     def abort(self) -> None:
         """Drop what is queued and mark the file as aborted; does nothing when no series runs."""
-        self._end(Event.STOP, "Aborting: what is queued is dropped.", aborted=True)
+        self._end("Aborting: what is queued is dropped.", aborted=True)
 
     def reset(self) -> None:
         """Leave FAULT: at once, or after the streamer has been started anew (state OFFLINE).
@@ -374,7 +381,7 @@ class SeriesControl:
         elif state == "fault":
             streamer.reset()
 
-    def _end(self, event: Event, doing: str, *, aborted: bool) -> None:
+    def _end(self, doing: str, *, aborted: bool, cause: str = "") -> None:
         record = self.record
         with record.lock:
             state = self.view.state
@@ -382,12 +389,12 @@ class SeriesControl:
                 return
             if state is SeriesState.STOPPING and (record.aborted or not aborted):
                 return
-            record.aborted = aborted
-            record.move(event, doing)
+            record.aborted, record.stopped_by = aborted, cause
+            record.move(Event.STOP, doing)
             streamer = self._streamer
         try:
             if streamer is not None:
-                (streamer.abort if aborted else streamer.stop)()
+                (streamer.abort if aborted else streamer.stop)(cause)
         except NO_STREAMER as error:
             # The series may have ended by itself a moment ago; `step` finds out what is the case.
             log.warning("%s: %s", "Abort" if aborted else "Stop", error)
