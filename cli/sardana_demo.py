@@ -42,6 +42,8 @@ Spock is Sardana's command line. Try:
   wa                                  where the motors are
   ct 0.5                              one image, and the timer's counts
   ascan mot01 0 1 20 0.1              a step scan: 21 points, an image at each
+  senv ActiveMntGrp fly               from here on, triggers from the line tg01
+  ascanct mot01 0 1 20 0.1            a fly scan: an image in each of 21 intervals
 
 Tab completes names; Ctrl-C stops a scan; exit, or Ctrl-D, ends everything. Files are in
 {folder}
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     for package in ("sardana", "itango"):
         if find_spec(package) is None:
             raise ModuleNotFoundError(name=package)
-    commands = [_split(macro) for macro in args.macros]
+    commands = [(macro, _split(macro)) for macro in args.macros]
     if args.json and not commands:
         raise UserError('--json is for macros that are given: penstock sardana-demo --json -- "ct 1"')
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -127,8 +129,8 @@ def _run_macros(door: Door, commands: list[list[str]], words: Console, runs: lis
 
     screen = MacroScreen(words)
     door.heard = screen.heard
-    for command in commands:
-        words.print(f"\n[bold]{shlex.join(command)}[/bold]")
+    for macro, command in commands:
+        words.print(f"\n> {macro}", style="bold", markup=False)
         begun = time.monotonic()
         status = 0
         try:
@@ -143,7 +145,7 @@ def _run_macros(door: Door, commands: list[list[str]], words: Console, runs: lis
             status = status or int(ending != "finish")
         runs.append(
             {
-                "macro": shlex.join(command), "ending": ending, "error": why,
+                "macro": macro, "ending": ending, "error": why,
                 "seconds": round(time.monotonic() - begun, 3),
             }
         )  # fmt: skip
