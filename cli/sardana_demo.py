@@ -121,7 +121,9 @@ def _split(macro: str) -> list[str]:
     return words
 
 
-def _run_macros(door: Door, commands: list[list[str]], words: Console, runs: list[dict[str, Any]]) -> int:
+def _run_macros(
+    door: Door, commands: list[tuple[str, list[str]]], words: Console, runs: list[dict[str, Any]]
+) -> int:
     """One after the other, up to the first that does not end well; notes each in `runs`."""
     import tango
 
