@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
@@ -228,3 +228,36 @@ def test_what_a_camera_may_describe_has_the_place_and_the_unit_that_the_how_to_s
             assert (known_place.parent is known.Parent.BEAM) == ("`beam/" in place), key
             if known_place.units:
                 assert place.split(", ")[1].split()[0] == known_place.units, key
+
+
+def _kinds(*names: str, files: Iterable[Path]) -> Iterator[str]:
+    """First arguments of the calls that make these errors."""
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(kind)), *_]) if (
+                    name in names
+                ):
+                    yield kind
+
+
+def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
+    page = _page("tango.md").partition("### Refusals")[2].partition("\n## ")[0]
+    root = REFERENCE.parent.parent
+    streamer = [
+        root / f"streamer/{name}.py" for name in ("engine", "acquisition", "jobs", "checks", "states")
+    ]
+    asked = [root / "receiver/series_check.py", root / "receiver/file/storage.py"]
+    known = {
+        *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
+        *_kinds("Refused", files=streamer),
+        *_kinds("Refused", "StorageError", files=asked),
+    }
+    assert known >= {"file_exists", "not_idle", "running", "out_of_range", "busy"}
+    assert known <= _keys(page)
+
+
+def test_every_kind_with_which_a_check_is_refused_is_described() -> None:
+    root = REFERENCE.parent.parent
+    asked = [root / "receiver/series_check.py", root / "receiver/file/storage.py"]
+    assert {*_kinds("Refused", "StorageError", files=asked)} <= _keys(_page("http.md"))
