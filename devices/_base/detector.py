@@ -392,7 +392,7 @@ class Detector(Device):
 
     def _step(self) -> None:
         self._control.step()
-        if self._unmeasured or self._control.measured_too_early:
+        if self._unmeasured or self._control.next_frames.outdated():
             self._unmeasured = False
             if not self._control.measure(self._settings):
                 self._unmeasured = True

@@ -12,18 +12,16 @@ from collections.abc import Callable
 
 from penstock.devices._base import arming
 from penstock.devices._base.arming import ArmRefused, Budget
-from penstock.devices._base.attributes import ValueRefused
 from penstock.devices._base.checking import Answer, Checker
+from penstock.devices._base.next_frames import NextFrames
 from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-from penstock.receiver.models import SeriesCheck
 from penstock.stins.texts import plural
 from penstock.streamer.client import (
-    Checked,
     Description,
     StreamerClient,
     StreamerRefused,
@@ -35,8 +33,6 @@ log = logging.getLogger(__name__)
 
 NO_STREAMER = (StreamerRefused, StreamerUnavailable)
 NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)
-NOT_NOW = ("busy", "in_error")
-"""Kinds of a receiver's refusal that say nothing of the frames."""
 
 
 class SeriesControl:
@@ -64,12 +60,12 @@ class SeriesControl:
         self._connected = connected
         self._changed = changed
         self.record = SeriesRecord(clock, changed)
+        self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
         self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits(), armed_limit)
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
         self._in_arm = False
-        self._asked_receiver = False
         self._closed = False
 
     @property
@@ -146,40 +142,7 @@ class SeriesControl:
         """Find out what the frames of the next series will be; whether it could be tried now."""
         if self._in_arm or self.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not self.connected:
             return False
-        self._asked_receiver = self.record.receiver_is_idle
-        checked = Checked(frames=0)
-        try:
-            checked = self.streamer.check(settings())
-        except ValueRefused:
-            return True  # too many frames, but no others
-        except (ArmRefused, *NO_STREAMER) as error:
-            if getattr(error, "kind", "") == "busy":
-                return False
-            log.debug("frames of the next series: %s", error)  # Check says it to who asks
-        self.record.on_next_frames(checked.frame_bytes, *self._stored(checked))
-        return True
-
-    @property
-    def measured_too_early(self) -> bool:
-        """Whether the receiver, which may turn the frames, can be asked now and could not at `measure`."""
-        return not self._asked_receiver and self.record.receiver_is_idle
-
-    def _stored(self, checked: Checked) -> tuple[tuple[int, ...], str]:
-        """Shape and type of the next frames in the file; as sent where the receiver cannot be asked."""
-        if not self._asked_receiver or not checked.shape:
-            return checked.shape, checked.dtype
-        question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype)
-        try:
-            found = self._receiver.check(question)
-        except ReceiverRefused as error:
-            if error.kind not in NOT_NOW:
-                return (), ""  # there will be no such frames
-        except ReceiverUnavailable as error:
-            log.debug("frames of the next series: %s", error)
-        else:
-            return tuple(found.shape), found.dtype
-        self._asked_receiver = False
-        return checked.shape, checked.dtype
+        return self.next_frames.ask(lambda: self.streamer, settings)
 
     def trigger(self) -> None:
         """Start the next trigger of a SOFTWARE series.
