@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.transforms.ahead import BYTES
 
 
@@ -22,8 +21,6 @@ def limits(config: ReceiverConfig) -> dict[str, int]:
         found["transforms"] = BYTES
     if config.writers > 1:
         found["writers"] = int(config.write_queue_mb * 1e6)
-    if config.rois:
-        found["rois"] = REGION_BYTES
     return found
 
 

@@ -1,0 +1,145 @@
+"""Links from the points of a scan to their frames: virtual datasets, made from references alone.
+
+No file of a detector is opened for it, nor has it to exist: HDF5 looks for it when somebody reads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import h5py
+import numpy as np
+
+from penstock.sardana.reference import parse
+
+MISSING: Final = 0
+"""Status of a frame that never came, as in a detector's file."""
+STATUS: Final = "frame_status"
+"""Dataset beside the frames in a detector's file."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Points in a row whose frames lie in a row, in one dataset."""
+
+    point: int
+    """The first, from 0."""
+    count: int
+    file: str
+    """Absolute path."""
+    dataset: str
+    index: int
+    """Of the first frame."""
+
+
+@dataclass(frozen=True)
+class FrameFormat:
+    """Shape and type of each frame."""
+
+    shape: tuple[int, ...]
+    """Rows and columns last."""
+    dtype: np.dtype[Any]
+
+    @property
+    def fill_value(self) -> Any:
+        """What a frame that is not there reads as, the same as in a detector's file."""
+        if self.dtype.kind == "u":
+            return np.iinfo(self.dtype).max
+        return -1 if self.dtype.kind == "i" else np.nan
+
+
+def blocks(references: Iterable[str]) -> list[Block]:
+    """The frames of a scan in as few blocks as there are.
+
+    Args:
+        references: one per point; a point without one, or with one of another form, is in no block.
+    """
+    found: list[Block] = []
+    point = count = index = 0
+    place: tuple[str, str] | None = None
+    for number, text in enumerate(references):
+        reference = parse(text) if text else None
+        here = None if reference is None else (reference.file, reference.dataset)
+        if reference is not None and here == place and reference.index == index + count:
+            count += 1
+            continue
+        if place is not None:
+            found.append(Block(point, count, *place, index))
+        place = here
+        if reference is not None:
+            point, count, index = number, 1, reference.index
+    if place is not None:
+        found.append(Block(point, count, *place, index))
+    return found
+
+
+def source_name(file: str, folder: Path) -> str:
+    """How a scan file in `folder` names a detector's file: relative, where the two can move together."""
+    if Path(file).is_relative_to(folder):
+        return os.path.relpath(file, folder)
+    # Behind a symbolic link ".." leads elsewhere.
+    real, there = os.path.realpath(file), os.path.realpath(folder)
+    return real if os.path.commonpath((real, there)) == "/" else os.path.relpath(real, there)
+
+
+def link_frames(
+    group: Any, name: str, found: Sequence[Block], points: int, frame: FrameFormat, folder: Path
+) -> None:
+    """Make the virtual dataset `name` of all frames, one per point, and beside it `name`_status.
+
+    Args:
+        group: of the scan file, open for writing.
+        name: not yet in the group; nor is `name`_status.
+        found: where the frames lie; the other points read as the fill value, and their status as 0, missing.
+        points: of the scan.
+        frame: shape and type of each frame.
+        folder: of the scan file, to which the names of the detector's files are relative.
+
+    Raises:
+        OSError, RuntimeError, ValueError: HDF5 refuses; nothing is left behind.
+    """
+    taken = [made for made in (name, f"{name}_status") if made in group]
+    if taken:
+        raise ValueError(f"{group.name} has a {taken[0]} already")
+    status = FrameFormat((), np.dtype(np.uint8))
+    try:
+        _link(group, name, found, points, frame, frame.fill_value, folder)
+        beside = [
+            Block(block.point, block.count, block.file, _beside(block.dataset), block.index)
+            for block in found
+        ]
+        _link(group, f"{name}_status", beside, points, status, MISSING, folder)
+    except BaseException:
+        for left in (name, f"{name}_status"):
+            if left in group:
+                del group[left]
+        raise
+
+
+def _link(
+    group: Any, name: str, found: Sequence[Block], points: int, frame: FrameFormat, fill: Any, folder: Path
+) -> None:
+    layout = h5py.VirtualLayout((points, *frame.shape), frame.dtype)
+    names: dict[str, str] = {}
+    for block in found:
+        if block.file not in names:
+            names[block.file] = _literal(source_name(block.file, folder))
+        end = block.index + block.count
+        source = h5py.VirtualSource(
+            names[block.file], _literal(block.dataset), (end, *frame.shape), frame.dtype
+        )
+        layout[block.point : block.point + block.count] = source[block.index : end]
+    group.create_virtual_dataset(name, layout, fillvalue=fill)
+
+
+def _beside(dataset: str) -> str:
+    return str(PurePosixPath(dataset).with_name(STATUS))
+
+
+def _literal(name: str) -> str:
+    """HDF5 takes "%b" in these names for a number."""
+    return name.replace("%", "%%")
