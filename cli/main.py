@@ -21,6 +21,7 @@ from penstock.cli._output import emit
 
 COMMANDS = {
     "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",
+    "sardana-demo": "try Sardana with a simulated detector: spock, step scans, fly scans",
     "receiver": "run a receiver",
     "device": "run a Tango device server",
     "register": "register the devices of a file in the Tango database; shows what it would do first",
@@ -48,6 +49,7 @@ EXTRA_OF = {
     "starlette": "receiver", "uvicorn": "receiver", "yaml": "receiver",
     "fabio": "tango", "tango": "tango", "pyFAI": "powder",
     "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
+    "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
 }  # fmt: skip
 """Which extra of setup.cfg brings a package that may not be there."""
 

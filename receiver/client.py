@@ -19,7 +19,10 @@ from penstock.receiver.models import (
     Contrast,
     Folders,
     PastSeries,
+    Rectangle,
     Refusal,
+    Rois,
+    RoiValues,
     SeriesCheck,
     SeriesCheckResult,
     Status,
@@ -179,6 +182,39 @@ class ReceiverClient:
             saturation=header.saturation, x=header.x, y=header.y, channels=header.channels,
             modules=header.modules,
         )  # fmt: skip
+
+    def rois(self) -> Rois:
+        """The regions of interest that the next series will have."""
+        return self._json(Rois, "GET", "/rois")
+
+    def put_rois(self, rois: Mapping[str, Rectangle], keep: bool = False) -> Rois:
+        """Set all regions of interest, from the next series on.
+
+        Args:
+            rois: by name; none to have no more.
+            keep: have them again after a restart of the receiver.
+
+        Raises:
+            ReceiverRefused: one of them cannot be taken, or they cannot be kept.
+        """
+        body = {"rois": {name: asdict(each) for name, each in rois.items()}, "keep": keep}
+        return self._json(Rois, "PUT", "/rois", body=body, wait=LIST_SECONDS)
+
+    def roi_values(
+        self, first: int = 0, count: int = 1000, series: str | None = None, wait: float = 0.0
+    ) -> RoiValues:
+        """Values of the regions of interest per frame, from index `first` on, as far as they are there.
+
+        Args:
+            first: index of the first frame; waits up to `wait` seconds until it is there, or the series ends.
+            count: frames at most, up to 10 000.
+            series: id of the series, also waited for; the running, or the last, one by default.
+
+        Raises:
+            ReceiverRefused: there is no such series, it has no regions, or its oldest values are not kept.
+        """
+        fields = _fields({"first": first, "count": count, "series": series, "wait": wait})
+        return self._json(RoiValues, "GET", "/rois/values", fields=fields, wait=wait)
 
     def downsample(self) -> int:
         """Every n-th row and column that `last_frame` returns."""

@@ -5,7 +5,7 @@ the parent dies, the running series is left to the next start, or closed if it c
 process ends; if this process dies, the parent says so.
 
 Started by `service.ReceiverService`, never by hand:
-python -m penstock.receiver.data_process CONTROL_FD LAST_FRAME_FD ASKED_FRAME_FD
+python -m penstock.receiver.data_process CONTROL_FD LAST_FRAME_FD ASKED_FRAME_FD ROIS_FD
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from penstock.receiver.history import History
 from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.link import Link
 from penstock.receiver.pipeline import Pipeline
+from penstock.receiver.regions.memory import RegionMemory
 
 log = logging.getLogger("penstock.receiver.data_process")  # run with -m, so that __name__ is __main__
 
@@ -29,13 +30,14 @@ TICK = 0.05
 """Seconds between two looks at clocks, connections and commands."""
 
 
-def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
+def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionMemory) -> None:
     """Loop until told to quit.
 
     Args:
         link: to the parent.
         last_frame: where the live view looks.
         asked_frame: where it finds a frame that it asked for by its index.
+        rois: where it finds the values of regions of interest.
     """
     setup = link.setup()
     kind = Pipeline
@@ -43,7 +45,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
         from penstock.receiver.modules.pipeline import ModulePipeline
 
         kind = ModulePipeline
-    pipeline = kind(setup.name, setup.config, last_frame, asked_frame)
+    pipeline = kind(setup.name, setup.config, last_frame, asked_frame, rois=rois)
     pipeline.recover()
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
@@ -63,6 +65,8 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
                         pipeline.stop(command.reason)
                     case "reset":
                         pipeline.reset()
+                    case "rois":
+                        pipeline.use_rois(command.rois)
                     case "quit" | "leave":
                         log.info("%s ends: %s", setup.name, command.reason)
                         why = command.reason
@@ -91,13 +95,13 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame) -> None:
 
 def main() -> None:
     """Entry of the data process."""
-    control, shared, asked = map(int, sys.argv[1:4])
+    control, shared, asked, rois = map(int, sys.argv[1:5])
     logs.begin()
     # The parent gets the terminal's Ctrl-C, and a supervisor's request, which goes to all processes of a
     # service, and tells this process to quit, so that files are closed.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    run(Link(socket.socket(fileno=control)), LastFrame(shared), LastFrame(asked))
+    run(Link(socket.socket(fileno=control)), LastFrame(shared), LastFrame(asked), RegionMemory(rois))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import msgspec
 from penstock.receiver.asked_frame import FrameAnswer
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import PastSeries, Status
+from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.stage_times import Measures
 from penstock.stins.texts import quoted
 
@@ -42,6 +43,7 @@ class Setup(msgspec.Struct, frozen=True):
 
     name: str
     config: ReceiverConfig
+    """With the regions of interest that are in use."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -50,11 +52,13 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Commands are numbered; a snapshot says which was the last to be carried out."""
     action: str
-    """"stop", "reset", "quit", "leave" (nobody is there who could ask any more), or "frame": this one is
-    numbered apart, and answered for itself."""
+    """"stop", "reset", "rois", "quit", "leave" (nobody is there who could ask any more), or "frame": this one
+    is numbered apart, and answered for itself."""
     reason: str = ""
     index: int = -1
     """Of the frame that is asked for."""
+    rois: dict[str, Rectangle] = {}
+    """Regions of interest of the next series."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

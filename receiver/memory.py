@@ -19,6 +19,8 @@ from typing import NamedTuple
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.file.storage import MOST_SEGMENTS
 from penstock.receiver.forwarder import IN_SOCKET
+from penstock.receiver.regions.threads import BYTES as REGION_BYTES
+from penstock.receiver.regions.threads import FRAMES_PER_THREAD as REGION_FRAMES
 from penstock.receiver.transforms.ahead import BYTES, FRAMES_PER_THREAD
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError, StinsError
@@ -108,6 +110,9 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         each = frame_bytes + plain_bytes
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0
         found["transforms (workers)"] = waiting + each
+    if config.rois:
+        waiting = min(REGION_BYTES, config.workers * REGION_FRAMES * max(frame_bytes, sizes.given))
+        found["regions of interest (rois)"] = waiting + config.workers * plain_bytes
     if config.writers > 1:
         # Each process has room for two frames at least, and packed ones may be a little larger than plain.
         queue = max(int(config.write_queue_mb * 1e6), 2 * config.writers * plain_bytes)
@@ -171,7 +176,8 @@ class Budget:
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
         self._name = name
-        self._config = config
+        self.config = config
+        """As it is in use now: regions of interest come and go."""
 
     def unpack(self, plain_bytes: int, given_bytes: int) -> None:
         """Let frames be unpacked and assembled whose size no start message has told.
@@ -184,12 +190,12 @@ class Budget:
             BlobError: already a few of them take more than is allowed; the sentence says what to change.
         """
         needed = SLACK * (plain_bytes + AT_WORK * given_bytes)
-        if needed > self._config.memory_mb * 1e6:
+        if needed > self.config.memory_mb * 1e6:
             raise BlobError(
                 "over_memory",
                 f"frames of {_text(plain_bytes)} unpacked, {_text(given_bytes)} behind the transforms, "
                 f"take up to {needed / 1e6:,.0f} MB of memory in receiver {self._name}; its memory_mb "
-                f"allows {self._config.memory_mb:,.0f}. Raise it, or send smaller frames",
+                f"allows {self.config.memory_mb:,.0f}. Raise it, or send smaller frames",
             )
 
     def begin(self, header: Header, after: Header, images: int = 0) -> None:
@@ -202,10 +208,10 @@ class Budget:
             StinsError: it could take more than is allowed; the sentence says what to change.
         """
         sizes = Sizes.announced(header, after, images)
-        if over := objection(self._name, self._config, sizes):
+        if over := objection(self._name, self.config, sizes):
             name = named(header.filename)
             raise StinsError("over_memory", f"{name}: {over}{of_series(header.series)}")
-        if over := objection(self._name, self._config, sizes.at_most):
+        if over := objection(self._name, self.config, sizes.at_most):
             log.warning("packed, not known how far: %s", over)
 
 
@@ -236,6 +242,7 @@ def _remedy(config: ReceiverConfig, found: Mapping[str, int], budget: float) -> 
         "write_queue_mb": config.writers > 1,
         "frames_per_file, which 0 turns off": config.frames_per_file > 0,
         "queue_mb of the consumers": bool(config.forward),
+        "the number of workers, or remove the regions of interest": bool(config.rois),
     }
     keys = ", ".join(key for key, counts in lower.items() if counts)
     return f"R{needed[1:]}" + (f", or lower {keys}" if keys else "")

@@ -135,6 +135,75 @@ class ConsumerStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Roi:
+    """A region of interest of the running, or else the last, series, with its newest values."""
+
+    name: str
+    x: int
+    """First column of the stored frame."""
+    y: int
+    """First row."""
+    width: int
+    height: int
+    frame: int | None = None
+    """Index of the newest frame that has values; `None` before the first."""
+    sum: float | None = None
+    """Of the pixels that count: not those that the pixel mask marks, nor those that are not a number; `None`
+    where there is none."""
+    mean: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rectangle:
+    """Pixels of a stored frame; what reaches over its edge is cut off."""
+
+    x: int
+    """First column."""
+    y: int
+    """First row."""
+    width: int
+    """Columns, 1 at least."""
+    height: int
+    """Rows, 1 at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rois:
+    """The regions of interest of the next series."""
+
+    rois: dict[str, Rectangle] = field(default_factory=dict)
+    """By name."""
+    kept: bool = False
+    """Whether the receiver has them again after a restart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoiSeries:
+    """The values of one region: one per frame; `None` where the frame never came, or has none."""
+
+    sum: list[float | None] = field(default_factory=list)
+    mean: list[float | None] = field(default_factory=list)
+    max: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoiValues:
+    """Values of consecutive frames of one series."""
+
+    series: str
+    """Its id."""
+    first: int
+    """Index of the first frame."""
+    upto: int
+    """Index behind the last one: ask for this one next."""
+    ended: bool = False
+    """Whether the series has ended: then nothing follows on what is known by now."""
+    values: dict[str, RoiSeries] = field(default_factory=dict)
+    """By region."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """Everything there is to say about a receiver, as one snapshot."""
 
@@ -174,6 +243,9 @@ class Status:
     system does not answer. It alone wakes nobody who waits for a new version."""
     latest_frame: int | None = None
     """Index of the newest frame of this series."""
+    rois: list[Roi] = field(default_factory=list)
+    """Regions of interest of this series, with the values of its newest frame; before the first series, those
+    that it will have."""
     stalled: float = 0.0
     """Seconds for which the data process has not said anything; 0 while it does. A series goes on after a
     short stall (a file system that hangs for a moment): frames wait at the streamer meanwhile."""

@@ -11,7 +11,9 @@ import logging
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+import msgspec
 
 from penstock.receiver import queues
 from penstock.receiver.account import IN_FILE, FrameStatus
@@ -30,6 +32,11 @@ from penstock.receiver.last_frame import LastFrame
 from penstock.receiver.memory import Budget
 from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.rates import Rates
+from penstock.receiver.regions import memory as region_memory
+from penstock.receiver.regions.memory import RegionMemory
+from penstock.receiver.regions.rectangles import Rectangle
+from penstock.receiver.regions.series import RegionSeries
+from penstock.receiver.regions.threads import RegionThreads
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.shown_series import ShownSeries
 from penstock.receiver.sources import KINDS, Source, create
@@ -54,6 +61,9 @@ LONGEST_BEHIND = 300.0
 """The collector's clock stands still for no longer, however much waits to be read: a series that nobody goes
 on with has to end, even if another streamer floods the sockets."""
 
+HAS_VALUES = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.PARTIAL)
+"""Statuses of a frame whose regions of interest have values."""
+
 FAULTS = (WriterError, StorageError, GapError, TransformError)
 """What ends a series in Error."""
 
@@ -67,6 +77,7 @@ class Pipeline:
         last_frame: where the live view looks.
         asked_frame: where it finds a frame that it asked for by its index.
         clock: monotonic seconds; injected in tests.
+        rois: where the values of regions of interest are found.
     """
 
     def __init__(
@@ -76,8 +87,10 @@ class Pipeline:
         last_frame: LastFrame,
         asked_frame: LastFrame,
         clock: Callable[[], float] = time.monotonic,
+        rois: RegionMemory | None = None,
     ) -> None:
         self.machine = StateMachine(name)
+        self._budget = Budget(name, config)
         self.ingest, self._worker, self._collector = self._stages(config)
         self._config = config
         self._detector = config.detector or name
@@ -105,12 +118,19 @@ class Pipeline:
         self._stall_logged: str | None = None
         self._drop_logged: tuple[str | None, str | None] | None = None
         self._latest: int | None = None
+        self._regions = RegionThreads(rois or RegionMemory(region_memory.create()), config.workers)
+        self.use_rois(config.rois)
 
     def _stages(self, config: ReceiverConfig) -> tuple[Ingest, Worker, Collector]:
-        budget = Budget(self.machine.name, config)
-        chain = Chain(config.transforms, budget) if config.transforms else None
-        worker = Worker(chain, config.workers, budget)
+        chain = Chain(config.transforms, self._budget) if config.transforms else None
+        worker = Worker(chain, config.workers, self._budget)
         return Ingest(config.source), worker, Collector(config, self, worker)
+
+    def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
+        """Have these regions of interest in every series that begins from now on."""
+        self._regions.rois = rois
+        self._config = msgspec.structs.replace(self._config, rois=dict(rois))
+        self._budget.config = self._shown.config = self._config
 
     def recover(self) -> None:
         """Deal with what an earlier process left open when it was killed; call it once, first."""
@@ -149,6 +169,8 @@ class Pipeline:
         self._guarded(lambda: self._collector.tick(now - self._held_back, connections))
         if self._writer is not None and now >= self._flush_due:
             self._flush(self._writer, now)
+        if (series := self._collector.series) is not None:
+            self._step_regions(series)
         self._last_frame.step(now)
         self._forwarder.step()
 
@@ -189,6 +211,7 @@ class Pipeline:
         self._forwarder.close()
         self.ingest.close()
         self._worker.close()
+        self._regions.close()
         self._files.close()
 
     def status(self, version: int) -> Status:
@@ -203,7 +226,8 @@ class Pipeline:
             connections=self.ingest.connections(), consumers=self._forwarder.status(),
             errors=dict(self._bad.counts), last_error=self._bad.last, refused=self._bad.refused,
             drained=self._drained + self._collector.drained, frame_rate=frame_rate,
-            byte_rate=byte_rate, latest_frame=self._latest, cpu_seconds=times.user + times.system,
+            byte_rate=byte_rate, latest_frame=self._latest, rois=self._regions.now(),
+            cpu_seconds=times.user + times.system,
             queue_bytes=queue_bytes, queue_limit_bytes=queue_limit_bytes,
         )  # fmt: skip
 
@@ -230,6 +254,7 @@ class Pipeline:
             "held": self._collector.held_bytes,
             "transforms": self._ahead.nbytes if self._ahead is not None else 0,
             "writers": self._writer.waiting_bytes if self._writer is not None else 0,
+            "rois": self._regions.nbytes,
         }
 
     def _take(self, now: float) -> None:
@@ -338,8 +363,12 @@ class Pipeline:
 
     def begin(self, series: RunningSeries) -> None:
         """A series begins: its file is created before the state says Running."""
+        header, before = series.header, series.taken_up
+        rois, known = (self._regions.rois, None) if before is None else (before.rois, before.roi_values)
+        series.rois = RegionSeries(series.id, rois, series.metadata, header.channels or (), known)
         self._writer, path, started = self._files.begin(series)
         header = series.header
+        self._regions.begin(series.rois)
         self._flush_due = self._clock() + self._config.flush_seconds
         self._flushed_bytes = self._bytes
         self._forwarder.begin(header, series.metadata, series.sent_part)
@@ -362,6 +391,8 @@ class Pipeline:
             if timed:
                 times.lap("write")
                 times.stored(frame.image.timestamp)
+        if self._regions.active is not None and status in HAS_VALUES:
+            self._regions.offer(index, frame)
         self._forwarder.frame(index, frame)
         if timed:
             times.lap("forward")
@@ -377,6 +408,8 @@ class Pipeline:
         writer, self._writer = self._writer, None
         began, frames_before = self._burst
         last_frame_at = began if self._frames != frames_before else self._last_frame_at
+        self._regions.drain()
+        self._step_regions(series)
         if writer is not None:
             close_began = self._clock()
             failed = self._files.end(writer, outcome, failed)
@@ -385,6 +418,7 @@ class Pipeline:
         self._forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
         self._last_frame.settle()
         counts = series.account.counts()
+        self._regions.end(counts.planned or 0)
         self._lost.update({kind: getattr(counts, kind) for kind in LOSSES})
         if counts.received:
             self._times.idle.observe(self._clock() - last_frame_at)
@@ -395,6 +429,10 @@ class Pipeline:
         else:
             where = "live only" if writer is None else writer.path
             self.machine.handle(Event.FINISH, f"{where}: {outcome.reason}{of_series(series.id)}")
+
+    def _step_regions(self, series: RunningSeries) -> None:
+        for sentence in self._regions.step(series.account.gap_start):
+            self.bad_message(sentence)
 
     def not_taken(self, header: Header, error: Exception) -> None:
         """A series could not be begun: it is shown as the last one. Where its start message is at fault, and

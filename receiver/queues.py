@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 from penstock.receiver.transforms.ahead import BYTES
 
 
@@ -21,6 +22,8 @@ def limits(config: ReceiverConfig) -> dict[str, int]:
         found["transforms"] = BYTES
     if config.writers > 1:
         found["writers"] = int(config.write_queue_mb * 1e6)
+    if config.rois:
+        found["rois"] = REGION_BYTES
     return found
 
 

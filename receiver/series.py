@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.receiver.account import Account, FrameStatus
 from penstock.receiver.message_numbers import MessageNumbers
+from penstock.receiver.regions.rectangles import Rectangle
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import (
@@ -31,6 +32,7 @@ from penstock.stins.texts import named, plural, quoted
 if TYPE_CHECKING:
     from penstock.receiver.modules.series import Joined
     from penstock.receiver.modules.status import ModuleStatus
+    from penstock.receiver.regions.series import RegionSeries
 
 
 MESSAGE_BYTES = 500
@@ -91,6 +93,10 @@ class TakenUp:
     filename: str
     started: float
     """Seconds since 1970 (UTC)."""
+    rois: Mapping[str, Rectangle] = field(default_factory=dict)
+    """Its regions of interest."""
+    roi_values: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    """Their values, by index: float64, (regions, values)."""
 
 
 class RunningSeries:
@@ -116,6 +122,8 @@ class RunningSeries:
         """What its modules' streams have in common, where it is joined of several."""
         self.modules: ModuleStatus | None = None
         """What became of each module then."""
+        self.rois: RegionSeries | None = None
+        """Its regions of interest, once it has begun."""
         self.sent = start
         """As it came: `header` and `metadata` are what the transforms make of it."""
         self.interruptions = () if taken_up is None else taken_up.interruptions

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -33,6 +33,9 @@ from penstock.receiver.history import History
 from penstock.receiver.link import Command, Setup, Snapshot
 from penstock.receiver.models import Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.refusal import Refused
+from penstock.receiver.regions import memory
+from penstock.receiver.regions.kept import KeptRegions
+from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.series import MAX_REASON
 from penstock.receiver.stage_times import Measures
 from penstock.stins.texts import quoted
@@ -79,9 +82,13 @@ class ReceiverService:
         self.config = config
         self.step = 1
         """Every n-th row and column that the live view gets."""
-        self._shared = last_frame.create(), last_frame.create()
-        self.newest, self.asked = map(last_frame.LastFrame, self._shared)
+        *frames, rois = self._shared = last_frame.create(), last_frame.create(), memory.create()
+        self.newest, self.asked = map(last_frame.LastFrame, frames)
         """Memory that the data process shares: its newest frame, and the one that was asked for last."""
+        self.roi_memory = memory.RegionMemory(rois)
+        """And the values of the regions of interest."""
+        self.rois = KeptRegions(name, config)
+        """Regions of interest of the next series."""
         self._ticket = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
@@ -121,7 +128,7 @@ class ReceiverService:
             stdin=subprocess.DEVNULL,
         )
         theirs.close()
-        ours.send(msgspec.json.encode(Setup(self.name, self.config)))
+        ours.send(msgspec.json.encode(Setup(self.name, self._config_in_use)))
         ours.setblocking(False)
         self._socket, self._sent = ours, 0
         self._heard, self._silent = time.monotonic(), 0.0
@@ -224,7 +231,7 @@ class ReceiverService:
         Raises:
             Refused: no, and why.
         """
-        return series_check.check(self.name, self.config, self.status, series)
+        return series_check.check(self.name, self._config_in_use, self.status, series)
 
     async def stop(self, reason: str) -> None:
         """End the running series; returns when its file is closed."""
@@ -246,6 +253,28 @@ class ReceiverService:
             raise Refused("busy", f"receiver {self.name} is taking a series; stop it first")
         else:
             await self._command("reset")
+
+    async def use_rois(self, rois: Mapping[str, Rectangle], *, keep: bool) -> None:
+        """Have these regions of interest in every series that begins after this returns.
+
+        Args:
+            rois: by name; none to have no regions any more.
+            keep: have them again after a restart.
+
+        Raises:
+            Refused: they cannot be kept, and nothing is changed; or the data process does not answer.
+        """
+        if keep:
+            await asyncio.to_thread(self.rois.keep, rois)
+        else:
+            self.rois.use(rois)
+        await self._revived()
+        if self.alive:  # else the next data process is told
+            await self._carried_out("rois", rois=rois)
+
+    @property
+    def _config_in_use(self) -> ReceiverConfig:
+        return msgspec.structs.replace(self.config, rois=dict(self.rois.now))
 
     async def hand_over(self, index: int) -> FrameAnswer:
         """Have the data process put a frame of the running series into `asked`; one at a time.
@@ -392,10 +421,10 @@ class ReceiverService:
             await self._reviving
             self._reviving = None
 
-    def _send(self, action: str, reason: str = "") -> None:
+    def _send(self, action: str, reason: str = "", rois: Mapping[str, Rectangle] | None = None) -> None:
         assert self._socket is not None
         self._sent += 1
-        self._socket.send(msgspec.json.encode(Command(self._sent, action, reason)))
+        self._socket.send(msgspec.json.encode(Command(self._sent, action, reason, rois=dict(rois or {}))))
 
     async def _command(self, action: str, reason: str = "") -> None:
         while True:
@@ -405,10 +434,12 @@ class ReceiverService:
             if await self._carried_out(action, reason):
                 return
 
-    async def _carried_out(self, action: str, reason: str) -> bool:
+    async def _carried_out(
+        self, action: str, reason: str = "", rois: Mapping[str, Rectangle] | None = None
+    ) -> bool:
         """Whether it was; `False` where the data process died meanwhile, and the next one is to be asked."""
         with contextlib.suppress(OSError):  # it died a moment ago, which is noticed in a moment
-            self._send(action, reason)
+            self._send(action, reason, rois)
         number = self._sent
         if await self._wait_for(
             lambda: self._reviving is not None or self._snapshot.handled >= number, COMMAND_SECONDS

@@ -30,7 +30,8 @@ class ShownSeries:
     """
 
     def __init__(self, config: ReceiverConfig, detector: str) -> None:
-        self._config = config
+        self.config = config
+        """As it is in use now: regions of interest come and go."""
         self._dataset = nexus.dataset_of(detector)
         self._series: Series | None = None
         self._counts = Counts()
@@ -65,7 +66,7 @@ class ShownSeries:
             filename=str(path) if path else None,
             active=True,
             started=started,
-            memory_bytes=memory.announced(self._config, series.sent.header, series.header),
+            memory_bytes=memory.announced(self.config, series.sent.header, series.header),
             checksum=series.checksum,
             restarts=len(series.interruptions),
             shape=_stored_shape(series, series.header.shape),

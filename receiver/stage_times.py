@@ -149,5 +149,6 @@ QUEUES: Mapping[str, str] = {
     "held": "frames ahead of their header, or that wait for other modules, bounded by hold_mb",
     "transforms": "frames that threads transform, or that wait for them",
     "writers": "frames for several writers, bounded by write_queue_mb",
+    "rois": "frames whose regions of interest are found in threads",
     "unflushed": "frames since the last flush: the death of the receiver would take them along",
 }

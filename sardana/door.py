@@ -53,7 +53,7 @@ class Door:
 
     def __init__(self, name: str, heard: Callable[[str, str], None] = lambda level, line: None) -> None:
         self.proxy = tango.DeviceProxy(name)
-        self._heard = heard
+        self.heard = heard
         self._events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
         self._subscribed = [
             self.proxy.subscribe_event(attribute, tango.EventType.CHANGE_EVENT, self._events.put)
@@ -144,7 +144,7 @@ class Door:
             level = name.capitalize()
             for line in value:
                 run.messages.append((level, line))
-                self._heard(level, line)
+                self.heard(level, line)
         return True
 
     @staticmethod

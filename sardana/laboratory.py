@@ -67,6 +67,8 @@ class Laboratory:
     Args:
         folder: everything is in it: `data` (files of detectors and scans) and `servers`.
         units: the detectors.
+        data: another folder for the files of detectors and scans.
+        scan_file: name of the file of the scans.
         note: told what happens.
 
     Raises:
@@ -75,10 +77,12 @@ class Laboratory:
 
     def __init__(
         self, folder: Path, units: Sequence[Unit] = (Unit("sim"),), *,
+        data: Path | None = None, scan_file: str = "scan.h5",
         note: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.folder = folder.resolve()
-        self.data = self.folder / "data"
+        self.data = data.resolve() if data is not None else self.folder / "data"
+        self.scan_file = self.data / scan_file
         self.units = {unit.name: unit for unit in units}
         self._note = note
         self._stack = contextlib.ExitStack()
@@ -176,7 +180,7 @@ class Laboratory:
         self.define("senv", "ActiveMntGrp", GROUP)
         self.define("set_meas_conf", "ValueRefEnabled", "True", "[", *self.units, "]", GROUP)
         self.define("senv", "ScanDir", str(self.data))
-        self.define("senv", "ScanFile", "scan.h5")
+        self.define("senv", "ScanFile", self.scan_file.name)
 
     def _define_triggers(self) -> None:
         detectors = ",".join(unit.device for unit in self.units.values())

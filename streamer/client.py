@@ -102,9 +102,13 @@ class StreamerClient:
         """One software trigger; refused when the detector does not wait for one."""
         self._ask(protocol.Trigger(id=self._id()), type(None))
 
-    def stop(self) -> None:
-        """Finish the frame, send what is queued, end; returns at once."""
-        self._ask(protocol.Stop(id=self._id()), type(None))
+    def stop(self, cause: str = "") -> None:
+        """Finish the frame, send what is queued, end; returns at once.
+
+        Args:
+            cause: why, for the file.
+        """
+        self._ask(protocol.Stop(id=self._id(), cause=cause), type(None))
 
     def abort(self, cause: str = "") -> None:
         """Drop what is queued, end within a second; returns at once.

@@ -186,9 +186,13 @@ class Engine:
             )
         self._series.trigger()
 
-    def stop(self) -> Future[None]:
-        """Finish the frame, send what is queued, end; nothing to do when nothing runs."""
-        return self._end(EndReason.STOP)
+    def stop(self, cause: str = "") -> Future[None]:
+        """Finish the frame, send what is queued, end; nothing to do when nothing runs.
+
+        Args:
+            cause: why, for the end message.
+        """
+        return self._end(EndReason.STOP, cause)
 
     def abort(self, cause: str = "") -> Future[None]:
         """Drop what is queued, end within a second; nothing to do when nothing runs.

@@ -135,8 +135,11 @@ class Trigger(Request, frozen=True):
     """One software trigger."""
 
 
-class Stop(Request, frozen=True):
+class Stop(Request, frozen=True, kw_only=True):
     """Finish the frame, send what is queued, end."""
+
+    cause: str = ""
+    """Why, for the end message."""
 
 
 class Abort(Request, frozen=True, kw_only=True):

@@ -77,7 +77,7 @@ class RemoteServer:
             protocol.Announce: lambda engine, _: engine.announce(),
             protocol.Start: lambda engine, _: engine.start(),
             protocol.Trigger: lambda engine, _: engine.trigger(),
-            protocol.Stop: lambda engine, _: engine.stop(),
+            protocol.Stop: lambda engine, request: engine.stop(request.cause),
             protocol.Abort: lambda engine, request: engine.abort(request.cause),
             protocol.Cancel: lambda engine, _: engine.cancel(),
             protocol.Reset: lambda engine, _: engine.reset(),

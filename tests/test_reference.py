@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
@@ -15,12 +15,13 @@ import pytest
 
 from penstock.devices._base.detector import Detector
 from penstock.devices._base.receiver_device import SHOWN
-from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.file import known
+from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.stins import messages
@@ -112,7 +113,8 @@ def test_every_kind_of_bad_message_is_described() -> None:
 
 
 CONFIGURATION = (
-    config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig, *get_args(Transform)
+    config.ReceiverConfig, config.SourceConfig, config.GapConfig, config.ForwardConfig, Rectangle,
+    *get_args(Transform),
 )  # fmt: skip
 
 
@@ -182,7 +184,9 @@ def test_every_address_of_the_http_interface_is_described() -> None:
             assert f"`{method.upper()} {path}" in page
 
 
-DETECTOR_ATTRIBUTES = (*STANDARD, *PERIOD_ATTRIBUTES, *(reading.parameter for reading in VIEW_ATTRIBUTES))
+DETECTOR_ATTRIBUTES = (
+    *STANDARD, *PERIOD_ATTRIBUTES, *DEVICE_SETTINGS, *(reading.parameter for reading in VIEW_ATTRIBUTES),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("parameter", DETECTOR_ATTRIBUTES, ids=lambda parameter: parameter.name)
@@ -191,7 +195,7 @@ def test_every_tango_attribute_of_a_detector_is_described_with_its_unit(paramete
     assert parameter.unit in row
 
 
-@pytest.mark.parametrize("parameter", STANDARD, ids=lambda parameter: parameter.name)
+@pytest.mark.parametrize("parameter", [*STANDARD, *DEVICE_SETTINGS], ids=lambda parameter: parameter.name)
 def test_every_setting_is_described_with_what_it_is_at_first(parameter: Parameter) -> None:
     first = parameter.default
     text = str(first).lower() if isinstance(first, bool) else str(first) or '""'
@@ -224,3 +228,36 @@ def test_what_a_camera_may_describe_has_the_place_and_the_unit_that_the_how_to_s
             assert (known_place.parent is known.Parent.BEAM) == ("`beam/" in place), key
             if known_place.units:
                 assert place.split(", ")[1].split()[0] == known_place.units, key
+
+
+def _kinds(*names: str, files: Iterable[Path]) -> Iterator[str]:
+    """First arguments of the calls that make these errors."""
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(kind)), *_]) if (
+                    name in names
+                ):
+                    yield kind
+
+
+def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
+    page = _page("tango.md").partition("### Refusals")[2].partition("\n## ")[0]
+    root = REFERENCE.parent.parent
+    streamer = [
+        root / f"streamer/{name}.py" for name in ("engine", "acquisition", "jobs", "checks", "states")
+    ]
+    asked = [root / "receiver/series_check.py", root / "receiver/file/storage.py"]
+    known = {
+        *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
+        *_kinds("Refused", files=streamer),
+        *_kinds("Refused", "StorageError", files=asked),
+    }
+    assert known >= {"file_exists", "not_idle", "running", "out_of_range", "busy"}
+    assert known <= _keys(page)
+
+
+def test_every_kind_with_which_a_check_is_refused_is_described() -> None:
+    root = REFERENCE.parent.parent
+    asked = [root / "receiver/series_check.py", root / "receiver/file/storage.py"]
+    assert {*_kinds("Refused", "StorageError", files=asked)} <= _keys(_page("http.md"))

@@ -120,7 +120,7 @@ class Detector(Device):
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
-            changed=self._wake,
+            changed=self._wake, armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
         )  # fmt: skip
         self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
         self._live = LiveImage(
@@ -392,7 +392,7 @@ class Detector(Device):
 
     def _step(self) -> None:
         self._control.step()
-        if self._unmeasured or self._control.measured_too_early:
+        if self._unmeasured or self._control.next_frames.outdated():
             self._unmeasured = False
             if not self._control.measure(self._settings):
                 self._unmeasured = True

@@ -12,7 +12,7 @@ from tango.server import device_property
 from penstock.devices._base.attributes import declare
 from penstock.devices._base.detector import IDENTITY, Detector
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
-from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
+from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.streamer.camera import Camera
 from penstock.streamer.settings import STANDARD, Parameter, Value
@@ -21,10 +21,10 @@ from penstock.streamer.settings import STANDARD, Parameter, Value
 def detector_class(camera: type[Camera]) -> type[Detector]:
     """The Tango class of a camera, named as the camera.
 
-    Its attributes are the standard parameters, the camera's own, and what every series shows; its
-    device properties are the camera's and those of `Detector`.
+    Its attributes are the standard parameters, the device's and the camera's own, and what every series
+    shows; its device properties are the camera's and those of `Detector`.
     """
-    own = {parameter.name: parameter for parameter in (*STANDARD, *camera.parameters)}
+    own = {parameter.name: parameter for parameter in (*STANDARD, *DEVICE_SETTINGS, *camera.parameters)}
     body: dict[str, Any] = {
         "__doc__": camera.__doc__,
         "__module__": camera.__module__,
@@ -58,9 +58,11 @@ def _attribute_body(parameter: Parameter) -> dict[str, Any]:
     hooks = {"fget": f"_read_{name}"}
     body: dict[str, Any] = {hooks["fget"]: _reader(name)}
     if parameter.writable:
-        hooks |= {"fset": f"_write_{name}", "fisallowed": f"_allow_{name}"}
+        hooks["fset"] = f"_write_{name}"
         body[hooks["fset"]] = _writer(name)
-        body[hooks["fisallowed"]] = _gate(name)
+        if parameter not in DEVICE_SETTINGS:
+            hooks["fisallowed"] = f"_allow_{name}"
+            body[hooks["fisallowed"]] = _gate(name)
     # Not under its own name: a device property of that name (ReadoutTime) may stand there.
     body[f"attribute_{name}"] = declare(parameter, **hooks)
     return body

@@ -10,13 +10,14 @@ import errno
 import logging
 import os
 import random
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Generic, TypeVar
 
@@ -78,24 +79,24 @@ class Child(Generic[T]):
         self._ready = ready
         self._relay = relay
         self._answered = threading.Event()
+        self._readers: list[threading.Thread] = []
         try:
-            # A session of its own: Ctrl-C in the terminal reaches the parent only, which then ends
-            # its children in the right order.
-            self._process = subprocess.Popen(
-                argv, stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, env={**os.environ, **(environment or {})},
-                start_new_session=True,
-            )  # fmt: skip
+            with _signals_wait():
+                # A session of its own: Ctrl-C in the terminal reaches the parent only, which then ends
+                # its children in the right order.
+                self._process = subprocess.Popen(
+                    argv, stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, env={**os.environ, **(environment or {})},
+                    start_new_session=True,
+                )  # fmt: skip
+            self._readers = [self._reader(self._process.stdout), self._reader(self._process.stderr)]
+            self.answer = self._wait_ready(deadline)
         except OSError as error:
             raise ProcessFailed(f"{name} cannot be started: {argv[0]}: {error.strerror}") from error
-        outputs = (self._process.stdout, self._process.stderr)
-        self._readers = [
-            threading.Thread(target=self._read, args=(output,), name=f"{name} output", daemon=True)
-            for output in outputs
-        ]
-        for reader in self._readers:
-            reader.start()
-        self.answer = self._wait_ready(deadline)
+        except BaseException:  # a signal, while it starts
+            if hasattr(self, "_process"):
+                self.stop()
+            raise
 
     @property
     def pid(self) -> int:
@@ -158,7 +159,6 @@ class Child(Generic[T]):
                 if self._answered.is_set():
                     break
                 sentence = self.ended()
-                self.stop()
                 raise ProcessFailed(f"{sentence}, before it was ready")
             if time.monotonic() > limit:
                 self.stop(patience=1.0)
@@ -166,6 +166,13 @@ class Child(Generic[T]):
                     f"{self.name} was not ready within {deadline:g} s and was ended{self._last_words()}"
                 )
         return self._first_answer
+
+    def _reader(self, output: IO[bytes] | None) -> threading.Thread:
+        reader = threading.Thread(
+            target=self._read, args=(output,), name=f"{self.name} output", daemon=True
+        )  # fmt: skip
+        reader.start()
+        return reader
 
     def _read(self, output: IO[bytes]) -> None:
         with output:
@@ -183,6 +190,29 @@ class Child(Generic[T]):
     def _last_words(self) -> str:
         words = [line.strip() for line in self.tail if line.strip()][-3:]
         return f" (it said: {' / '.join(words)})" if words else ""
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let signals whose handlers raise wait: `Popen` forgets the process that it was just starting.
+
+    They are not blocked, for the child would inherit that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    waiting = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in waiting:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in waiting.items():
+            signal.signal(number, handler)
+    for each in came:
+        signal.raise_signal(each)
 
 
 def free_port() -> int:

@@ -12,18 +12,16 @@ from collections.abc import Callable
 
 from penstock.devices._base import arming
 from penstock.devices._base.arming import ArmRefused, Budget
-from penstock.devices._base.attributes import ValueRefused
 from penstock.devices._base.checking import Answer, Checker
+from penstock.devices._base.next_frames import NextFrames
 from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
-from penstock.receiver.models import SeriesCheck
 from penstock.stins.texts import plural
 from penstock.streamer.client import (
-    Checked,
     Description,
     StreamerClient,
     StreamerRefused,
@@ -35,8 +33,6 @@ log = logging.getLogger(__name__)
 
 NO_STREAMER = (StreamerRefused, StreamerUnavailable)
 NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)
-NOT_NOW = ("busy", "in_error")
-"""Kinds of a receiver's refusal that say nothing of the frames."""
 
 
 class SeriesControl:
@@ -49,12 +45,14 @@ class SeriesControl:
         connected: told about a streamer that has just been reached, before it may be armed.
         changed: called after every change worth a `step`; must only take note.
         limits: seconds after which silence is judged.
+        armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
     """
 
     def __init__(
         self, link: StreamerLink, receiver: ReceiverClient, *, clock: Callable[[], float],
         connected: Callable[[StreamerClient, Description], None] = lambda streamer, description: None,
         changed: Callable[[], None] = lambda: None, limits: JudgeLimits | None = None,
+        armed_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
         self._link = link
         self._receiver = receiver
@@ -62,12 +60,12 @@ class SeriesControl:
         self._connected = connected
         self._changed = changed
         self.record = SeriesRecord(clock, changed)
+        self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
-        self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits())
+        self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits(), armed_limit)
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
         self._in_arm = False
-        self._asked_receiver = False
         self._closed = False
 
     @property
@@ -144,40 +142,7 @@ class SeriesControl:
         """Find out what the frames of the next series will be; whether it could be tried now."""
         if self._in_arm or self.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not self.connected:
             return False
-        self._asked_receiver = self.record.receiver_is_idle
-        checked = Checked(frames=0)
-        try:
-            checked = self.streamer.check(settings())
-        except ValueRefused:
-            return True  # too many frames, but no others
-        except (ArmRefused, *NO_STREAMER) as error:
-            if getattr(error, "kind", "") == "busy":
-                return False
-            log.debug("frames of the next series: %s", error)  # Check says it to who asks
-        self.record.on_next_frames(checked.frame_bytes, *self._stored(checked))
-        return True
-
-    @property
-    def measured_too_early(self) -> bool:
-        """Whether the receiver, which may turn the frames, can be asked now and could not at `measure`."""
-        return not self._asked_receiver and self.record.receiver_is_idle
-
-    def _stored(self, checked: Checked) -> tuple[tuple[int, ...], str]:
-        """Shape and type of the next frames in the file; as sent where the receiver cannot be asked."""
-        if not self._asked_receiver or not checked.shape:
-            return checked.shape, checked.dtype
-        question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype)
-        try:
-            found = self._receiver.check(question)
-        except ReceiverRefused as error:
-            if error.kind not in NOT_NOW:
-                return (), ""  # there will be no such frames
-        except ReceiverUnavailable as error:
-            log.debug("frames of the next series: %s", error)
-        else:
-            return tuple(found.shape), found.dtype
-        self._asked_receiver = False
-        return checked.shape, checked.dtype
+        return self.next_frames.ask(lambda: self.streamer, settings)
 
     def trigger(self) -> None:
         """Start the next trigger of a SOFTWARE series.
@@ -202,13 +167,18 @@ class SeriesControl:
             self.record.untrigger(view.triggered)
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
-    def stop(self) -> None:
-        """Finish the frame under way and complete the file; does nothing when no series runs."""
-        self._end(Event.STOP, "Stopping: the frame under way is finished.", aborted=False)
+    def stop(self, cause: str = "") -> None:
+        """Finish the frame under way and complete the file; does nothing when no series runs.
+
+        Args:
+            cause: why, in words, where nobody has asked for it.
+        """
+        doing = sentence(cause or "the frame under way is finished")
+        self._end(f"Stopping: {doing}", aborted=False, cause=cause)
 
     def abort(self) -> None:
         """Drop what is queued and mark the file as aborted; does nothing when no series runs."""
-        self._end(Event.STOP, "Aborting: what is queued is dropped.", aborted=True)
+        self._end("Aborting: what is queued is dropped.", aborted=True)
 
     def reset(self) -> None:
         """Leave FAULT: at once, or after the streamer has been started anew (state OFFLINE).
@@ -374,7 +344,7 @@ class SeriesControl:
         elif state == "fault":
             streamer.reset()
 
-    def _end(self, event: Event, doing: str, *, aborted: bool) -> None:
+    def _end(self, doing: str, *, aborted: bool, cause: str = "") -> None:
         record = self.record
         with record.lock:
             state = self.view.state
@@ -382,12 +352,12 @@ class SeriesControl:
                 return
             if state is SeriesState.STOPPING and (record.aborted or not aborted):
                 return
-            record.aborted = aborted
-            record.move(event, doing)
+            record.aborted, record.stopped_by = aborted, cause
+            record.move(Event.STOP, doing)
             streamer = self._streamer
         try:
             if streamer is not None:
-                (streamer.abort if aborted else streamer.stop)()
+                (streamer.abort if aborted else streamer.stop)(cause)
         except NO_STREAMER as error:
             # The series may have ended by itself a moment ago; `step` finds out what is the case.
             log.warning("%s: %s", "Abort" if aborted else "Stop", error)

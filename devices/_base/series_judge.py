@@ -1,7 +1,8 @@
 """Judges a series by what is known of it and by the clock; what is to be done, others do.
 
-A triggered series that merely waits is ended by no clock here: every limit runs only after
-something else has happened (a side fell silent, the end was asked for, the end was sent).
+A triggered series that has begun and merely waits is ended by no clock here: every limit runs only
+after something else has happened (a side fell silent, the end was asked for, the end was sent). One
+that nobody has begun has a time limit, which can be set.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class Actions(Protocol):
     def ready(self) -> None:
         """The hardware takes triggers."""
 
+    def stop(self, cause: str) -> None:
+        """Stop the series, for this reason."""
+
     def abort(self) -> None:
         """Abort the series."""
 
@@ -71,15 +75,18 @@ class SeriesJudge:
         died: says how the streamer's process ended, `None` while it lives.
         actions: what can be done.
         limits: seconds.
+        armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
     """
 
     def __init__(
-        self, record: SeriesRecord, died: Callable[[], str | None], actions: Actions, limits: JudgeLimits
-    ) -> None:
+        self, record: SeriesRecord, died: Callable[[], str | None], actions: Actions, limits: JudgeLimits,
+        armed_limit: Callable[[], float],
+    ) -> None:  # fmt: skip
         self._record = record
         self._died = died
         self._do = actions
         self._limits = limits
+        self._armed_limit = armed_limit
         self._judgements: dict[SeriesState, Callable[[], None]] = {
             SeriesState.IDLE: self._idle,
             SeriesState.ARMING: self._arming,
@@ -126,6 +133,15 @@ class SeriesJudge:
             self._record.warn(self._stalled() or self._unconnected() or self._record.stranger or self._slow())
             if self._record.view.state is SeriesState.STOPPING:
                 self._stopping()
+            else:
+                self._waiting()
+
+    def _waiting(self) -> None:
+        record, limit = self._record, self._armed_limit()
+        if 0.0 < limit < record.in_state() and record.waits_for_first_trigger:
+            self._do.stop(
+                f"no trigger came within {limit:g} s of Arm (ArmedTimeLimit); the series was stopped"
+            )
 
     def _stopping(self) -> None:
         record, limits = self._record, self._limits
@@ -172,10 +188,13 @@ class SeriesJudge:
             where = f" in {view.filename}" if view.filename else ""
             # The reason of an endless one that lost nothing is the frames that were never to come.
             told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
-            why = _beyond_counts(series.reason, view) if told else ""
-            stranger = f" {record.stranger}" if record.stranger else ""
+            by = record.stopped_by  # which is the receiver's reason too
+            why = _beyond_counts(series.reason, view) if told and not by else ""
+            more = f" {record.stranger}" if record.stranger else ""
             said = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
-            record.end(Event.CLOSED, f"Ready. Last series: {said}.{stranger}", f"{_capital(said)}.{stranger}")
+            first = f"Ready. {_capital(sentence(by))}" if by else "Ready."
+            verdict = f"{_capital(said)}: {sentence(by)}" if by else f"{_capital(said)}."
+            record.end(Event.CLOSED, f"{first} Last series: {said}.{more}", f"{verdict}{more}")
         elif record.lasts("receiver over", True) > self._limits.disagreement:
             self._do.fail("the receiver was restarted before it had closed the file")
 

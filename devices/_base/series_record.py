@@ -18,7 +18,7 @@ from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
 from penstock.stins.messages import IndexSource
 from penstock.streamer.client import Prepared, StreamerStatus
-from penstock.streamer.settings import Settings
+from penstock.streamer.settings import Settings, TriggerMode
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,8 @@ class SeriesRecord:
         self.settings: Settings | None = None
         self.failure = ""
         self.aborted = False
+        self.stopped_by = ""
+        """Why the series was stopped though nobody asked for it, in words; "" otherwise."""
         self.stranger = ""
         """Who else was dealt frames of this series, in words; "" when nobody was seen."""
         self.told_to_stop = False
@@ -148,6 +150,7 @@ class SeriesRecord:
         with self.lock:
             self.settings = settings
             self.failure, self.aborted, self.told_to_stop, self.stranger = "", False, False, ""
+            self.stopped_by = ""
             counts = Counts(planned=settings.frames, pending=settings.frames)
             self._view = replace(
                 self._view, series="", filename="", dataset="", planned=settings.frames, acquired=0,
@@ -219,6 +222,15 @@ class SeriesRecord:
         with self.lock:
             status = self.streamer_status
             return status if status is not None and status.series == self._view.series else None
+
+    @property
+    def waits_for_first_trigger(self) -> bool:
+        """Whether the series needs triggers, and none has come yet."""
+        with self.lock:
+            status, settings, view = self.own_streamer_status, self.settings, self._view
+            if settings is None or settings.trigger_mode is TriggerMode.INTERNAL:
+                return False
+            return not (view.acquired or view.triggered or (status is not None and status.triggered))
 
     @property
     def own_receiver_series(self) -> Series | None:

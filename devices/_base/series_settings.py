@@ -11,7 +11,7 @@ from penstock.devices._base.attributes import ValueRefused
 from penstock.stins import metadata as free_metadata
 from penstock.stins.errors import RemoteError
 from penstock.stins.texts import plural
-from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value
+from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**31 - 1
 """Frames of a series: what the account holds, one byte each."""
@@ -35,6 +35,14 @@ PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
     ),
 )  # fmt: skip
 """What derives from the settings of a series and is no setting of its own."""
+
+DEVICE_SETTINGS: tuple[Parameter, ...] = (
+    Parameter(
+        name="ArmedTimeLimit", default=3600.0, unit="s", limits=Limits(0.0, None), memorized=True,
+        doc="An armed series that waits for its first trigger is stopped after this time; 0: never.",
+    ),
+)  # fmt: skip
+"""What belongs to the device and to no series: it can be written at any time, and holds at once."""
 
 
 def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -> Settings:

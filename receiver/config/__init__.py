@@ -14,6 +14,7 @@ import yaml
 
 from penstock.receiver.config import errors as config_errors
 from penstock.receiver.config import unique_keys
+from penstock.receiver.regions.rectangles import BadRegionError, Rectangle, check_names
 from penstock.receiver.sources import KINDS
 from penstock.receiver.transforms import Transform
 from penstock.receiver.transforms.assemble import Assemble
@@ -163,10 +164,13 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Answer `GET /last_frame` as MAX IV's receivers do, for their clients: [image header, pixels], a pickle
     of built-in types. Whoever unpickles trusts the sender with their account: for old clients only."""
     forward: tuple[ForwardConfig, ...] = ()
+    rois: dict[str, Rectangle] = {}
+    """Regions of interest by name: sum, mean and maximum of each are found for every frame. `PUT /rois`
+    changes them; those that it was told to keep have precedence."""
     transforms: tuple[Transform, ...] = ()
     """What every frame passes, in this order, before file, consumers and live view."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
-    """Threads for the transforms."""
+    """Threads for the transforms, and as many for the regions of interest."""
     writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """Who writes the frames of one series: with 1 the receiver's loop does, into one file. With more, threads
     or processes do: plain frames of an announced number into the one file, all others into a data file for
@@ -210,6 +214,10 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(
                 "swmr is for one file of one writer: leave out swmr, or writers, frames_per_file and join"
             )
+        try:
+            check_names(self.rois)
+        except BadRegionError as error:
+            raise ValueError(f"rois: {error}") from error
         check_order(self.transforms)
         assembled = sum(isinstance(step, Assemble) for step in self.transforms)
         if assembled > (self.source.join == "modules"):

@@ -59,6 +59,7 @@ RESERVED = frozenset(
         "channel_status",
         "modules",
         "module_status",
+        "rois",
     }
 )
 """Names in the NXdetector group that belong to the writer, and to `receiver.file.geometry`."""

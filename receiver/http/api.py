@@ -20,6 +20,7 @@ from starlette.routing import Match, Route
 from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.history import KEPT
 from penstock.receiver.http import answers, metrics
+from penstock.receiver.http import rois as roi_values
 from penstock.receiver.http.body_limit import BodyLimit
 from penstock.receiver.http.document import (
     DESCRIPTION,
@@ -32,7 +33,7 @@ from penstock.receiver.http.document import (
 from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
-from penstock.receiver.http.requests import SeriesCheck, StopRequest
+from penstock.receiver.http.requests import RoisRequest, SeriesCheck, StopRequest
 from penstock.receiver.models import (
     Colormap,
     Contrast,
@@ -40,16 +41,22 @@ from penstock.receiver.models import (
     Health,
     Method,
     PastSeries,
+    Rectangle,
+    Rois,
+    RoiValues,
     Scale,
     SeriesCheckResult,
     Status,
     View,
 )
 from penstock.receiver.refusal import Refused
+from penstock.receiver.regions import rectangles
 from penstock.receiver.service import ReceiverService
 from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
+MAX_VALUES = 10_000
+"""Frames whose values one answer has."""
 MAX_BODY_BYTES = 2**20
 MAX_SENTENCE = 10_000
 KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
@@ -120,6 +127,10 @@ def create_app(service: ReceiverService) -> FastAPI:
     @app.exception_handler(Refused)
     async def refused(_: Request, error: Refused) -> JSONResponse:
         return _refusal(409, error.kind, str(error))
+
+    @app.exception_handler(rectangles.BadRegionError)
+    async def bad_region(_: Request, error: rectangles.BadRegionError) -> JSONResponse:
+        return _refusal(400, error.kind, str(error))
 
     @app.exception_handler(FrameRefused)
     async def no_frame(_: Request, error: FrameRefused) -> JSONResponse:
@@ -217,6 +228,38 @@ def create_app(service: ReceiverService) -> FastAPI:
         """
         found = await frames.frame(index)
         return _response(await asyncio.to_thread(answers.answer, found, wish, service.step))
+
+    def rois_now() -> Rois:
+        kept = service.rois
+        return Rois(
+            rois={name: Rectangle(**msgspec.to_builtins(each)) for name, each in kept.now.items()},
+            kept=kept.kept,
+        )
+
+    @app.get("/rois", tags=["rois"])
+    async def rois() -> Rois:
+        """The regions of interest that the next series will have."""
+        return rois_now()
+
+    @app.put("/rois", tags=["rois"], responses=refusals(400, 409, 413, 422))
+    async def set_rois(request: RoisRequest) -> Rois:
+        """Set all regions of interest, from the next series on; the running one keeps those that it has."""
+        found = {
+            name: rectangles.Rectangle(each.x, each.y, each.width, each.height)
+            for name, each in request.rois.items()
+        }
+        await service.use_rois(found, keep=request.keep)
+        return rois_now()
+
+    @app.get("/rois/values", tags=["rois"], responses=refusals(409, 422))
+    async def values_of_rois(
+        first: Annotated[int, Query(ge=0, lt=2**53)] = 0,
+        count: Annotated[int, Query(ge=1, le=MAX_VALUES)] = 1000,
+        series: Annotated[str, Field(max_length=256)] | Absent = None,
+        wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0,
+    ) -> RoiValues:
+        """Values per frame from index `first` on, as far as they are there; waits for that one."""
+        return await roi_values.values(service, first, count, series, wait)
 
     @app.get("/config", tags=["configuration"])
     async def config() -> dict[str, Any]:

@@ -20,6 +20,7 @@ TAGS = [
         "description": "Which series there were, whether one can be taken, its end, and its folder",
     },
     {"name": "frames", "description": "Frames for the eye"},
+    {"name": "rois", "description": "Regions of interest: sum, mean and maximum per frame"},
     {"name": "configuration", "description": "What the receiver was told when it was started"},
 ]
 """Groups of the calls, in their order."""
@@ -27,6 +28,7 @@ TAGS = [
 Answers = dict[int | str, dict[str, Any]]
 
 _WHY = {
+    400: "A region of interest cannot be taken",
     404: "There is no such frame",
     409: "Not now, or not of this series",
     413: "The body is too large",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictBool
 from pydantic.dataclasses import dataclass
 
 from penstock.receiver import models
+from penstock.receiver.regions import rectangles
 
 MAX_AMOUNT = 2**53
 """Of frames and bytes: beyond it, JSON's numbers are not exact everywhere."""
@@ -29,6 +31,40 @@ class SeriesCheck(models.SeriesCheck):
     """Leave it out where the number is not known."""
     frame_bytes: Amount | None = None
     overwrite: StrictBool = False
+
+
+def _regions(value: Any) -> Any:
+    """Judge the regions in their own words, before their types are."""
+    if isinstance(value, Mapping):
+        rectangles.parse(value)
+    return value
+
+
+Place = Annotated[int, Field(strict=True, ge=0, le=rectangles.MAX_PIXEL), BeforeValidator(_whole)]
+Length = Annotated[int, Field(strict=True, ge=1, le=rectangles.MAX_PIXEL), BeforeValidator(_whole)]
+Name = Annotated[str, Field(pattern=rectangles.NAME)]
+
+
+@dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
+class RectangleRequest(models.Rectangle):
+    """Pixels of a stored frame; what reaches over its edge is cut off."""
+
+    x: Place
+    y: Place
+    width: Length
+    height: Length
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoisRequest:
+    """All regions of interest of the next series; none to have no more."""
+
+    rois: Annotated[
+        dict[Name, RectangleRequest], Field(max_length=rectangles.MOST_REGIONS), BeforeValidator(_regions)
+    ]
+    """By name: letters, digits and underscores."""
+    keep: StrictBool = False
+    """Have them again after a restart of the receiver."""
 
 
 @dataclass(frozen=True)

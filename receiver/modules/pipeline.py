@@ -9,7 +9,6 @@ from functools import partial
 from penstock.receiver.collector import Collector
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.ingest import Ingest
-from penstock.receiver.memory import Budget
 from penstock.receiver.models import Status
 from penstock.receiver.modules.collector import ModuleCollector
 from penstock.receiver.modules.events import NotTaken
@@ -33,7 +32,7 @@ class ModulePipeline(Pipeline):
         self._arrivals = ModuleIngest(source)
         # A decoder remembers what its stream has said.
         self._sources = [create(source.type) for _ in source.endpoints]
-        worker = ModuleWorker(config.transforms, config.workers, Budget(self.machine.name, config))
+        worker = ModuleWorker(config.transforms, config.workers, self._budget)
         self._entry = ModuleCollector(config, self, worker)
         self._joiner = Joiner(
             source.endpoints,

@@ -71,7 +71,7 @@ CORE = {"msgspec", "numpy", "rich", "shtab", "urllib3", "zmq"}
 
 def test_every_package_that_is_imported_anywhere_has_an_extra_that_brings_it() -> None:
     imported: set[str] = set()
-    for folder in ("bench", "cli", "codecs", "devices", "gui", "receiver", "stins", "streamer"):
+    for folder in ("bench", "cli", "codecs", "devices", "gui", "receiver", "sardana", "stins", "streamer"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Import):

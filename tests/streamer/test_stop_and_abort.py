@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from penstock.stins.messages import Start
+from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.streamer.camera import Acquisition, Exposure
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import TriggerMode
@@ -136,3 +136,22 @@ def test_a_camera_that_ignores_abort_is_a_fault_and_does_not_hold_anything_up() 
             rig.engine.prepare(settings())
         stuck.set()
         rig.until(lambda status: status.ring_used == 0)
+
+
+def test_stop_behind_the_last_frame_sends_all_that_still_waits_for_the_receiver() -> None:
+    with Rig() as rig:
+        rig.connect()
+        done(rig.engine.prepare(settings(n_triggers=4)))
+        done(rig.engine.announce())
+        assert isinstance(rig.receive(), Start)
+        rig.disconnect()
+        done(rig.engine.start())
+        rig.until(lambda status: status.acquired == 4 and status.state == "ending")
+        assert rig.engine.status().sent == 0
+        done(rig.engine.stop())
+        rig.connect()
+        frames = [rig.receive() for _ in range(4)]
+        assert [frame.image.frame for frame in frames if isinstance(frame, Frame)] == [0, 1, 2, 3]
+        end = rig.receive()
+        assert isinstance(end, SeriesEnd)
+        assert (end.triggered, end.sent, end.lost) == (4, 4, None)

@@ -18,18 +18,19 @@ RECEIVER_CONFIG = {"gap": {"policy": "fail", "seconds": 0.2}}
 """A missing frame is an Error: how a receiver gets there without a broken disk."""
 
 
-def check_refused_and_intact(station: Station, *words: str, foreseen: bool = True) -> str:
-    """Arm is refused with these words, and the next good series is taken; Check has said the same before."""
+def check_refused_and_intact(station: Station, kind: str, *words: str, foreseen: bool = True) -> str:
+    """Arm is refused so, with these words, and is as before; Check has said the same before."""
     before = station.detector.Status()
     check = json.loads(station.detector.Check())
     assert station.detector.Status() == before
     with pytest.raises(tango.DevFailed) as refused:
         station.detector.Arm()
     sentence, reason = str(refused.value.args[0].desc), refused.value.args[0].reason
+    assert reason == f"Penstock_{kind}"
     for word in words:
         assert word in sentence, sentence
     if foreseen:
-        assert check["ok"] is False and f"Penstock_{check['kind']}" == reason
+        assert check["ok"] is False and check["kind"] == kind
         assert without_numbers(check["sentence"]) == without_numbers(sentence)
     else:
         assert check["ok"] is True and check["sentence"] == ""
@@ -54,7 +55,7 @@ def check_next_series(station: Station) -> None:
 
 def test_receiver_away(station: Station) -> None:
     station.receiver.stop()
-    check_refused_and_intact(station, station.receiver.url, "is `penstock receiver` running")
+    check_refused_and_intact(station, "unavailable", station.receiver.url, "is `penstock receiver` running")
     station.receiver.start()
     check_next_series(station)
 
@@ -67,7 +68,7 @@ def test_receiver_in_error(station: Station) -> None:
     station.detector.Reset()
     wait_state(station.detector, ON)
     station.set(Faults="")
-    check_refused_and_intact(station, "Error", "reset")
+    check_refused_and_intact(station, "in_error", "Error", "reset")
     station.detector.RestartReceiver()
     check_next_series(station)
 
@@ -103,7 +104,12 @@ def test_receiver_busy_with_a_series_that_the_device_does_not_know(station: Stat
 
 def test_a_series_runs_already(station: Station) -> None:
     file = station.software_series(2)
-    assert "state ON" in refusal(station.detector.Arm)
+    with pytest.raises(tango.DevFailed, match="state ON") as refused:
+        station.detector.Arm()
+    assert refused.value.args[0].reason == "Penstock_not_idle"
+    with pytest.raises(tango.DevFailed) as refused:
+        station.detector.nTriggers = 3
+    assert refused.value.args[0].reason == "Penstock_running"
     station.detector.Abort()
     wait_state(station.detector, ON)
     check_account(station, file, 2)
@@ -113,7 +119,7 @@ def test_file_exists(station: Station) -> None:
     file = station.new_file()
     file.write_bytes(b"somebody's data")
     station.set(DestinationFilename=str(file))
-    check_refused_and_intact(station, str(file), "exists")
+    check_refused_and_intact(station, "file_exists", str(file), "exists")
     assert file.read_bytes() == b"somebody's data"
     station.set(DestinationFileOverwritable=True)
     station.detector.Arm()
@@ -123,14 +129,14 @@ def test_file_exists(station: Station) -> None:
 
 def test_folder_outside_the_data_root(station: Station, tmp_path: Path) -> None:
     station.set(DestinationFilename=str(tmp_path / "x.h5"))
-    check_refused_and_intact(station, str(tmp_path), str(station.root))
+    check_refused_and_intact(station, "outside_data_root", str(tmp_path), str(station.root))
     check_next_series(station)
 
 
 def test_path_that_leaves_the_data_root_by_a_link(station: Station, tmp_path: Path) -> None:
     (station.root / "link").symlink_to(tmp_path)
     station.set(DestinationFilename=str(station.root / "link" / "x.h5"))
-    check_refused_and_intact(station, str(station.root))
+    check_refused_and_intact(station, "outside_data_root", str(station.root))
     assert not list(tmp_path.iterdir())
 
 
@@ -138,19 +144,19 @@ def test_folder_that_cannot_be_written(station: Station) -> None:
     # Root may write everywhere, so not a matter of permissions: a regular file is in the way.
     (station.root / "plain").write_text("not a folder")
     station.set(DestinationFilename=str(station.root / "plain" / "x.h5"))
-    check_refused_and_intact(station, "plain")
+    check_refused_and_intact(station, "not_a_folder", "plain")
     check_next_series(station)
 
 
 def test_relative_file_name(station: Station) -> None:
     station.set(DestinationFilename="x.h5")
-    check_refused_and_intact(station, "x.h5")
+    check_refused_and_intact(station, "not_absolute", "x.h5")
 
 
 def test_no_recording_to_replay(station: Station) -> None:
     station.set(Pattern="recording", Recording="/nowhere/x.npy")
     try:
-        check_refused_and_intact(station, "/nowhere/x.npy", "no such file")
+        check_refused_and_intact(station, "camera", "/nowhere/x.npy", "no such file")
     finally:
         station.set(Pattern="gradient", Recording="")
 
@@ -158,7 +164,7 @@ def test_no_recording_to_replay(station: Station) -> None:
 def test_an_area_outside_the_sensor(station: Station) -> None:
     station.set(AOIWidth=64, AOILeft=10)
     try:
-        check_refused_and_intact(station, "AOIWidth 64 pixel; the greatest is 54")
+        check_refused_and_intact(station, "out_of_range", "AOIWidth 64 pixel; the greatest is 54")
     finally:
         station.set(AOILeft=0, AOIWidth=0)
 
@@ -166,7 +172,7 @@ def test_an_area_outside_the_sensor(station: Station) -> None:
 def test_compressed_frames_cannot_be_turned(station: Station) -> None:
     station.set(Compression="bslz4", Rotation=90)
     try:
-        check_refused_and_intact(station, "Rotation", "set Compression to none")
+        check_refused_and_intact(station, "out_of_range", "Rotation", "set Compression to none")
     finally:
         station.set(Compression="none")
 
@@ -181,7 +187,7 @@ def test_more_frames_than_can_be_counted(station: Station) -> None:
 def test_disk_too_full(station: Station) -> None:
     # More than any disk: 2 billion frames of 1 MB.
     station.set(nTriggers=2**31 - 1, DestinationFilename=str(station.new_file()))
-    sentence = check_refused_and_intact(station)
+    sentence = check_refused_and_intact(station, "disk_full")
     assert "free" in sentence or "disk" in sentence, sentence
     check_next_series(station)
 
@@ -190,13 +196,13 @@ def test_parameter_out_of_range(station: Station) -> None:
     sentence = refusal(lambda: station.detector.write_attribute("nTriggers", 0))
     assert "nTriggers" in sentence
     station.set(TriggerMode="EXTERNAL_MULTI_GATE", nFramesPerTrigger=2)
-    check_refused_and_intact(station, "nFramesPerTrigger")
+    check_refused_and_intact(station, "camera", "nFramesPerTrigger")
     check_next_series(station)
 
 
 def test_hardware_that_refuses(station: Station) -> None:
     station.set(Faults="fail_prepare")
-    check_refused_and_intact(station, "hardware refuses", foreseen=False)
+    check_refused_and_intact(station, "camera", "hardware refuses", foreseen=False)
     station.set(Faults="")
     check_next_series(station)
 
@@ -209,7 +215,7 @@ def test_another_consumer_that_would_steal_frames(station: Station) -> None:
     try:
         assert shaken_hands.poll(DEADLINE_MS), "the thief is not connected"
         station.set(DestinationFilename=str(station.new_file()))
-        sentence = check_refused_and_intact(station, "2 consumers", "somebody else")
+        sentence = check_refused_and_intact(station, "other_consumer", "2 consumers", "somebody else")
         assert "accounts for 1" in sentence
     finally:
         thief.disable_monitor()

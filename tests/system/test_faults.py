@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -242,6 +243,37 @@ def test_a_receiver_that_hangs_for_a_while_is_said_and_nothing_is_lost(station: 
     os.kill(data_process, signal.SIGCONT)
     wait_state(station.detector, ON)
     check_account(station, file, 400, stored=400)
+
+
+@pytest.mark.parametrize("command", ["Stop", "Abort"])
+def test_a_command_that_comes_while_the_file_is_being_closed_takes_nothing_from_it(
+    station: Station, command: str
+) -> None:
+    file = station.software_series(3)
+    assert station.receiver.child is not None
+    (data_process,) = children(station.receiver.child.pid)
+    os.kill(data_process, signal.SIGSTOP)
+    for _ in range(3):
+        station.trigger()
+    until(lambda: "closes the file" in station.detector.Status(), "the last frame is sent")
+    assert station.detector.State() == RUNNING
+    station.detector.command_inout(command)
+    os.kill(data_process, signal.SIGCONT)
+    wait_state(station.detector, ON)
+    check_account(station, file, 3, stored=3)
+    assert json.loads(station.detector.LastSeries)["complete"] is True
+
+
+def test_stop_during_the_last_exposure_leaves_a_complete_file(station: Station) -> None:
+    file = station.software_series(2, ExposureTime=0.2)
+    station.trigger()
+    until(lambda: station.detector.ReadyForSwTrigger, "ready")
+    station.detector.SoftwareTrigger()
+    station.detector.Stop()
+    wait_state(station.detector, ON)
+    check_account(station, file, 2, stored=2)
+    assert json.loads(station.detector.LastSeries)["complete"] is True
+    assert station.detector.Status() == f"Ready. Last series: 2 of 2 frames stored in {file}."
 
 
 def test_a_file_that_is_removed_while_it_is_written_is_a_fault_that_says_so(station: Station) -> None:

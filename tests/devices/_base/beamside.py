@@ -132,6 +132,8 @@ class StandInStreamer:
         """0: the camera does not say before it is prepared."""
         self.shape: tuple[int, ...] = (2, 2)
         self.series = 0
+        self.causes: list[str] = []
+        """Why it was stopped."""
 
     def describe(self) -> Description:
         return Description(
@@ -190,8 +192,9 @@ class StandInStreamer:
     def trigger(self) -> None:
         self._call("trigger")
 
-    def stop(self) -> None:
+    def stop(self, cause: str = "") -> None:
         self._call("stop")
+        self.causes.append(cause)
 
     def abort(self, cause: str = "") -> None:
         self._call("abort")

@@ -37,25 +37,37 @@ def test_without_a_receiver_they_are_as_sent_until_it_answers(loop: Loop) -> Non
     loop.receiver.away = True
     loop.hear()
     assert measured(loop) == ((2, 2), "uint16")
-    assert not loop.control.measured_too_early
+    assert not loop.control.next_frames.outdated()
     loop.receiver.away, loop.receiver.stores = False, [7, 9]
     loop.hear()
-    assert loop.control.measured_too_early
+    assert loop.control.next_frames.outdated()
     assert measured(loop) == ((7, 9), "float32")
-    assert not loop.control.measured_too_early
+    assert not loop.control.next_frames.outdated()
+
+
+def test_a_receiver_that_was_away_may_store_them_otherwise(loop: Loop) -> None:
+    assert measured(loop) == ((2, 2), "uint16")
+    loop.receiver.away = True
+    loop.hear()
+    assert not loop.control.next_frames.outdated()
+    assert frames(loop) == ((2, 2), "uint16")
+    loop.receiver.away, loop.receiver.stores = False, [7, 9]
+    loop.hear()
+    assert loop.control.next_frames.outdated()
+    assert measured(loop) == ((7, 9), "float32")
 
 
 @pytest.mark.parametrize("kind", ["busy", "in_error"])
 def test_a_receiver_that_cannot_say_now_is_asked_again(loop: Loop, kind: str) -> None:
     loop.receiver.check_refuses = ReceiverRefused(kind, "not now")
     assert measured(loop) == ((2, 2), "uint16")
-    assert loop.control.measured_too_early
+    assert loop.control.next_frames.outdated()
 
 
 def test_frames_that_cannot_be_stored_are_unknown(loop: Loop) -> None:
     loop.receiver.check_refuses = ReceiverRefused("transform", "dark_flat: other pixels")
     assert measured(loop) == ((), "")
-    assert not loop.control.measured_too_early
+    assert not loop.control.next_frames.outdated()
 
 
 @pytest.mark.parametrize("why", ["the camera refuses", "the camera cannot tell"])

@@ -109,6 +109,9 @@ def test_the_document_says_which_answers_a_call_has_and_no_others(tmp_path: Path
         "post /reset": "200 409",
         "get /last_frame": "200 304 404 409 422 500",
         "get /frame/{index}": "200 404 409 422 500 503",
+        "get /rois": "200",
+        "put /rois": "200 400 409 413 422",
+        "get /rois/values": "200 409 422",
         "get /config": "200",
         "get /metrics": "200",
         "get /health": "200 503",
@@ -129,7 +132,7 @@ def test_the_calls_are_grouped() -> None:
         for method, call in calls.items():
             (tag,) = call["tags"]
             groups[tag].add(f"{method} {path}")
-    assert list(groups) == ["status", "series", "frames", "configuration"]
+    assert list(groups) == ["status", "series", "frames", "rois", "configuration"]
     assert groups["series"] == {
         "get /series", "get /folders", "post /series/check", "post /stop", "post /reset",
     }  # fmt: skip

@@ -1,0 +1,78 @@
+"""What the frames of the next series will be: the streamer says how they are sent, the receiver how they are
+stored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from penstock.devices._base.arming import ArmRefused
+from penstock.devices._base.attributes import ValueRefused
+from penstock.devices._base.series_record import SeriesRecord
+from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import SeriesCheck
+from penstock.streamer.client import Checked, StreamerClient, StreamerRefused, StreamerUnavailable
+from penstock.streamer.settings import Settings
+
+log = logging.getLogger(__name__)
+
+NOT_NOW = ("busy", "in_error")
+"""Kinds of a receiver's refusal that say nothing of the frames."""
+
+
+class NextFrames:
+    """Asks both sides, and notes the answer in the record.
+
+    Args:
+        record: of the device's series.
+        receiver: client of the receiver.
+    """
+
+    def __init__(self, record: SeriesRecord, receiver: ReceiverClient) -> None:
+        self._record = record
+        self._receiver = receiver
+        self._asked_receiver = False
+
+    def outdated(self) -> bool:
+        """Whether the receiver, whose transforms may change the frames, can be asked now, and has not been
+        since it came; call it often."""
+        if self._record.receiver_silence is not None:
+            self._asked_receiver = False  # it may come back with another configuration
+        return not self._asked_receiver and self._record.receiver_is_idle
+
+    def ask(self, streamer: Callable[[], StreamerClient], settings: Callable[[], Settings]) -> bool:
+        """Find it out; whether the camera could be asked now.
+
+        Args:
+            streamer: gives the streamer, or raises ArmRefused.
+            settings: gives those of the next series, or raises ValueRefused.
+        """
+        self._asked_receiver = self._record.receiver_is_idle
+        checked = Checked(frames=0)
+        try:
+            checked = streamer().check(settings())
+        except ValueRefused:
+            return True  # too many frames, but no others
+        except (ArmRefused, StreamerRefused, StreamerUnavailable) as error:
+            if getattr(error, "kind", "") == "busy":
+                return False
+            log.debug("frames of the next series: %s", error)  # Check says it to who asks
+        self._record.on_next_frames(checked.frame_bytes, *self._stored(checked))
+        return True
+
+    def _stored(self, checked: Checked) -> tuple[tuple[int, ...], str]:
+        """Shape and type in the file; as sent where the receiver cannot be asked."""
+        if not self._asked_receiver or not checked.shape:
+            return checked.shape, checked.dtype
+        question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype)
+        try:
+            found = self._receiver.check(question)
+        except ReceiverRefused as error:
+            if error.kind not in NOT_NOW:
+                return (), ""  # there will be no such frames
+        except ReceiverUnavailable as error:
+            log.debug("frames of the next series: %s", error)
+        else:
+            return tuple(found.shape), found.dtype
+        self._asked_receiver = False
+        return checked.shape, checked.dtype

@@ -1,0 +1,99 @@
+"""The values of regions of interest over HTTP: waited for, and cut to what was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import numpy as np
+
+from penstock.receiver.models import RoiSeries, RoiValues
+from penstock.receiver.refusal import Refused
+from penstock.receiver.regions.memory import Progress
+from penstock.receiver.regions.pixels import VALUES
+from penstock.receiver.service import ReceiverService
+
+LOOK_SECONDS = 0.01
+"""Between two looks into the memory that the data process shares."""
+
+
+async def values(
+    service: ReceiverService, first: int, count: int, series: str | None, wait: float
+) -> RoiValues:
+    """The values of `count` frames from index `first` on, as far as they are there.
+
+    Args:
+        service: of the receiver.
+        first: index; waits until this one is there, or the series has ended.
+        count: frames at most.
+        series: id of the series; the running, or the last, one by default.
+        wait: seconds at most.
+
+    Raises:
+        Refused: there is no such series, it has no regions, or its oldest values are no longer kept.
+    """
+    due = time.monotonic() + wait
+    while True:
+        progress = _progress(service, series)
+        if progress is not None:
+            answer = _answer(service, progress, first, count)
+            if answer is not None and (answer.ended or answer.upto > first or time.monotonic() >= due):
+                return answer
+        if time.monotonic() >= due:
+            raise _no_such_series(service, series)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _progress(service: ReceiverService, series: str | None) -> Progress | None:
+    progress = service.roi_memory.progress()
+    if progress is None or series not in (None, progress.kept.series):
+        return None
+    return progress
+
+
+def _answer(service: ReceiverService, progress: Progress, first: int, count: int) -> RoiValues | None:
+    """`None` where another series has begun meanwhile."""
+    kept = progress.kept
+    if not kept.rois:
+        raise Refused(
+            "no_rois", f"series {kept.series} has no regions of interest; PUT /rois sets those of the next"
+        )
+    if first < progress.first:
+        raise Refused(
+            "no_longer_kept",
+            f"values of series {kept.series} are kept from frame {progress.first} on, and {first} was asked "
+            "for; the file has them all",
+        )
+    end = progress.end if progress.end is not None else _end_of_dead(service, progress)
+    upto = max(first, min(progress.settled if end is None else end, first + count))
+    found = service.roi_memory.read(progress, first, upto)
+    if found is None:
+        return None
+    there = np.isfinite(found)
+    found = found.astype(object)
+    found[~there] = None
+    known = found.transpose(1, 2, 0).tolist()
+    return RoiValues(
+        series=kept.series, first=first, upto=upto, ended=end is not None,
+        values={
+            name: RoiSeries(**dict(zip(VALUES, columns, strict=True)))
+            for name, columns in zip(kept.rois, known, strict=True)
+        },
+    )  # fmt: skip
+
+
+def _end_of_dead(service: ReceiverService, progress: Progress) -> int | None:
+    """The frames of a series whose data process died and does not go on; `None` where it runs."""
+    status = service.status
+    shown = status.series
+    if shown is None or shown.id != progress.kept.series or shown.active:
+        return None
+    return max(progress.settled, status.counts.planned or 0)
+
+
+def _no_such_series(service: ReceiverService, series: str | None) -> Refused:
+    if series is None:
+        return Refused("no_series", f"receiver {service.name} has had no series yet")
+    shown = service.status.series
+    last = "it has had none yet" if shown is None else f"its running, or last, one is {shown.id}"
+    return Refused("no_such_series", f"receiver {service.name} has no values of series {series}; {last}")

@@ -1,0 +1,141 @@
+"""The values of one series, from the data process to the HTTP process, through shared memory.
+
+One writer, one reader: a ring with one row per frame, by index. A row is valid once it bears its index, which
+is written last. The head says of which series the rows are; its version is odd while that changes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from penstock.receiver.regions.pixels import VALUES
+from penstock.receiver.regions.rectangles import Rectangle
+
+MOST_FRAMES = 1_000_000
+"""Frames whose values are kept; with more than five regions fewer."""
+MOST_VALUES = 2**24
+_HEAD = 2**16
+_NUMBERS = 64
+_VERSION, _LENGTH, _SETTLED, _HIGHEST, _PLANNED = range(5)
+_INDICES = 8 * MOST_FRAMES
+_SIZE = _HEAD + _INDICES + 8 * MOST_VALUES
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Of which series the values are."""
+
+    series: str
+    rois: dict[str, Rectangle]
+    slots: int
+    """Frames whose values are kept: the newest."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a series is."""
+
+    version: int
+    kept: Kept
+    settled: int
+    """Below this index every frame has its values, or is missing."""
+    first: int
+    """Lowest index that is kept."""
+    end: int | None
+    """Frames of a series that has ended; `None` while it runs."""
+
+
+def create() -> int:
+    """A file descriptor of new shared memory, to be passed to the other process."""
+    descriptor = os.memfd_create("penstock-rois")
+    os.ftruncate(descriptor, _SIZE)
+    return descriptor
+
+
+class RegionMemory:
+    """One end of the shared memory; memory is only taken by what is written.
+
+    Args:
+        descriptor: of `create`.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = mmap.mmap(descriptor, _SIZE)
+        self._numbers = np.frombuffer(self._memory, np.int64, _NUMBERS // 8)
+        self._rows = np.frombuffer(self._memory, np.int64, MOST_FRAMES, _HEAD)
+        self._flat = np.frombuffer(self._memory, np.float64, MOST_VALUES, _HEAD + _INDICES)
+        self._values: np.ndarray[Any, Any] = self._flat[:0].reshape(0, 0, len(VALUES))
+
+    # -- data process --------------------------------------------------------------------------
+
+    def begin(self, series: str, rois: Mapping[str, Rectangle]) -> None:
+        """Forget the series before, and take the values of this one."""
+        count = len(rois)
+        slots = min(MOST_FRAMES, MOST_VALUES // (len(VALUES) * count)) if count else 0
+        info = msgspec.json.encode(Kept(series, dict(rois), slots))
+        changing = int(self._numbers[_VERSION]) | 1
+        self._numbers[_VERSION] = changing
+        self._memory[_NUMBERS : _NUMBERS + len(info)] = info
+        self._numbers[_LENGTH] = len(info)
+        self._numbers[_SETTLED], self._numbers[_HIGHEST], self._numbers[_PLANNED] = 0, -1, -1
+        # Rows of another series would be taken for those of this one; the kernel gives zeros again.
+        self._memory.madvise(mmap.MADV_REMOVE, _HEAD, _SIZE - _HEAD)
+        self._values = self._shaped(count, slots)
+        self._numbers[_VERSION] = changing + 1
+
+    def put(self, index: int, row: np.ndarray[Any, Any]) -> None:
+        """The values of one frame: (regions, values)."""
+        slots, highest = len(self._values), int(self._numbers[_HIGHEST])
+        if index <= highest - slots:
+            return
+        slot = index % slots
+        self._rows[slot] = 0
+        self._values[slot] = row
+        self._rows[slot] = index + 1
+        if index > highest:
+            self._numbers[_HIGHEST] = index
+
+    def settle(self, below: int) -> None:
+        """Below this index every frame has its values, or is missing."""
+        self._numbers[_SETTLED] = below
+
+    def end(self, planned: int) -> None:
+        """The series has ended; so many frames were planned, or came."""
+        self._numbers[_PLANNED] = planned
+
+    # -- HTTP process --------------------------------------------------------------------------
+
+    def progress(self) -> Progress | None:
+        """How far the running, or the last, series is; `None` before the first, and while one begins."""
+        version = int(self._numbers[_VERSION])
+        if version == 0 or version & 1:
+            return None
+        length, settled, highest, planned = (
+            int(self._numbers[place]) for place in (_LENGTH, _SETTLED, _HIGHEST, _PLANNED)
+        )
+        info = bytes(self._memory[_NUMBERS : _NUMBERS + length])
+        if int(self._numbers[_VERSION]) != version:
+            return None
+        kept = msgspec.json.decode(info, type=Kept)
+        first = max(0, highest + 1 - kept.slots) if kept.slots else 0
+        return Progress(version, kept, settled, first, None if planned < 0 else planned)
+
+    def read(self, progress: Progress, first: int, upto: int) -> np.ndarray[Any, Any] | None:
+        """Values of frames: (frames, regions, values), NaN where there is none; `None` where another series
+        has begun meanwhile."""
+        kept = progress.kept
+        values = self._shaped(len(kept.rois), kept.slots)
+        indices = np.arange(first, upto)
+        slots = indices % kept.slots
+        before = self._rows[slots] == indices + 1
+        found = values[slots]
+        there = before & (self._rows[slots] == indices + 1)
+        found[~there] = np.nan
+        return found if int(self._numbers[_VERSION]) == progress.version else None
+
+    def _shaped(self, count: int, slots: int) -> np.ndarray[Any, Any]:
+        return self._flat[: slots * count * len(VALUES)].reshape(slots, count, len(VALUES))

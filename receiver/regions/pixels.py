@@ -1,0 +1,102 @@
+"""Sum, mean and maximum of the pixels of a rectangle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.codecs import bslz4
+from penstock.receiver.regions.rectangles import Rectangle
+from penstock.stins.messages import Buffer, Image
+
+VALUES = ("sum", "mean", "max")
+NOTHING = (math.nan, math.nan, math.nan)
+"""Of a frame, or a rectangle, without a pixel that counts."""
+
+
+class Area(NamedTuple):
+    """The part of a rectangle that lies in a frame."""
+
+    rows: slice
+    columns: slice
+    counted: np.ndarray[Any, Any] | None
+    """Bool, one per pixel: whether it counts; `None` where all do."""
+
+
+def area(rectangle: Rectangle, shape: tuple[int, int], masked: np.ndarray[Any, Any] | None) -> Area | None:
+    """The part of a rectangle that lies in a frame; `None` where all of it lies outside.
+
+    Args:
+        rectangle: may reach over the frame's edges.
+        shape: rows and columns of a frame.
+        masked: of that shape, true where a pixel does not count; `None` where all do.
+    """
+    if rectangle.x >= shape[1] or rectangle.y >= shape[0]:
+        return None
+    rows = slice(rectangle.y, min(rectangle.y + rectangle.height, shape[0]))
+    columns = slice(rectangle.x, min(rectangle.x + rectangle.width, shape[1]))
+    here = None if masked is None else masked[rows, columns]
+    return Area(rows, columns, ~here if here is not None and here.any() else None)
+
+
+def values(image: np.ndarray[Any, Any], where: Area | None) -> tuple[float, float, float]:
+    """Sum, mean and maximum of the pixels that count; NaN where none does.
+
+    Args:
+        image: a frame, (rows, cols); it is not copied where all pixels of the rectangle count.
+        where: the rectangle's part of it; `None` where it lies outside.
+    """
+    if where is None:
+        return NOTHING
+    pixels = image[where.rows, where.columns]
+    if where.counted is not None:
+        pixels = pixels[where.counted]
+    if pixels.dtype.kind == "f" and (unknown := np.isnan(pixels)).any():
+        pixels = pixels[~unknown]
+    if not pixels.size:
+        return NOTHING
+    total = float(pixels.sum(dtype=np.float64))
+    return total, total / pixels.size, float(pixels.max())
+
+
+def unpack(image: Image, blob: Buffer) -> np.ndarray[Any, Any]:
+    """The pixels of a blob, (rows, cols); those of a plain one are not copied.
+
+    Args:
+        image: header of the frame.
+        blob: of one image of it.
+
+    Raises:
+        ValueError: it cannot be unpacked.
+    """
+    rows, columns = image.shape[-2:]
+    kind = np.dtype(image.type).newbyteorder("<")
+    if image.compression == "none":
+        return np.frombuffer(blob, kind).reshape(rows, columns)
+    if image.compression == "bslz4":
+        return bslz4.decompress(blob, rows * columns, kind).reshape(rows, columns)
+    raise ValueError(f"regions of interest need plain or bslz4 frames, these are {image.compression}")
+
+
+def mask_of(metadata: Mapping[str, Any], channel: str | None) -> np.ndarray[Any, Any] | None:
+    """The pixel mask of a start message as true where a pixel does not count; `None` where there is none.
+
+    Args:
+        metadata: of the start message, turned as the frames are.
+        channel: name of the image whose mask it is, where a frame has several.
+
+    Raises:
+        ValueError, TypeError: it is no image.
+    """
+    given = metadata.get("pixel_mask")
+    if isinstance(given, Mapping):
+        given = given.get(channel)
+    if given is None:
+        return None
+    found = np.asarray(given)
+    if found.dtype.kind not in "biuf" or found.ndim not in (2, 3):
+        raise ValueError(f"it has {found.ndim} dimensions of {found.dtype}")
+    return np.asarray((found if found.ndim == 2 else found[0]) != 0)

@@ -1,0 +1,140 @@
+"""The regions of interest of one series: which pixels they are, and what waits to be written."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.receiver.channels import PartialFrame
+from penstock.receiver.modules.layout import Region
+from penstock.receiver.modules.series import JoinedFrame
+from penstock.receiver.regions import pixels
+from penstock.receiver.regions.pixels import Area
+from penstock.receiver.regions.rectangles import Rectangle
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame
+from penstock.stins.texts import of_series, plural
+
+Row = np.ndarray[Any, Any]
+"""Values of one frame: float64, (regions, values)."""
+
+
+class RegionError(StinsError):
+    """A region, or a frame, of which there are no values; the sentence says why."""
+
+
+class RegionSeries:
+    """The regions of interest of one series; `row` is called by any number of threads.
+
+    Args:
+        series: its id.
+        rois: the rectangles by name.
+        metadata: of the start message, turned as the frames are.
+        channels: names of the images that make a frame, where it has several; the first one's counts.
+        known: values from before the receiver was killed, by index.
+    """
+
+    def __init__(
+        self, series: str, rois: Mapping[str, Rectangle], metadata: Mapping[str, Any],
+        channels: Sequence[str] = (), known: Mapping[int, Row] | None = None,
+    ) -> None:  # fmt: skip
+        self.id = series
+        self.rois = dict(rois)
+        self.known = dict(known or {})
+        self.newest: tuple[int, Row] | None = None
+        """Highest index that has values, and these."""
+        self.to_write: deque[tuple[int, Row]] | None = None
+        """Values that are not in the file yet; `None` where no file is written."""
+        self.sentences: deque[StinsError] = deque()
+        """What there is to say to the user; whoever says it takes it out."""
+        self._metadata = metadata
+        self._channel = channels[0] if channels else None
+        self._lock = threading.Lock()
+        self._areas: tuple[tuple[int, int], list[Area | None]] | None = None
+        self._said: set[str] = set()
+
+    def row(self, frame: Frame) -> Row | None:
+        """The values of one frame; `None`, and a sentence, where it has none."""
+        image = frame.image
+        try:
+            if isinstance(frame, JoinedFrame) and len(image.shape) == 3:
+                raise RegionError(
+                    "roi_no_image",
+                    "regions of interest need frames of one image, these are separate modules; put "
+                    f"{{type: assemble}} into the transforms{of_series(self.id)}",
+                )
+            whole = image.partial is None or (isinstance(frame, PartialFrame) and len(frame.blobs[0]))
+            if not whole:
+                return None
+            array = pixels.unpack(image, frame.blobs[0])
+            covered = frame.covered if isinstance(frame, JoinedFrame) else ()
+            areas = self._areas_in(array.shape, covered)
+            return np.array([pixels.values(array, where) for where in areas], np.float64)
+        except RegionError as error:
+            self._say_once(error)
+        except ValueError as error:
+            self.sentences.append(
+                RegionError("roi_not_unpacked", f"frame {image.frame} has no values: {error}")
+            )
+        return None
+
+    def take(self, index: int, row: Row) -> None:
+        """The values of one frame have been found."""
+        if self.newest is None or index >= self.newest[0]:
+            self.newest = index, row
+        if self.to_write is not None:
+            self.to_write.append((index, row))
+
+    def _areas_in(self, shape: tuple[int, ...], covered: Sequence[Region]) -> list[Area | None]:
+        """The rectangles in frames of this shape, found once."""
+        with self._lock:
+            if self._areas is None:
+                size = (shape[0], shape[1])
+                masked = self._masked(size, covered)
+                found = [pixels.area(each, size, masked) for each in self.rois.values()]
+                self._say_what_is_outside(size, found)
+                self._areas = size, found
+            return self._areas[1]
+
+    def _masked(self, size: tuple[int, int], covered: Sequence[Region]) -> np.ndarray[Any, Any] | None:
+        masked = None
+        try:
+            masked = pixels.mask_of(self._metadata, self._channel)
+            if masked is not None and masked.shape != size:
+                raise ValueError(f"it has {list(masked.shape)} pixels, the frame {list(size)}")
+        except (TypeError, ValueError) as error:
+            masked = None
+            self._say_once(
+                RegionError(
+                    "roi_mask",
+                    f"regions of interest: the pixel_mask cannot be used, all pixels count: {error}; compare "
+                    f"it with the frames{of_series(self.id)}",
+                )
+            )
+        if covered:  # what lies between modules is no pixel
+            gap = np.ones(size, bool)
+            for row, column, rows, columns in covered:
+                gap[row : row + rows, column : column + columns] = False
+            masked = gap if masked is None else masked | gap
+        return masked
+
+    def _say_what_is_outside(self, size: tuple[int, int], found: Sequence[Area | None]) -> None:
+        for (name, region), where in zip(self.rois.items(), found, strict=True):
+            if where is None:
+                self.sentences.append(
+                    RegionError(
+                        "roi_outside",
+                        f"region of interest {name} begins at x={region.x}, y={region.y}, and the frame has "
+                        f"{plural(size[1], 'column')} and {plural(size[0], 'row')}: it has no values; "
+                        f"move it{of_series(self.id)}",
+                    )
+                )
+
+    def _say_once(self, error: StinsError) -> None:
+        if error.kind not in self._said:
+            self._said.add(error.kind)
+            self.sentences.append(error)

@@ -1,0 +1,176 @@
+"""Threads that find the values of every frame, behind the thread that receives.
+
+A frame is held until its values are there. When too many wait, `offer` waits too, and frames wait at the
+streamer, as for any transform.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from queue import SimpleQueue
+from typing import Any
+
+from penstock.receiver.models import Roi
+from penstock.receiver.regions.memory import RegionMemory
+from penstock.receiver.regions.pixels import VALUES
+from penstock.receiver.regions.rectangles import Rectangle
+from penstock.receiver.regions.series import RegionSeries
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame
+
+log = logging.getLogger(__name__)
+
+FRAMES_PER_THREAD = 4
+"""So many wait for a thread; more would only cost memory."""
+BYTES = 256_000_000
+"""Of the frames that wait, as they came; one frame may always wait."""
+
+
+class RegionThreads:
+    """The values of one series after another.
+
+    Args:
+        memory: where the HTTP process finds them.
+        threads: their number; none is started before a series has regions.
+    """
+
+    def __init__(self, memory: RegionMemory, threads: int) -> None:
+        self.rois: Mapping[str, Rectangle] = {}
+        """Rectangles of the next series."""
+        self.active: RegionSeries | None = None
+        """The running series, if it has regions."""
+        self._last: RegionSeries | None = None
+        self._memory = memory
+        self._number = threads
+        self._frames = threads * FRAMES_PER_THREAD
+        self._threads: list[threading.Thread] = []
+        self._queue: SimpleQueue[tuple[RegionSeries, int, Frame] | None] = SimpleQueue()
+        self._changed = threading.Condition()
+        self._waiting: Counter[int] = Counter()  # indices, of frames that have no values yet
+        self._bytes = 0
+        self._accounted = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the frames that wait."""
+        return self._bytes
+
+    def begin(self, series: RegionSeries) -> None:
+        """A series begins."""
+        self._accounted = 0
+        self._memory.begin(series.id, series.rois)
+        self._last = series
+        self.active = series if series.rois else None
+        for index, row in series.known.items():
+            self._memory.put(index, row)
+        series.known.clear()
+        if self.active is not None and not self._threads:
+            self._threads = [
+                threading.Thread(target=self._run, name=f"rois {number}", daemon=True)
+                for number in range(self._number)
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def offer(self, index: int, frame: Frame) -> None:
+        """Take a frame of the running series; waits while too many wait."""
+        assert self.active is not None
+        size = sum(map(len, frame.blobs))
+        with self._changed:
+            while self._waiting and (self._full or self._bytes + size > BYTES):
+                self._changed.wait()
+            self._waiting[index] += 1
+            self._bytes += size
+        self._queue.put((self.active, index, frame))
+
+    def step(self, accounted: int) -> list[StinsError]:
+        """Every frame below this index is accounted for. Returns what there is to say to the user."""
+        series = self.active
+        if series is None:
+            return []
+        if accounted != self._accounted:
+            with self._changed:
+                self._accounted = accounted
+                self._settle()
+        return [series.sentences.popleft() for _ in range(len(series.sentences))]
+
+    def drain(self) -> None:
+        """Wait until every frame has its values: the series is about to end."""
+        with self._changed:
+            while self._waiting:
+                self._changed.wait()
+
+    def end(self, planned: int) -> None:
+        """The series has ended, its file is closed; so many frames were planned, or came."""
+        self._memory.end(planned)
+        self.active = None
+
+    def now(self) -> list[Roi]:
+        """The newest values of the running, or else the last, series; before the first, what the next has."""
+        series = self._last
+        rois = self.rois if series is None else series.rois
+        newest = None if series is None else series.newest
+        frame = None if newest is None else newest[0]
+        found = []
+        for number, (name, region) in enumerate(rois.items()):
+            values = (
+                dict.fromkeys(VALUES) if newest is None
+                else {key: _known(value) for key, value in zip(VALUES, newest[1][number], strict=True)}
+            )  # fmt: skip
+            found.append(
+                Roi(name=name, x=region.x, y=region.y, width=region.width, height=region.height,
+                    frame=frame, **values)
+            )  # fmt: skip
+        return found
+
+    def close(self) -> None:
+        """End the threads."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+    @property
+    def _full(self) -> bool:
+        return self._waiting.total() >= self._frames
+
+    def _settle(self) -> None:
+        self._memory.settle(min(self._accounted, min(self._waiting, default=self._accounted)))
+
+    # -- the threads ---------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while self._next():
+            pass
+
+    def _next(self) -> bool:  # a function of its own, so that nothing holds the frame afterwards
+        order = self._queue.get()
+        if order is None:
+            return False
+        series, index, frame = order
+        row = None
+        try:
+            row = series.row(frame)
+        except Exception:
+            log.exception("regions of interest: frame %d has no values", index)
+        with self._changed:
+            if row is not None:
+                self._memory.put(index, row)
+                series.take(index, row)
+            self._bytes -= sum(map(len, frame.blobs))
+            self._waiting[index] -= 1
+            if not self._waiting[index]:
+                del self._waiting[index]
+            self._settle()
+            self._changed.notify_all()
+        return True
+
+
+def _known(value: Any) -> float | None:
+    """JSON has no number that is none, and none that is infinite."""
+    number = float(value)
+    return number if abs(number) < float("inf") else None

@@ -1,0 +1,116 @@
+"""What `penstock sardana-demo` shows: a laboratory with one detector that is nice to look at."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from penstock.devices._base.processes import ProcessFailed
+from penstock.sardana import spock
+from penstock.sardana.door import Door
+from penstock.sardana.laboratory import FLY_GROUP, GROUP, MOTORS, Laboratory, LaboratoryFailed, Unit
+
+DETECTOR = "sim"
+SIZE = (256, 512)
+"""Rows, columns: small enough for a file that opens at once."""
+
+ACCELERATION = 0.2
+"""Seconds to a motor's full speed; ten times that, as they come, are long for a short fly scan."""
+
+
+class DemonstrationFailed(Exception):
+    """It cannot be done here; the sentence says why."""
+
+
+class SardanaDemonstration:
+    """The laboratory and its files; a context manager.
+
+    Args:
+        folder: where files go; made when it is not there, nothing in it is overwritten.
+        note: told what happens.
+
+    Raises:
+        DemonstrationFailed: a folder, a process, or an element of Sardana; from `__enter__`.
+    """
+
+    def __init__(self, folder: Path, note: Callable[[str], None] = lambda text: None) -> None:
+        self.folder = folder.resolve()
+        self._note = note
+        self._stack = contextlib.ExitStack()
+        self._laboratory: Laboratory
+        self._scratch: Path
+        self._before: set[Path] = set()
+
+    def __enter__(self) -> SardanaDemonstration:
+        try:
+            self._start()
+        except (ProcessFailed, LaboratoryFailed) as error:
+            self._stack.close()
+            raise DemonstrationFailed(str(error)) from error
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def door(self) -> Door:
+        """Where macros run."""
+        return self._laboratory.door
+
+    @property
+    def receiver_url(self) -> str:
+        """Of the detector's receiver."""
+        return self._laboratory.receiver_urls[DETECTOR]
+
+    @property
+    def scan_file(self) -> Path:
+        """Sardana's file of this run; it is there after the first scan."""
+        return self._laboratory.scan_file
+
+    def image_files(self) -> list[Path]:
+        """The detector's files of this run, oldest first."""
+        there = set(self.folder.glob("*.h5")) - self._before - {self.scan_file}
+        return sorted(there, key=lambda file: (file.stat().st_mtime, file.name))
+
+    def run_spock(self) -> int:
+        """Leave the terminal to spock until the user leaves it; returns its exit status."""
+        return spock.run(self._scratch / "ipython", self._laboratory.tango_host)
+
+    def _start(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            raise DemonstrationFailed(
+                f"cannot write into {self.folder}: {error.strerror}; choose another folder with --out"
+            ) from error
+        self._before = set(self.folder.glob("*.h5"))
+        name = tempfile.TemporaryDirectory(prefix="penstock-sardana-demo-")
+        self._scratch = Path(self._stack.enter_context(name))
+        rows, columns = SIZE
+        unit = Unit(DETECTOR, {"SensorWidth": columns, "SensorHeight": rows})
+        self._laboratory = Laboratory(
+            self._scratch, [unit], data=self.folder, scan_file=self._free_name(), note=self._note
+        )
+        self._stack.enter_context(self._laboratory)
+        self._laboratory.detector().Pattern = "powder"
+        for motor in MOTORS:
+            proxy = self._laboratory.device(motor)
+            proxy.Acceleration = proxy.Deceleration = ACCELERATION
+        for group in (GROUP, FLY_GROUP):  # references are too long for a column of spock's table
+            self._laboratory.define("set_meas_conf", "Output", "False", "[", DETECTOR, "]", group)
+
+    def _free_name(self) -> str:
+        number = 1
+        while any(file.name.startswith(f"demo-{number:04d}") for file in self._before):
+            number += 1
+        return f"demo-{number:04d}.h5"

@@ -1,0 +1,317 @@
+"""Values of regions of interest as counters: by frame index, for step scans and for continuous ones.
+
+A thread reads the values of the series that the detector's own channel has armed. Whatever Sardana calls
+returns at once.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.receiver.models import RoiValues
+from penstock.sardana.region_source import Look, Source, SourceError
+
+VALUES: Final = ("sum", "mean", "max")
+"""What there is of each region per frame."""
+WAIT: Final = 0.5
+"""Seconds for which one request may wait for values: bounds how long `close` takes."""
+MOST: Final = 10_000
+"""Frames in one answer."""
+POLL: Final = 0.02
+"""Seconds between two looks at a detector that is still arming."""
+MISSING_AFTER: Final = 10.0
+"""Seconds without a further value, all frames being out of the detector, after which those that lack are
+given up: in a step scan the series does not end before they are."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What one counter shows."""
+
+    region: str = ""
+    value: str = "sum"
+
+
+@dataclass
+class _Series:
+    """What is read of one series. Written by the reader's thread, but for `due`, `stopped` and `given`."""
+
+    per_start: int
+    """Frames that each start brings."""
+    before: Look | None
+    """The detector when the series was announced; it may have been armed already, or not yet."""
+    axes: dict[int, Axis]
+    last: str
+    """Id of the series of the last acquisition, which cannot be the one of this."""
+    due: int = 0
+    """Frames that were asked for by now."""
+    id: str = ""
+    upto: int = 0
+    """Frames whose values are there, or known to be missing."""
+    ended: bool = False
+    """Nothing more will come."""
+    stopped: bool = False
+    fault: str = ""
+    regions: frozenset[str] | None = None
+    """Those of the series, as soon as they are known."""
+    values: dict[int, array[float]] = field(default_factory=dict)
+    """By axis, one per frame."""
+    given: dict[int, int] = field(default_factory=dict)
+    """By axis: values that Sardana was given."""
+    waits_since: float = 0.0
+    """Monotonic time from which on nothing came although all frames are out of the detector; 0: no such."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to read."""
+        return not (self.stopped or self.fault or self.ended) and self.upto < self.due
+
+
+class RegionCounter:
+    """The counters of one detector.
+
+    Args:
+        source: the detector and its receiver.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, source: Source, clock: Callable[[], float] = time.monotonic) -> None:
+        self._source = source
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._series: _Series | None = None
+        self._axes: dict[int, Axis] = {}
+
+    # Axes ---------------------------------------------------------------------------------------
+
+    def add(self, axis: int) -> None:
+        """A counter that has no region yet."""
+        self._axes.setdefault(axis, Axis())
+
+    def remove(self, axis: int) -> None:
+        """Forget a counter; without any, the thread ends."""
+        self._axes.pop(axis, None)
+        if not self._axes:
+            self.close()
+
+    def axis(self, axis: int) -> Axis:
+        """What a counter shows."""
+        return self._axes[axis]
+
+    def show(self, axis: int, *, region: str | None = None, value: str | None = None) -> None:
+        """Choose what a counter shows, from the next acquisition on.
+
+        Raises:
+            ValueError: there is no such value.
+        """
+        present = self._axes[axis]
+        if value is not None and value not in VALUES:
+            raise ValueError(f"RegionValue {value!r}: write one of {', '.join(VALUES)}")
+        self._axes[axis] = Axis(
+            present.region if region is None else region.strip(), present.value if value is None else value
+        )
+
+    # An acquisition -----------------------------------------------------------------------------
+
+    def prepare(self, per_start: int) -> None:
+        """A new series is to come, or has just been armed; never raises.
+
+        Args:
+            per_start: frames that each start brings.
+        """
+        last = "" if self._series is None else self._series.id or self._series.last
+        before, fault = None, ""
+        try:
+            before = self._source.look()
+        except SourceError as error:
+            fault = str(error)
+        with self._changed:
+            self._series = _Series(per_start, before, dict(self._axes), last, fault=fault)
+
+    def start(self) -> None:
+        """The next frames have been, or are about to be, triggered; never raises."""
+        with self._changed:
+            series = self._series
+            if series is None:
+                return
+            series.due += series.per_start
+            if self._thread is None:
+                self._closing = False
+                self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def state(self, axis: int) -> tuple[str, str]:
+        """Name of Sardana's state, and a sentence."""
+        shows, series = self._axes[axis], self._series
+        if not shows.region:
+            return "Fault", "no region: write the name of one to the attribute Region"
+        if series is None or series.stopped:
+            return "On", f"{shows.value} of {shows.region}: idle"
+        if series.fault:
+            return "Fault", series.fault
+        if series.regions is not None and self._used(series, axis).region not in series.regions:
+            return "Fault", _unknown(self._source.name, self._used(series, axis).region, series.regions)
+        done = f"{shows.value} of {shows.region}: {min(series.upto, series.due)} of {series.due} values"
+        return ("Moving" if series.busy else "On"), done
+
+    def value(self, axis: int) -> float:
+        """Of the frame that was started last; NaN where it is not there, or not yet."""
+        series = self._series
+        if series is None:
+            return math.nan
+        values, index = series.values.get(axis), series.due - 1
+        return values[index] if values is not None and 0 <= index < len(values) else math.nan
+
+    def new_values(self, axis: int) -> list[float]:
+        """Those that were not given yet, by the frames' order: NaN for each frame that is missing."""
+        series = self._series
+        if series is None:
+            return []
+        over = (series.ended or series.fault) and not series.stopped
+        upto = min(series.upto, series.due)
+        first, values = series.given.get(axis, 0), series.values.get(axis, array("d"))
+        found = list(values[first:upto])
+        if over:
+            found += [math.nan] * (series.due - first - len(found))
+        series.given[axis] = first + len(found)
+        return found
+
+    def stop(self) -> None:
+        """Wait for no further values."""
+        with self._changed:
+            if self._series is not None:
+                self._series.stopped = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Stop, and end the thread: it takes as long as the request under way."""
+        self.stop()
+        with self._changed:
+            self._closing = True
+            thread, self._thread = self._thread, None
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join(WAIT + 1.0)
+
+    # The thread ---------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closing and (self._series is None or not self._series.busy):
+                    self._changed.wait()
+                if self._closing:
+                    return
+                series = self._series
+            assert series is not None
+            try:
+                self._step(series)
+            except SourceError as error:
+                series.fault = str(error)
+            except Exception as error:  # else Sardana would wait for a thread that has gone
+                series.fault = f"the counter of regions has failed: {type(error).__name__}: {error}"
+
+    def _step(self, series: _Series) -> None:
+        if not series.id:
+            self._find(series)
+            return
+        try:
+            answer = self._source.values(series.upto, min(MOST, series.due - series.upto), series.id, WAIT)
+        except SourceError as error:
+            if error.kind == "no_rois":
+                raise SourceError(error.kind, _no_regions(self._source.name)) from error
+            if error.kind != "no_such_series":
+                raise
+            self._wait_on(series, str(error))
+            return
+        if self._take(series, answer):
+            series.waits_since = 0.0
+        elif not series.ended:
+            self._wait_on(series)
+
+    def _find(self, series: _Series) -> None:
+        """Which series is it? That which was armed since the last acquisition, or just before this one."""
+        look = self._source.look()
+        before = series.before
+        idle_since = before is not None and before.state not in ("RUNNING", "MOVING")
+        if look.state == "FAULT":
+            raise SourceError("fault", look.status)
+        if look.state == "MOVING":
+            with self._changed:
+                self._changed.wait(POLL)
+        elif not look.series or look.series == series.last or (
+            idle_since and before is not None and look.series == before.series
+        ):  # fmt: skip
+            raise SourceError(
+                "not_armed",
+                f"{self._source.name} was not armed for this acquisition: regions are counted in the frames "
+                "that its own channel takes, so put that into the measurement group too, and enable it",
+            )
+        else:
+            series.id = look.series
+
+    def _take(self, series: _Series, answer: RoiValues) -> bool:
+        """Whether something new was in it."""
+        series.regions = frozenset(answer.values)
+        for axis, shows in series.axes.items():
+            known = answer.values.get(shows.region)
+            found = (
+                getattr(known, shows.value) if known is not None else [None] * (answer.upto - answer.first)
+            )
+            series.values.setdefault(axis, array("d")).extend(
+                math.nan if value is None else value for value in found
+            )
+        new = bool(answer.upto > series.upto)
+        series.upto = max(series.upto, answer.upto)  # last: what lies below it is there
+        series.ended = answer.ended and not new
+        return new
+
+    def _wait_on(self, series: _Series, why: str = "") -> None:
+        """Nothing came: is the series still the detector's, and are frames still to come?"""
+        look = self._source.look()
+        if look.series != series.id:
+            raise SourceError(
+                "another_series",
+                f"{self._source.name} has another series by now: its server was restarted, or somebody else "
+                "has armed it",
+            )
+        if look.state == "FAULT":
+            raise SourceError("fault", look.status)
+        if look.state in ("RUNNING", "MOVING") and look.acquired < series.due:
+            series.waits_since = 0.0
+            return
+        series.waits_since = series.waits_since or self._clock()
+        if self._clock() - series.waits_since < MISSING_AFTER:
+            return
+        if why:
+            raise SourceError("no_such_series", why)
+        for values in series.values.values():
+            values.extend([math.nan] * (series.due - len(values)))
+        series.upto = series.due
+
+    def _used(self, series: _Series, axis: int) -> Axis:
+        """What the counter showed when the acquisition was prepared."""
+        return series.axes.get(axis, self._axes[axis])
+
+
+def _unknown(detector: str, region: str, there: frozenset[str]) -> str:
+    return (
+        f"the series of {detector} has no region {region!r}, it has {', '.join(sorted(there))}; write one of "
+        f"these to Region, or add {region} to the receiver's regions: it counts from the next series on"
+    )
+
+
+def _no_regions(detector: str) -> str:
+    return (
+        f"the series of {detector} has no regions of interest; draw some in the viewer (Regions), or set "
+        "them with PUT /rois of its receiver: they count from the next series on"
+    )

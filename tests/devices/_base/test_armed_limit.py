@@ -1,0 +1,115 @@
+"""An armed series that nobody triggers is stopped after a while that can be set; nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.devices._base.series_control import SeriesControl
+from penstock.devices._base.series_settings import live_settings
+from penstock.devices._base.states import SeriesState
+from penstock.streamer.settings import TriggerMode
+from tests.devices._base.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer
+from tests.devices._base.test_series_control import DAY, LIMITS, Loop, settings
+
+TRIGGERED = [mode for mode in TriggerMode if mode is not TriggerMode.INTERNAL]
+
+
+class Limited(Loop):
+    """A loop whose armed series have a time limit; `limit` may be changed at any time."""
+
+    def __init__(self) -> None:
+        self.limit = 100.0
+        self.clock = HeldClock()
+        self.receiver = StandInReceiver(self.clock)
+        self.streamer = StandInStreamer(self.receiver)
+        self.link = StandInLink(self.streamer)
+        self.control = SeriesControl(
+            self.link,
+            self.receiver,
+            clock=self.clock,
+            limits=LIMITS,
+            armed_limit=lambda: self.limit,  # type: ignore[arg-type]
+        )
+        self.control.step()
+        self.hear()
+
+
+@pytest.fixture
+def loop() -> Limited:
+    return Limited()
+
+
+@pytest.mark.parametrize("mode", TRIGGERED)
+def test_a_series_that_nobody_triggers_is_stopped_and_says_why(loop: Limited, mode: TriggerMode) -> None:
+    loop.control.arm(settings(3, mode))
+    loop.wait(99.0)
+    assert loop.state is SeriesState.TAKING and loop.streamer.causes == []
+    loop.wait(1.5)
+    assert loop.state is SeriesState.STOPPING
+    cause = "no trigger came within 100 s of Arm (ArmedTimeLimit); the series was stopped"
+    assert loop.streamer.causes == [cause]
+    assert "abort" not in loop.streamer.calls
+    loop.streamer.say(state="idle", end_sent=True)
+    loop.wait(0.1)
+    loop.receiver.end(f"0 of 3 frames: 3 not triggered; ended by stop: {cause}")
+    loop.wait(0.1)
+    assert loop.state is SeriesState.IDLE
+    assert loop.sentence == (
+        "Ready. No trigger came within 100 s of Arm (ArmedTimeLimit); the series was stopped. "
+        "Last series: 0 of 3 frames stored in /data/x.h5, 3 not triggered."
+    )
+    assert "3 not triggered: no trigger came within 100 s" in loop.control.view.last_series
+    loop.control.arm(settings(1, mode))
+    loop.control.stop()
+    assert loop.streamer.causes[-1] == "", "that one was asked for"
+
+
+def test_a_live_view_that_waits_for_triggers_is_stopped_too(loop: Limited) -> None:
+    loop.control.arm(live_settings(settings(1, TriggerMode.SOFTWARE)))
+    loop.wait(101.0)
+    assert loop.state is SeriesState.STOPPING
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_a_series_at_the_detectors_own_pace_has_no_such_limit(loop: Limited, live: bool) -> None:
+    wanted = settings(3, TriggerMode.INTERNAL, exposure_time=3600.0)
+    loop.control.arm(live_settings(wanted) if live else wanted)
+    loop.wait(DAY)
+    assert loop.state is SeriesState.TAKING
+
+
+def begins_by_a_frame(loop: Loop) -> None:
+    loop.frame()
+
+
+def begins_by_a_software_trigger(loop: Loop) -> None:
+    loop.control.trigger()
+
+
+def begins_by_a_trigger_that_the_hardware_tells(loop: Loop) -> None:
+    loop.streamer.say(triggered=1)
+
+
+@pytest.mark.parametrize(
+    "begins", [begins_by_a_frame, begins_by_a_software_trigger, begins_by_a_trigger_that_the_hardware_tells]
+)
+def test_one_that_has_begun_may_pause_for_ever(loop: Limited, begins: object) -> None:
+    loop.control.arm(settings(3))
+    loop.wait(99.0)
+    assert callable(begins)
+    begins(loop)
+    loop.wait(30 * DAY)
+    assert loop.state is SeriesState.TAKING
+
+
+def test_the_limit_holds_as_it_is_now_and_zero_is_none(loop: Limited) -> None:
+    loop.limit = 0.0
+    loop.control.arm(settings(3))
+    loop.wait(DAY)
+    assert loop.state is SeriesState.TAKING
+    loop.limit = 2 * DAY
+    loop.wait(0.5 * DAY)
+    assert loop.state is SeriesState.TAKING
+    loop.limit = DAY
+    loop.wait(0.1)
+    assert loop.state is SeriesState.STOPPING
