@@ -16,6 +16,9 @@ import tango
 MESSAGES: Final = ("Output", "Info", "Warning", "Error", "Critical")
 """Attributes of a Door whose change events carry what a macro says."""
 
+IDLE: Final = (tango.DevState.ON, tango.DevState.ALARM)
+"""States of a Door at which no macro runs; ALARM: the last one failed."""
+
 
 class MacroTimeout(Exception):
     """A macro has not ended in time; the sentence has what it said last."""
@@ -107,6 +110,20 @@ class Door:
             self._take(run, 0.02)
         return run
 
+    def wait_idle(self, within: float = 10.0) -> None:
+        """Wait until no macro runs.
+
+        Raises:
+            MacroTimeout: one still does after so many seconds.
+        """
+        limit = time.monotonic() + within
+        while self.proxy.State() not in IDLE:
+            if time.monotonic() > limit:
+                raise MacroTimeout(
+                    f"the Door is {self.proxy.State()} after {within:g} s: {self.proxy.Status()}"
+                )
+            time.sleep(0.02)
+
     def stop(self) -> None:
         """What Ctrl-C in spock does: the macro ends in order, and so does everything that it uses."""
         self.proxy.StopMacro()
@@ -126,7 +143,7 @@ class Door:
     def _ended(self, run: MacroRun) -> bool:
         while self._take(run, 0.0):
             pass
-        return bool(run.ending) and self.proxy.State() in (tango.DevState.ON, tango.DevState.ALARM)
+        return bool(run.ending) and self.proxy.State() in IDLE
 
     def _take(self, run: MacroRun, patience: float) -> bool:
         try:

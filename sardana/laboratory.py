@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from types import TracebackType
 import tango
 
 from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port, ready_line
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, free_port, ready_line
 from penstock.devices._base.registration import register
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
@@ -110,6 +112,9 @@ class Laboratory:
 
     # What is in it ----------------------------------------------------------------------------
 
+    step_group, fly_group = GROUP, FLY_GROUP
+    """Measurement groups: timer and detectors by software, detectors by the trigger line."""
+
     def device(self, name: str) -> tango.DeviceProxy:
         """Proxy of a Tango device of the laboratory, by its name or alias."""
         return tango.DeviceProxy(f"tango://{self.tango_host}/{name}")
@@ -134,6 +139,39 @@ class Laboratory:
     def run(self, *command: str, timeout: float = 60.0) -> MacroRun:
         """Run a macro at the Door and wait until it has ended."""
         return self.door.run(*command, timeout=timeout)
+
+    def wait_idle(self, unit: str = "sim", within: float = 10.0) -> None:
+        """Wait until a detector is ready for the next series and its receiver idle.
+
+        Raises:
+            LaboratoryFailed: it is not within so many seconds; the sentence is the detector's.
+        """
+        proxy, receiver = self.detector(unit), self.receiver(unit)
+        limit = time.monotonic() + within
+        while not (proxy.State() is tango.DevState.ON and receiver.status().state == "idle"):
+            if time.monotonic() > limit:
+                raise LaboratoryFailed(
+                    f"{unit} is not idle after {within:g} s: {proxy.State()}, {proxy.Status()} "
+                    f"The receiver is {receiver.status().state}."
+                )
+            time.sleep(0.02)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL to a process and its children, as a power cut would; `restart` starts it again."""
+        child = self._children[name]
+        for pid in (child.pid, *children(child.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        child.wait(5.0)
+
+    def recover(self, unit: str = "sim") -> None:
+        """Bring a detector and its receiver back after a fault, as somebody at the panel would."""
+        if self.receiver(unit).status().state == "error":
+            self.receiver(unit).reset()
+        proxy = self.detector(unit)
+        if proxy.State() is tango.DevState.FAULT:
+            proxy.Reset()
+        self.wait_idle(unit)
 
     def define(self, *command: str) -> None:
         """Run a macro that must not fail.

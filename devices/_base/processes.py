@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Generic, TypeVar
 
@@ -241,3 +242,12 @@ def is_taken(host: str, port: int) -> bool:
 def next_free_port(host: str, port: int) -> int:
     """The first port above `port` that nobody listens on now; 0, for any, where there is none."""
     return next((number for number in range(port + 1, 2**16) if not is_taken(host, number)), 0)
+
+
+def children(pid: int) -> list[int]:
+    """Child processes of a process (of all its threads)."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # a thread that has just ended
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found

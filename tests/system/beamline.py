@@ -14,7 +14,7 @@ from typing import Any
 import tango
 
 from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port, ready_line
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, free_port, ready_line
 from penstock.devices._base.registration import register
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
@@ -243,11 +243,3 @@ def refusal(call: Callable[[], object]) -> str:
         assert time.monotonic() - begun < 2.7, "a refusal must come before a client's time-out"
         return str(error.args[0].desc)
     raise AssertionError("nothing was refused")
-
-
-def children(pid: int) -> list[int]:
-    """Child processes of a process (of all its threads)."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(child) for child in (task / "children").read_text().split()]
-    return found
