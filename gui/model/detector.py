@@ -6,28 +6,25 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from penstock.gui.model import file_name, free_number
+from penstock.gui.model import free_number
 from penstock.gui.model.actions import AT_ONCE, Action, why_not
 from penstock.gui.model.answers import read_check, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText, Value
+from penstock.gui.model.calls import Calls, Later
 from penstock.gui.model.device import Device, DeviceRefused, Greeting
 from penstock.gui.model.file_name import FileName
 from penstock.gui.model.log import Kind, Log
+from penstock.gui.model.next_file import NextFile
 from penstock.gui.model.view import DetectorView, Edit, Presence
 from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 
 _log = logging.getLogger(__name__)
 
-CALLS = 4
-"""Calls of the device at the same time: Abort must overtake an Arm that is still waited for."""
-STOP_SECONDS = 1.0
-"""Longest that `stop` waits for calls under way: those of a server that hangs end by themselves."""
 SETTLE = 0.2
 """Seconds after a change of the settings before `Check` is asked for: changes come in groups."""
 FILE = "DestinationFilename"
@@ -57,21 +54,18 @@ class DetectorModel:
         self._changed: list[Callable[[], None]] = []
         self._one_write = threading.Lock()
         """Held from an edit to the device's answer: Arm waits for what Enter has begun to write."""
-        self._calls = ThreadPoolExecutor(CALLS, thread_name_prefix=f"penstock-panel {name}")
-        self._under_way: set[Future[None]] = set()
+        self._calls = Calls(name, self._on_error)
+        self._check_soon = Later(SETTLE, self.ask_check)
         self._own: set[str] = set()
         """SeriesId of what this panel has armed."""
         self._arming = False
         """Arm was called here: the next SeriesId is ours."""
-        self._armed_file: Value | None = None
-        self._check_timer: threading.Timer | None = None
         self._states_heard = 0
         self._state_heard = self._view.state
         """What the last event said; `_look_at_state` may have put a newer one on show."""
         self._started = False
         self._stopped = False
-        self._named: tuple[str, FileName, str] | None = None
-        """What the user has made of DestinationFilename: its path, the name, and why it is none."""
+        self._file = NextFile()
 
     # -- following -----------------------------------------------------------------------------
 
@@ -91,11 +85,9 @@ class DetectorModel:
         """Let go of the device; its series goes on. Ends every thread, within a second or two."""
         with self._lock:
             self._stopped = True
-            if self._check_timer is not None:
-                self._check_timer.cancel()
+            self._check_soon.not_now()
         self._device.stop()
-        _, hanging = wait(self._under_way, STOP_SECONDS)
-        self._calls.shutdown(wait=not hanging, cancel_futures=True)
+        self._calls.stop()
 
     def view(self) -> DetectorView:
         """What is to be shown now."""
@@ -116,25 +108,22 @@ class DetectorModel:
     def edit(self, name: str, text: str) -> None:
         """The user types; nothing is written yet, and no event overwrites it."""
         with self._lock:
-            edits = dict(self._view.edits)
             attribute = self._view.attributes.get(name)
+            edit: Edit | None = Edit(text, self._problem(attribute, text))
             if attribute is not None and text == attribute.show(self._view.values.get(name)):
-                edits.pop(name, None)  # typed back to what the device has
-            else:
-                edits[name] = Edit(text, self._problem(attribute, text))
-            self._view = replace(self._view, edits=edits)
+                edit = None  # typed back to what the device has
+            self._view = self._view.with_edit(name, edit)
         self._tell()
 
     def discard(self, name: str) -> None:
         """Forget what was typed; the device's value is shown again."""
         with self._lock:
-            edits = {each: edit for each, edit in self._view.edits.items() if each != name}
-            self._view = replace(self._view, edits=edits)
+            self._view = self._view.with_edit(name, None)
         self._tell()
 
     def write(self, name: str) -> None:
         """Write what was typed (Enter); the edit stays, with the reason, where it is refused."""
-        self._call(lambda: self._write_edit(name))
+        self._calls.begin(lambda: self._write_edit(name))
 
     def set(self, name: str, text: str) -> None:
         """Type and write at once: for choices and switches."""
@@ -149,35 +138,28 @@ class DetectorModel:
             if action not in AT_ONCE:
                 self._view = replace(self._view, busy=action, notice="")
         self._tell()
-        self._call(lambda: self._do(action))
+        self._calls.begin(lambda: self._do(action))
 
     def ask_check(self) -> None:
         """Ask the device what Arm would say now."""
-        self._call(self._ask_check)
+        self._calls.begin(self._ask_check)
 
     def file_name(self) -> FileName:
         """Folder, template and number of the next file: as typed, or as the device has them."""
         with self._lock:
             edit = self._view.edits.get(FILE)
             path = edit.text if edit is not None else str(self._view.values.get(FILE) or "")
-            # A path says less than a template: "ceo2_100.h5" may, or may not, have a number that goes up.
-            if self._named is not None and self._named[0] == path:
-                return self._named[1]
-        return file_name.parse(path)
+            return self._file.name_of(path)
 
     def edit_file(self, name: FileName) -> None:
         """The user names the next file: `edit` of DestinationFilename in three parts."""
-        try:
-            path, problem = name.path(), ""
-        except file_name.BadName as error:
-            path, problem = name.template, str(error)
         with self._lock:
-            self._named = (path, name, problem)
+            path = self._file.take(name)
         self.edit(FILE, path)
 
     def next_free_number(self) -> None:
         """Write the next number for which there is no file yet into DestinationFilename."""
-        self._call(self._next_free_number)
+        self._calls.begin(self._next_free_number)
 
     def set_counts_up(self, on: bool) -> None:
         """Whether the number in the file's name goes up with each series of this panel."""
@@ -264,18 +246,8 @@ class DetectorModel:
 
     # -- in the threads of the calls ---------------------------------------------------------------
 
-    def _call(self, work: Callable[[], object]) -> None:
-        def guarded() -> None:
-            try:
-                work()
-            except Exception as error:
-                _log.exception("%s", self.name)
-                self._refused(f"The panel failed inside ({error!r}); please report this with its log.")
-
-        with self._lock:
-            if not self._stopped:
-                self._under_way = {call for call in self._under_way if not call.done()}
-                self._under_way.add(self._calls.submit(guarded))
+    def _on_error(self, error: Exception) -> None:
+        self._refused(f"The panel failed inside ({error!r}); please report this with its log.")
 
     def _write_edit(self, name: str) -> bool:
         """Write what was typed; whether the device has it now."""
@@ -287,10 +259,10 @@ class DetectorModel:
                 if edit.problem:  # limits may have changed
                     edit = replace(edit, problem=self._problem(attribute, edit.text))
                 if edit.problem:
-                    self._put_edit(name, edit)
+                    self._view = self._view.with_edit(name, edit)
                     return False
                 before = self._view.values.get(name)
-                self._put_edit(name, replace(edit, writing=True))
+                self._view = self._view.with_edit(name, replace(edit, writing=True))
             self._tell()
             return self._write(attribute, edit.text, before)
 
@@ -301,24 +273,18 @@ class DetectorModel:
         except (DeviceRefused, BadText) as error:
             self.log.add(Kind.TROUBLE, f"{name} {text}: refused. {error}")
             with self._lock:
-                self._put_edit(name, Edit(text, str(error)))
+                self._view = self._view.with_edit(name, Edit(text, str(error)))
             self._tell()
             return False
         self.log.add(Kind.DONE, f"{name}: {attribute.with_unit(before)} → {attribute.with_unit(value)}")
         with self._lock:
             now = self._view.edits.get(name)
             if now is not None and now.text == text:
-                self._put_edit(name, None)
+                self._view = self._view.with_edit(name, None)
             self._view = replace(self._view, values={**self._view.values, name: value})
         self._schedule_check()
         self._tell()
         return True
-
-    def _put_edit(self, name: str, edit: Edit | None) -> None:
-        edits = {each: kept for each, kept in self._view.edits.items() if each != name}
-        if edit is not None:
-            edits[name] = edit
-        self._view = replace(self._view, edits=edits)
 
     def _do(self, action: Action) -> None:
         begins = action in (Action.ARM, Action.LIVE)
@@ -327,7 +293,8 @@ class DetectorModel:
                 return
             with self._lock:
                 self._arming = self._arming or begins
-                self._armed_file = self._view.values.get(FILE) if action is Action.ARM else self._armed_file
+                if action is Action.ARM:
+                    self._file.arm(self._view.values.get(FILE))
             self._device.command(action.value)
             self._look_at_state()
             with self._lock:
@@ -384,14 +351,10 @@ class DetectorModel:
 
     def _schedule_check(self) -> None:
         with self._lock:
-            if self._check_timer is not None:
-                self._check_timer.cancel()
-            self._check_timer = None
             if self._stopped or not self._view.here or self._view.running:
-                return
-            self._check_timer = threading.Timer(SETTLE, self.ask_check)
-            self._check_timer.daemon = True
-            self._check_timer.start()
+                self._check_soon.not_now()
+            else:
+                self._check_soon.soon()
 
     def _ask_check(self) -> None:
         try:
@@ -424,7 +387,7 @@ class DetectorModel:
             kind = Kind.TROUBLE if after.state == "FAULT" else Kind.STATE
             self.log.add(kind, f"{after.state}: {after.status.strip()}")
             if after.state == "ON" and before.running:
-                self._call(self._count_up)
+                self._calls.begin(self._count_up)
         # It has no value while the receiver does not answer.
         receiver = (before.values.get("ReceiverQueue") is None) != (after.values.get("ReceiverQueue") is None)
         if settings or receiver or after.state != before.state:
@@ -435,10 +398,8 @@ class DetectorModel:
         with self._lock:
             view = self._view
             done = view.last is not None and view.last.series in self._own and bool(view.last.file)
-            path = view.values.get(FILE)
-            if not (done and view.counts_up and path and path == self._armed_file):
+            if not (done and view.counts_up and self._file.is_used(view.values.get(FILE))):
                 return
-            self._armed_file = None
             if FILE in view.edits:
                 return  # the user has other plans
         name = self.file_name()
@@ -449,8 +410,8 @@ class DetectorModel:
     def _problem(self, attribute: Attribute | None, text: str) -> str:
         if attribute is None:
             return ""
-        if attribute.name == FILE and self._named is not None and self._named[0] == text and self._named[2]:
-            return self._named[2]
+        if attribute.name == FILE and (problem := self._file.problem(text)):
+            return problem
         try:
             attribute.parse(text)
         except BadText as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from penstock.gui.model.account import Account, account
@@ -94,6 +94,15 @@ class DetectorView:
     def armed_by(self) -> str:
         """Who armed the running, or the last, series."""
         return str(self.values.get("ArmedBy") or "")
+
+    def with_edit(self, name: str, edit: Edit | None) -> DetectorView:
+        """The same with, or without, something typed for this setting."""
+        edits = dict(self.edits)
+        if edit is None:
+            edits.pop(name, None)
+        else:
+            edits[name] = edit
+        return replace(self, edits=edits)
 
     def text(self, name: str) -> str:
         """A setting as its field shows it: what is typed, or else what the device says."""

@@ -1,0 +1,86 @@
+"""Threads in which a panel calls its device, so that no widget ever waits for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+_log = logging.getLogger(__name__)
+
+AT_THE_SAME_TIME = 4
+"""Abort must overtake an Arm that is still waited for."""
+STOP_SECONDS = 1.0
+"""Longest that `stop` waits for calls under way: those of a server that hangs end by themselves."""
+
+
+class Calls:
+    """The calls of one device; for any thread.
+
+    Args:
+        name: of the device, for the names of the threads.
+        failed: told of an error that no call should raise.
+    """
+
+    def __init__(self, name: str, failed: Callable[[Exception], None]) -> None:
+        self._name = name
+        self._failed = failed
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(AT_THE_SAME_TIME, thread_name_prefix=f"penstock-panel {name}")
+        self._under_way: set[Future[None]] = set()
+        self._stopped = False
+
+    def begin(self, work: Callable[[], object]) -> None:
+        """Have it done soon; never waits, and does nothing once stopped."""
+        with self._lock:
+            if not self._stopped:
+                self._under_way = {call for call in self._under_way if not call.done()}
+                self._under_way.add(self._pool.submit(self._guarded, work))
+
+    def stop(self) -> None:
+        """End the threads, within a second or so."""
+        with self._lock:
+            self._stopped = True
+        _, hanging = wait(self._under_way, STOP_SECONDS)
+        self._pool.shutdown(wait=not hanging, cancel_futures=True)
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception as error:
+            _log.exception("%s", self._name)
+            self._failed(error)
+
+
+class Later:
+    """Calls once, some time after the last `soon`: what is asked for comes in groups.
+
+    Args:
+        seconds: of quiet before the call.
+        call: what is called, in a thread of its own.
+    """
+
+    def __init__(self, seconds: float, call: Callable[[], object]) -> None:
+        self._seconds = seconds
+        self._call = call
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def soon(self) -> None:
+        """Call, unless this is said again before."""
+        with self._lock:
+            self._cancel()
+            self._timer = threading.Timer(self._seconds, self._call)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def not_now(self) -> None:
+        """Take it back."""
+        with self._lock:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
