@@ -23,6 +23,8 @@ CLOSING_WITHIN: Final = 2.0
 together to prepare."""
 READY_WITHIN: Final = 2.0
 """Seconds that a start waits for a detector that arms slowly, where triggers would be lost otherwise."""
+SETTLED_WITHIN: Final = 0.5
+"""Seconds that Stop and Abort wait for the series to end; it may take longer."""
 IMAGE_WITHIN: Final = 2.0
 """Seconds for a frame that was taken to reach the receiver."""
 POLL: Final = 0.01
@@ -427,8 +429,17 @@ class Channel:
                 try:
                     call()
                     self._move(Event.END)
+                    self._settle()
                 except Refused as refused:
                     self._fail(str(refused))
+
+    def _settle(self) -> None:
+        """Give the series a moment to end: Sardana 3.7 loses events, and its next scan hangs, where a channel
+        is still moving when the group's Abort returns."""
+        limit = self._clock() + SETTLED_WITHIN
+        while (snapshot := self._detector.snapshot()).state in ACTIVE and self._clock() < limit:
+            self._pause(POLL)
+        self._judge(snapshot)
 
     def _end_own(self, call: Callable[[], None]) -> None:
         """After a failure: the series may still run, or another one of somebody else."""
@@ -452,7 +463,7 @@ class Channel:
             return
 
     def _reference(self, index: int) -> str:
-        return Reference(self.file, self._facts.dataset or "entry/data/data", index).text
+        return Reference(self.file, self._facts.dataset, index).text
 
 
 def _same(present: Any, wanted: Any) -> bool:

@@ -90,11 +90,20 @@ class PenstockDetector(TwoDController, Referable):
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
         """Arm one series for everything that is to come."""
-        synchronization = AcqSynch(self._synchronization).name
+        synchronization = AcqSynch(self._synchronization)
+        if synchronization == AcqSynch.SoftwareStart:
+            nb_starts = self._true_starts(nb_starts)
         try:
-            self._channel.prepare(synchronization, value, repetitions, latency, nb_starts)
+            self._channel.prepare(synchronization.name, value, repetitions, latency, nb_starts)
         except Refused as refused:
             _raise(refused)
+
+    def _true_starts(self, told: int) -> int:
+        """Sardana 3.7 multiplies the starts by the repetitions where the group has channels with a software
+        trigger, too (PoolAcquisition.prepare): the series would wait for frames that never come.
+        """
+        starts = getattr(self._getPoolController().operator, "nb_starts", told)
+        return min(int(starts), told)
 
     def LoadOne(self, axis: int, value: float, repetitions: int, latency: float) -> None:
         """Everything is known since PrepareOne."""
