@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import math
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
-from penstock.sardana import file_template
-from penstock.sardana.channel_detector import LOST, Detector, Facts, Refused, Snapshot
-from penstock.sardana.channel_files import NoName, SeriesNumber, free_number
-from penstock.sardana.channel_metadata import ScanMetadata
+from penstock.sardana.channel_arming import POLL, Arming, stop_quietly
+from penstock.sardana.channel_detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
 from penstock.sardana.channel_phases import STATE, UNDER_WAY, Event, Phase, next_phase
 from penstock.sardana.channel_plan import Plan, plan
 from penstock.sardana.channel_verdict import judge
 from penstock.sardana.reference import Reference
 
-CLOSING_WITHIN: Final = 2.0
-"""Seconds that a new series waits for the file of the last one: Sardana gives all channels of a group 3 s
-together to prepare."""
 READY_WITHIN: Final = 2.0
 """Seconds that a start waits for a detector that arms slowly, where triggers would be lost otherwise."""
 SETTLED_WITHIN: Final = 0.5
 """Seconds that Stop and Abort wait for the series to end; it may take longer."""
 IMAGE_WITHIN: Final = 2.0
 """Seconds for a frame that was taken to reach the receiver."""
-POLL: Final = 0.01
-ACTIVE: Final = ("RUNNING", "MOVING")
-"""Tango states with a series."""
 EARLY: Final = ("not_ready", "not_running")
 """Kinds with which the device refuses a trigger that comes too early."""
-SETTINGS: Final = (
-    "TriggerMode", "ExposureTime", "LatencyTime", "nTriggers", "nFramesPerTrigger", "DestinationFilename",
-    "DestinationFileOverwritable", "Metadata",
-)  # fmt: skip
 
 
 class Channel:
@@ -57,18 +44,9 @@ class Channel:
         self._clock = clock
         self._pause = pause
         self._lock = threading.RLock()
-        self._number = SeriesNumber()
-        self._metadata = ScanMetadata()
-        self._last_folder = ""
-        # What the user sets
-        self.file_template = file_template.DEFAULT
+        self.arming = Arming(detector, name, clock=clock, pause=pause)
         self.missing_trigger_time = 10.0
-        self.references = True
-        """Sardana wants references to files; else images."""
-        self.pattern = ""
-        """Of the measurement group; goes before `file_template`."""
-        self._context: dict[str, Any] = {}
-        # The series
+        """Seconds beyond the planned period; 0 waits for ever."""
         self.phase = Phase.IDLE
         self.warning = ""
         self.file = ""
@@ -84,19 +62,6 @@ class Channel:
         self._sentence = ""
 
     # What the user sees -----------------------------------------------------------------------
-
-    @property
-    def context(self) -> str:
-        """ScanContext as JSON; "" outside a scan."""
-        return json.dumps(self._context) if self._context else ""
-
-    @context.setter
-    def context(self, text: str) -> None:
-        found = json.loads(text) if text.strip() else {}
-        if not isinstance(found, dict):
-            raise Refused("scan_context", f"ScanContext must be a JSON object, it is {text!r}")
-        self._context = found
-        self._last_folder = str(found.get("scan_dir") or self._last_folder)
 
     def facts(self) -> Facts:
         """Of the running, or else the next, series; the last that are known while the device is away."""
@@ -120,7 +85,7 @@ class Channel:
             Refused: nothing is armed.
         """
         asked = plan(synchronization, value, repetitions, latency, starts)
-        if not self.references and asked.synchronization.polled:
+        if not self.arming.references and asked.synchronization.polled:
             raise Refused(
                 "no_references",
                 f"{self._name()}: images themselves come from step scans and ct only, not with "
@@ -128,18 +93,18 @@ class Channel:
                 "ValueRefEnabled)",
             )
         with self._lock:
-            self._free()
-            self._check_mode(synchronization, asked)
+            self.arming.await_idle(self._series)
+            if self.phase is not Phase.IDLE:
+                self._move(Event.CLOSED)
             self.warning = ""
             self._plan = asked
             self._forget()
+            self.file = self.arming.arm(asked)
             try:
-                self._arm(asked)
                 self._series = self._detector.snapshot().series
                 self._facts = self._detector.facts()
-            except Refused as refused:
-                if refused.kind == LOST:
-                    self._quietly(self._detector.stop)
+            except Refused:
+                stop_quietly(self._detector)
                 raise
             self._move(Event.PREPARED)
 
@@ -213,119 +178,6 @@ class Channel:
         """The same, dropping what is queued."""
         self._end(self._detector.abort)
 
-    # Preparing --------------------------------------------------------------------------------
-
-    def _free(self) -> None:
-        """The detector is ready for a series afterwards; only this channel's own series is ended for that."""
-        snapshot = self._detector.snapshot()
-        if snapshot.state in ACTIVE:
-            own = snapshot.series == self._series
-            facts = self._detector.facts()
-            if own and snapshot.acquired < facts.planned:
-                self._detector.stop()
-            elif not own and snapshot.acquired < facts.planned:
-                raise Refused(
-                    "in_use",
-                    f"{self._detector.name} runs a series of somebody else, armed by "
-                    f"{facts.armed_by or 'an unknown client'}: {snapshot.status} Stop it there, or send "
-                    f"the command Stop to {self._detector.name}, and start again",
-                )
-            snapshot = self._await_closed()
-        if snapshot.state != "ON":
-            raise Refused("not_idle", snapshot.status)
-        if self.phase in UNDER_WAY:
-            self.phase = Phase.IDLE
-
-    def _await_closed(self) -> Snapshot:
-        limit = self._clock() + CLOSING_WITHIN
-        while True:
-            snapshot = self._detector.snapshot()
-            if snapshot.state not in ACTIVE:
-                return snapshot
-            if self._clock() >= limit:
-                raise Refused(
-                    "closing",
-                    f"{self._name()}: the last series of {self._detector.name} has not ended within "
-                    f"{CLOSING_WITHIN:g} s: {snapshot.status} Start again when its State is ON",
-                )
-            self._pause(POLL)
-
-    def _check_mode(self, synchronization: str, asked: Plan) -> None:
-        modes = self._detector.facts().modes
-        if modes and asked.mode not in modes:
-            raise Refused(
-                "no_such_mode",
-                f"{self._detector.name} has no TriggerMode {asked.mode}, which synchronization "
-                f"{synchronization} needs; it has {', '.join(modes)}: choose another synchronization for "
-                f"{self._name()} (set_meas_conf Synchronization)",
-            )
-
-    def _arm(self, asked: Plan) -> None:
-        present = self._detector.settings((*SETTINGS, "SaveRaw"))
-        if self.references and present.pop("SaveRaw") is False:
-            raise Refused(
-                "save_raw",
-                f"{self._detector.name} writes no files, for its SaveRaw is false, and "
-                "Sardana wants references to them; write SaveRaw true, or switch value references off",
-            )
-        wanted: dict[str, Any] = {
-            "TriggerMode": asked.mode,
-            "ExposureTime": asked.exposure,
-            "LatencyTime": asked.latency,
-            "nTriggers": asked.triggers,
-            "nFramesPerTrigger": asked.frames_per_trigger,
-            "DestinationFileOverwritable": False,
-            "Metadata": self._metadata.merged(str(present["Metadata"] or ""), self._context),
-        }
-        if not self.references:
-            self.file = ""
-            self._write(present, {**wanted, "DestinationFilename": ""})
-            self._detector.arm()
-            return
-        context = self._naming()
-        number = self._number.next(tuple(context.get(key) for key in ("scan_dir", "scan_file", "scan_id")))
-        name = self._file_name(context, number)
-        self._write(present, {**wanted, "DestinationFilename": name})
-        try:
-            self._detector.arm()
-        except Refused as refused:
-            if refused.kind != "file_exists":
-                raise
-            name = self._arm_with_free_name(context, number)
-        self.file = name
-
-    def _arm_with_free_name(self, context: Mapping[str, Any], first: int) -> str:
-        def taken(number: int) -> bool:
-            self._detector.write({"DestinationFilename": self._file_name(context, number)})
-            return self._detector.check() == "file_exists"
-
-        try:
-            self._number.value = number = free_number(taken, first)
-        except NoName as error:
-            raise Refused("file_exists", f"{self._name()}: {error}") from error
-        name = self._file_name(context, number)
-        self._detector.write({"DestinationFilename": name})
-        self._detector.arm()
-        return name
-
-    def _naming(self) -> dict[str, Any]:
-        """ScanContext, with what stands in for it outside a scan."""
-        if self._context:
-            return self._context
-        return {"scan_dir": self._last_folder or self._detector.data_root(), "scan_file": "ct", "scan_id": 0}
-
-    def _file_name(self, context: Mapping[str, Any], number: int) -> str:
-        try:
-            return file_template.render(self.pattern or self.file_template, context, self._name(), number)
-        except file_template.TemplateError as error:
-            raise Refused("file_template", str(error)) from error
-
-    def _write(self, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        """Only what differs: a write makes the device measure anew."""
-        differing = {name: value for name, value in wanted.items() if not _same(present[name], value)}
-        if differing:
-            self._detector.write(differing)
-
     # While it runs ----------------------------------------------------------------------------
 
     def _trigger(self) -> None:
@@ -345,7 +197,7 @@ class Channel:
         try:
             while (snapshot := self._detector.snapshot()).state == "MOVING":
                 if self._clock() >= limit:
-                    self._quietly(self._detector.stop)
+                    stop_quietly(self._detector)
                     self._fail(
                         f"{self._name()}: the detector is still arming {READY_WITHIN:g} s after the start, "
                         f"and would miss triggers: {snapshot.status}"
@@ -422,7 +274,7 @@ class Channel:
     def _end(self, call: Callable[[], None]) -> None:
         with self._lock:
             if self.phase is Phase.FAILED:
-                self._quietly(lambda: self._end_own(call))
+                self._end_own(call)
             elif self.phase in UNDER_WAY:
                 self._stopped = True
                 self._trigger_waits = False
@@ -443,8 +295,9 @@ class Channel:
 
     def _end_own(self, call: Callable[[], None]) -> None:
         """After a failure: the series may still run, or another one of somebody else."""
-        if self._detector.snapshot().series == self._series:
-            call()
+        with contextlib.suppress(Refused):
+            if self._detector.snapshot().series == self._series:
+                call()
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -455,18 +308,5 @@ class Channel:
         self._sentence = self.warning = sentence
         self._move(Event.FAIL)
 
-    @staticmethod
-    def _quietly(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except Refused:
-            return
-
     def _reference(self, index: int) -> str:
         return Reference(self.file, self._facts.dataset, index).text
-
-
-def _same(present: Any, wanted: Any) -> bool:
-    if isinstance(wanted, float) and isinstance(present, (int, float)):
-        return math.isclose(present, wanted, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(present == wanted)

@@ -16,6 +16,8 @@ from penstock.receiver.models import View
 
 TIMEOUT: Final = 3.0
 """Seconds for one call."""
+ACTIVE: Final = ("RUNNING", "MOVING")
+"""Tango states with a series."""
 PREFIX: Final = "Penstock_"
 """Of the reasons of the device's own refusals."""
 LOST: Final = "lost"

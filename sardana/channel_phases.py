@@ -20,7 +20,7 @@ class Phase(StrEnum):
     ENDING = "ending"
     """The series was told to end early; the file is being closed."""
     FAILED = "failed"
-    """Until the next series: Sardana asks more than once how an acquisition ended."""
+    """Until the next series is prepared: Sardana asks more than once how an acquisition ended."""
 
 
 class Event(Enum):
@@ -57,6 +57,7 @@ TABLE: Mapping[tuple[Phase, Event], Phase] = {
     (_P.EXPOSING, _E.CLOSED): _P.IDLE,
     (_P.CLOSING, _E.CLOSED): _P.IDLE,
     (_P.ENDING, _E.CLOSED): _P.IDLE,
+    (_P.FAILED, _E.CLOSED): _P.IDLE,
 }
 
 STATE: Mapping[Phase, str] = {

@@ -44,6 +44,8 @@ every repetition as a start."""
 class Plan:
     """One series."""
 
+    name: str
+    """Of the synchronization."""
     synchronization: Synchronization
     mode: str
     """TriggerMode."""
@@ -81,4 +83,6 @@ def plan(synchronization: str, value: float, repetitions: int, latency: float, s
     # Where each frame has its trigger, that alone decides when: a detector that keeps the same dead time by
     # itself misses each trigger that comes a microsecond early.
     own_latency = latency if frames > 1 else 0.0
-    return Plan(found, mode, triggers, frames, repetitions, value, own_latency, value + latency)
+    return Plan(
+        synchronization, found, mode, triggers, frames, repetitions, value, own_latency, value + latency
+    )

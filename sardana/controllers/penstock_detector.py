@@ -83,8 +83,11 @@ class PenstockDetector(TwoDController, Referable):
         self._detector = TangoDetector(self.DetectorDevice)
         self._channel = Channel(self._detector, self._channel_name)
 
+    def _element(self) -> Any:
+        return self._getPoolController().get_element(axis=1)
+
     def _channel_name(self) -> str:
-        return str(self._getPoolController().get_element(axis=1).name)
+        return str(self._element().name)
 
     # An acquisition
 
@@ -97,6 +100,8 @@ class PenstockDetector(TwoDController, Referable):
             self._channel.prepare(synchronization.name, value, repetitions, latency, nb_starts)
         except Refused as refused:
             _raise(refused)
+        # Without this event the group stays in Fault after a failed scan, and MacroServer waits 3 s for it.
+        self._element().set_state(State.On, propagate=2)
 
     def _true_starts(self, told: int) -> int:
         """Sardana 3.7 multiplies the starts by the repetitions where the group has channels with a software
@@ -148,11 +153,11 @@ class PenstockDetector(TwoDController, Referable):
     def SetAxisPar(self, axis: int, parameter: str, value: Any) -> None:
         """References or not, and the measurement group's own pattern."""
         if parameter == "value_ref_enabled":
-            self._channel.references = bool(value)
+            self._channel.arming.references = bool(value)
             if not value:
-                self._channel.pattern = ""
+                self._channel.arming.pattern = ""
         elif parameter == "value_ref_pattern":
-            self._channel.pattern = value or ""
+            self._channel.arming.pattern = value or ""
 
     def GetCtrlPar(self, parameter: str) -> Any:
         """Least time between two exposures, in seconds."""
@@ -169,11 +174,11 @@ class PenstockDetector(TwoDController, Referable):
         try:
             if parameter.lower() == "filetemplate":
                 file_template.check(value)
-                self._channel.file_template = value
+                self._channel.arming.file_template = value
             elif parameter.lower() == "missingtriggertime":
                 self._channel.missing_trigger_time = value
             else:
-                self._channel.context = value
+                self._channel.arming.context = value
         except file_template.TemplateError as error:
             _raise(Refused("file_template", str(error)))
         except Refused as refused:
@@ -183,9 +188,9 @@ class PenstockDetector(TwoDController, Referable):
         channel = self._channel
         facts = channel.facts()
         return {
-            "filetemplate": channel.file_template,
+            "filetemplate": channel.arming.file_template,
             "missingtriggertime": channel.missing_trigger_time,
-            "scancontext": channel.context,
+            "scancontext": channel.arming.context,
             "detectordevice": self._detector.name,
             "frameshape": json.dumps(facts.shape),
             "frametype": facts.dtype,

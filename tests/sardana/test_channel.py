@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from penstock.sardana.channel import CLOSING_WITHIN, READY_WITHIN, Channel
+from penstock.sardana.channel import READY_WITHIN, SETTLED_WITHIN, Channel
+from penstock.sardana.channel_arming import CLOSING_WITHIN
 from penstock.sardana.channel_detector import Facts, Refused, Verdict
 from penstock.sardana.channel_phases import TABLE, Event, IllegalEvent, Phase, next_phase
 from penstock.sardana.reference import parse
@@ -299,8 +300,8 @@ def test_a_stale_series_of_its_own_is_stopped(channel: Channel, detector: StandI
 def test_a_file_that_is_being_closed_is_waited_for(channel: Channel, detector: StandIn, clock: Clock) -> None:
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     channel.start()
-    channel.stop()
     detector.closes_at = clock() + 1.0
+    channel.stop()
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert clock() == pytest.approx(1.0, abs=0.05)
 
@@ -308,11 +309,11 @@ def test_a_file_that_is_being_closed_is_waited_for(channel: Channel, detector: S
 def test_the_wait_for_a_file_ends_with_a_sentence(channel: Channel, detector: StandIn, clock: Clock) -> None:
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     channel.start()
-    channel.stop()
     detector.closes_at, detector.status = 1e9, "The receiver closes the file."
+    channel.stop()
     with pytest.raises(Refused, match=r"has not ended within 2 s: The receiver closes the file\."):
         channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
-    assert clock() <= CLOSING_WITHIN + 0.05
+    assert clock() <= SETTLED_WITHIN + CLOSING_WITHIN + 0.05
 
 
 def test_a_fault_is_passed_on_in_the_devices_own_words(channel: Channel, detector: StandIn) -> None:
@@ -342,14 +343,14 @@ def test_files_are_numbered_within_a_scan_and_named_after_it(
 ) -> None:
     def series(scan: int) -> str:
         context = {"scan_dir": "/data/visit", "scan_file": "ceo2", "scan_id": scan, "user": "ada"}
-        channel.context = json.dumps(context)
+        channel.arming.context = json.dumps(context)
         channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
         return channel.file
 
     assert series(7) == "/data/visit/ceo2_00007_sim_0001.h5"
     assert series(7) == "/data/visit/ceo2_00007_sim_0002.h5"
     assert series(8) == "/data/visit/ceo2_00008_sim_0001.h5"
-    channel.context = ""
+    channel.arming.context = ""
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert channel.file == "/data/visit/ct_00000_sim_0001.h5", "ct goes where the last scan went"
 
@@ -357,13 +358,13 @@ def test_files_are_numbered_within_a_scan_and_named_after_it(
 def test_the_pattern_of_the_measurement_group_goes_before_the_template(
     channel: Channel, detector: StandIn
 ) -> None:
-    channel.pattern = "h5file:///data/mine_{number}.h5"
+    channel.arming.pattern = "h5file:///data/mine_{number}.h5"
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert detector.attributes["DestinationFilename"] == "/data/mine_1.h5"
 
 
 def test_without_references_no_file_is_written(channel: Channel, detector: StandIn) -> None:
-    channel.references = False
+    channel.arming.references = False
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 2)
     assert detector.attributes["DestinationFilename"] == ""
     channel.start()
@@ -395,13 +396,22 @@ def test_stop_and_abort_in_every_phase(
     assert channel.phase is phase
     getattr(channel, how)()
     assert how in detector.calls
-    assert channel.state()[0] == "Moving"
-    getattr(channel, how)()
-    clock.pause(0.2)
-    assert channel.state()[0] == "On"
+    assert channel.state()[0] == "On", "the series has ended within a moment"
     getattr(channel, how)()
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert channel.phase is Phase.ARMED
+
+
+def test_stop_does_not_wait_for_a_long_exposure(channel: Channel, detector: StandIn, clock: Clock) -> None:
+    channel.prepare("SoftwareTrigger", 30.0, 1, 0.0, 1)
+    channel.start()
+    detector.closes_at = 30.0
+    channel.stop()
+    assert clock() == pytest.approx(SETTLED_WITHIN, abs=0.05)
+    assert channel.state()[0] == "Moving"
+    channel.stop()
+    clock.now = 30.0
+    assert channel.state()[0] == "On"
 
 
 def test_nothing_is_stopped_that_is_not_its_own(channel: Channel, detector: StandIn) -> None:
@@ -451,7 +461,7 @@ def test_an_idle_channel_shows_what_the_device_says(channel: Channel, detector: 
 
 def test_the_scan_is_told_to_the_file_and_the_users_own_stays(channel: Channel, detector: StandIn) -> None:
     detector.attributes["Metadata"] = '{"sample": "CeO2", "title": "mine"}'
-    channel.context = json.dumps(
+    channel.arming.context = json.dumps(
         {"scan_dir": "/data", "scan_file": "s", "scan_id": 3, "title": "ascan mot01", "user": "ada"}
     )
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
@@ -459,19 +469,19 @@ def test_the_scan_is_told_to_the_file_and_the_users_own_stays(channel: Channel, 
     assert merged["sample"] == "CeO2"
     assert merged["title"] == "mine"
     assert (merged["entry_identifier"], merged["user"]) == ("3", {"name": "ada"})
-    channel.context = ""
+    channel.arming.context = ""
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert json.loads(detector.attributes["Metadata"]) == {"sample": "CeO2", "title": "mine"}
 
 
 def test_what_the_user_writes_between_two_scans_stays(channel: Channel, detector: StandIn) -> None:
     scan = {"scan_dir": "/data", "scan_file": "s", "user": "ada"}
-    channel.context = json.dumps({**scan, "scan_id": 3})
+    channel.arming.context = json.dumps({**scan, "scan_id": 3})
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     present = json.loads(detector.attributes["Metadata"])
     present["user"]["role"] = "principal investigator"
     detector.attributes["Metadata"] = json.dumps(present)
-    channel.context = json.dumps({**scan, "scan_id": 4, "user": "bob"})
+    channel.arming.context = json.dumps({**scan, "scan_id": 4, "user": "bob"})
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     merged = json.loads(detector.attributes["Metadata"])
     assert merged["user"] == {"name": "bob", "role": "principal investigator"}

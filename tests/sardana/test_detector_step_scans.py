@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import h5py
 import pytest
 import tango
 
 from penstock.sardana.laboratory import Laboratory
-from penstock.sardana.reference import Reference, parse
-from penstock.streamer.patterns import frame_number
+from penstock.sardana.reference import parse
+from tests.sardana.scan_files import frames_of, points
 
 
 @pytest.fixture(autouse=True)
@@ -20,24 +19,6 @@ def _idle(laboratory: Laboratory) -> Iterator[None]:
     yield
     detector = laboratory.detector()
     assert detector.State() is tango.DevState.ON, detector.Status()
-
-
-def points(scan_file: Path, channel: str = "sim") -> list[Reference]:
-    """The references of the last scan in a file, in the order of its points."""
-    with h5py.File(scan_file, locking=False) as file:
-        entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
-        found = [parse(text.decode()) for text in entry[f"measurement/{channel}"][()]]
-    assert all(found), found
-    return [reference for reference in found if reference is not None]
-
-
-def frames_of(references: list[Reference]) -> list[int]:
-    """The number in the pixels of each frame that is referred to."""
-    numbers = []
-    for reference in references:
-        with h5py.File(reference.file, locking=False) as file:
-            numbers.append(frame_number(file[reference.dataset][reference.index]))
-    return numbers
 
 
 def test_every_point_of_an_ascan_has_its_own_frame(laboratory: Laboratory) -> None:

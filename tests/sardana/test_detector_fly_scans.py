@@ -1,0 +1,139 @@
+"""Scans whose points a hardware signal makes; of two real detectors one knows which trigger it has missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tango
+
+from penstock.sardana.laboratory import FLY_GROUP, GROUP, TRIGGERS, Laboratory, Unit
+from tests.sardana.scan_files import frames_of, points, statuses
+
+BY_ARRIVAL = "slow"
+
+
+@pytest.fixture(scope="module")
+def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """Two detectors of unlike speed, and motors that reach their velocity at once."""
+    folder: Path = tmp_path_factory.mktemp("laboratory")
+    sensor = {"SensorWidth": 64, "SensorHeight": 32}
+    units = [Unit("sim", sensor), Unit(BY_ARRIVAL, {**sensor, "ReadoutTime": 0.01, "TriggerCounter": False})]
+    with Laboratory(folder, units) as laboratory:
+        for motor in ("mot01", "mot02"):
+            proxy = laboratory.device(motor)
+            proxy.Velocity, proxy.Acceleration, proxy.Deceleration = 100.0, 0.01, 0.01
+        for unit in units:
+            laboratory.device(unit.name).MissingTriggerTime = 1.0
+        yield laboratory
+
+
+@pytest.fixture(autouse=True)
+def _fly(laboratory: Laboratory) -> Iterator[None]:
+    laboratory.define("senv", "ActiveMntGrp", FLY_GROUP)
+    yield
+    laboratory.device(TRIGGERS).Missed = "[]"
+    for unit in laboratory.units:
+        detector = laboratory.detector(unit)
+        assert detector.State() is tango.DevState.ON, detector.Status()
+
+
+def scan(laboratory: Laboratory, *command: str) -> None:
+    run = laboratory.run(*command)
+    assert run.ending == "finish", (run.error, run.said())
+
+
+def synchronize(laboratory: Laboratory, how: str, group: str) -> None:
+    laboratory.define("set_meas_conf", "Synchronization", how, "[", *laboratory.units, "]", group)
+
+
+def test_every_point_of_an_ascanct_has_its_own_frame(laboratory: Laboratory) -> None:
+    scan(laboratory, "ascanct", "mot01", "0", "1", "20", "0.01", "0.05")
+    for unit in laboratory.units:
+        references = points(laboratory.data / "scan.h5", unit)
+        assert [reference.index for reference in references] == list(range(21))
+        assert frames_of(references) == list(range(21))
+        assert laboratory.device(unit).Warning == ""
+
+
+def test_every_row_of_a_meshct_has_a_file_of_its_own(laboratory: Laboratory) -> None:
+    scan(
+        laboratory, "meshct", "mot01", "0", "1", "3", "mot02", "0", "1", "2", "0.01", "False", "0.05"
+    )  # fmt: skip
+    references = points(laboratory.data / "scan.h5")
+    assert [reference.index for reference in references] == [0, 1, 2, 3] * 3
+    assert frames_of(references) == [0, 1, 2, 3] * 3
+    rows = [reference.file for reference in references]
+    assert [rows[0], rows[4], rows[8]] == sorted(set(rows))
+
+
+def test_a_step_scan_with_hardware_triggers(laboratory: Laboratory) -> None:
+    scan(laboratory, "ascan", "mot01", "0", "1", "4", "0.01")
+    references = points(laboratory.data / "scan.h5")
+    assert frames_of(references) == [0, 1, 2, 3, 4]
+    assert len({reference.file for reference in references}) == 1
+
+
+@pytest.mark.parametrize("how", ["Gate", "Start"])
+def test_gates_and_starts(laboratory: Laboratory, how: str) -> None:
+    synchronize(laboratory, how, FLY_GROUP)
+    try:
+        scan(laboratory, "ascanct", "mot01", "0", "1", "6", "0.01", "0.05")
+    finally:
+        synchronize(laboratory, "Trigger", FLY_GROUP)
+    for unit in laboratory.units:
+        assert frames_of(points(laboratory.data / "scan.h5", unit)) == list(range(7))
+
+
+def test_a_burst_after_one_software_start_plans_no_frame_too_many(laboratory: Laboratory) -> None:
+    laboratory.define("senv", "ActiveMntGrp", GROUP)
+    synchronize(laboratory, "Start", GROUP)
+    try:
+        scan(laboratory, "ascanct", "mot01", "0", "1", "6", "0.01", "0.05")
+    finally:
+        synchronize(laboratory, "Trigger", GROUP)
+    assert frames_of(points(laboratory.data / "scan.h5")) == list(range(7))
+    assert laboratory.detector().nFramesPlanned == 7
+
+
+def test_a_lost_trigger_is_named_and_shifts_nothing(laboratory: Laboratory) -> None:
+    laboratory.device(TRIGGERS).Missed = "[3]"
+    scan(laboratory, "ascanct", "mot01", "0", "1", "9", "0.01", "0.05")
+    channel = laboratory.device("sim")
+    references = points(laboratory.data / "scan.h5")
+    assert [reference.index for reference in references] == list(range(10))
+    there = [reference for reference in references if reference.index != 3]
+    assert frames_of(there) == [reference.index for reference in there]
+    assert statuses(channel.LastFile, channel.FileDataset)[3] == 0
+    assert channel.Warning == f"sim: 1 of 10 frames is not in {channel.LastFile}: index 3 missing"
+
+    uncertain = laboratory.device(BY_ARRIVAL)
+    assert len(points(laboratory.data / "scan.h5", BY_ARRIVAL)) == 10
+    assert "indices of the frames after a lost trigger are uncertain" in uncertain.Warning
+
+
+def test_the_last_triggers_lost_end_the_scan_too(laboratory: Laboratory) -> None:
+    laboratory.device(TRIGGERS).Missed = "[8, 9]"
+    scan(laboratory, "ascanct", "mot01", "0", "1", "9", "0.01", "0.05")
+    channel = laboratory.device("sim")
+    assert [reference.index for reference in points(laboratory.data / "scan.h5")] == list(range(10))
+    assert channel.Warning.endswith("indices 8 to 9 missing")
+
+
+@pytest.mark.parametrize("how", ["stop", "abort"])
+def test_a_scan_that_is_ended_leaves_everything_ready(laboratory: Laboratory, how: str) -> None:
+    detector = laboratory.detector()
+    before = detector.SeriesId
+    run = laboratory.door.start("ascanct", "mot01", "0", "1", "50", "0.05", "0.1")
+    laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= 3)
+    getattr(laboratory.door, how)()
+    laboratory.door.wait(run)
+    assert run.ending == how
+    assert detector.State() is tango.DevState.ON, detector.Status()
+    assert laboratory.receiver().status().state == "idle"
+    channel = laboratory.device("sim")
+    stored = statuses(channel.LastFile, channel.FileDataset).count(1)
+    assert stored >= 3
+    scan(laboratory, "ascanct", "mot01", "0", "1", "4", "0.01", "0.05")
+    assert frames_of(points(laboratory.data / "scan.h5")) == list(range(5))
