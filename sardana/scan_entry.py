@@ -84,6 +84,7 @@ def _plot(entry: Any, name: str, signal: str) -> Any:
     plot = entry.create_group(name)
     plot.attrs["NX_class"] = "NXdata"
     plot.attrs["signal"] = signal
+    plot["title"] = entry["title"]
     plot[signal] = entry["measurement"][signal]
     return plot
 

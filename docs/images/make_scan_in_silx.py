@@ -1,6 +1,7 @@
-"""Makes docs/images/scan-in-silx.png: a scan of a simulated detector, recorded by PenstockRecorder, in silx view.
+"""Makes docs/images/scan-in-silx.png: a scan of a simulated detector with PenstockRecorder, in silx view.
 
-Run it after a change to the recorder: xvfb-run -a -s "-screen 0 1280x800x24" python docs/images/make_scan_in_silx.py.
+Run it after a change to the recorder, with a screen of its own:
+xvfb-run -a -s "-screen 0 1280x800x24" python docs/images/make_scan_in_silx.py
 It needs the extras tango (for the simulator), receiver, gui and sardana, and Debian's package xvfb.
 """
 

@@ -54,10 +54,8 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         columns = [column for column in self.datadesc if column.label in entry["measurement"]]
         images = []
         for column in columns:
-            if column.value_ref_enabled and self._is_ours(column):
-                column.value_ref_enabled = False  # Sardana's own way shows frame 0 at every point
-                if self._link(entry, column):
-                    images.append(column.label)
+            if column.value_ref_enabled and self._link(entry, column):
+                images.append(column.label)
         try:
             scan_entry.drop_claim(entry)
             self._write_units(entry, columns)
@@ -78,47 +76,48 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             if not others:
                 raise
             names = ", ".join(column.label for column in others)
-            self._warn(f"{self.filename}: Sardana cannot link {names} ({error}); the references stay as text")
+            self._warn(
+                f"{self.filename}: Sardana cannot link {names} ({_reason(error)}); "
+                f"measurement has their references as text"
+            )
             for column in others:
                 column.value_ref_enabled = False
             super()._endRecordList(recordlist)
 
-    def _is_ours(self, column: Any) -> bool:
-        return any(parse(text) for text in self._texts(column))
-
-    def _texts(self, column: Any) -> Sequence[str]:
-        measurement = self.fd[self.entryname]["measurement"]
-        return list(measurement[column.label].asstr()[:])
-
     def _link(self, entry: Any, column: Any) -> bool:
-        """Put the images in place of the references, which move to _NAME."""
+        """Put the images in place of the references, which move to _NAME; of ours only."""
         measurement, label = entry["measurement"], column.label
-        kept = f"_{label}"
         try:
-            points = len(measurement[scan_entry.POINTS])
-            measurement[label].resize(points, axis=0)  # it ends with the last reference that came
-            texts = self._texts(column)
-            frame = self._frame_format(column)
-            measurement.move(label, kept)
-            try:
-                folder = Path(self.filename).absolute().parent
-                links.link_frames(measurement, label, links.blocks(texts), points, frame, folder)
-            except BaseException:
-                measurement.move(kept, label)
-                raise
+            texts = list(measurement[label].asstr()[:])
+            strange = sum(1 for text in texts if text and parse(text) is None)
+            if not any(parse(text) for text in texts):
+                return False
+            column.value_ref_enabled = False  # Sardana's own way shows frame 0 at every point
+            self._replace(measurement, label, texts, _frame_format(column.name))
             self._link_instrument(entry, column)
         except InterruptException:
             raise
         except Exception as error:
             self._warn(
-                f"{label}: its frames are not linked in {self.filename} ({error}); measurement/{label} has "
-                f"the references as text, and the frames are in the files that these name"
+                f"{label}: its frames are not linked in {self.filename} ({_reason(error)}); "
+                f"measurement/{label} has the references as text, with the files where the frames are"
             )
             return False
-        strange = sum(1 for text in texts if text and parse(text) is None)
         if strange:
-            self._warn(f"{label}: {strange} references have another form and read as missing; see {kept}")
+            self._warn(f"{label}: {strange} references have another form and read as missing; see _{label}")
         return True
+
+    def _replace(self, measurement: Any, label: str, texts: list[str], frame: links.FrameFormat) -> None:
+        points, kept = len(measurement[scan_entry.POINTS]), f"_{label}"
+        if len(texts) < points:  # they end with the last one that came
+            measurement[label].resize(points, axis=0)
+        measurement.move(label, kept)
+        try:
+            folder = Path(self.filename).absolute().parent
+            links.link_frames(measurement, label, links.blocks(texts), points, frame, folder)
+        except BaseException:
+            measurement.move(kept, label)
+            raise
 
     def _link_instrument(self, entry: Any, column: Any) -> None:
         """The group of the channel's instrument has a link to the column from the start of the scan."""
@@ -127,13 +126,6 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             if column.label in place:
                 del place[column.label]
                 place[column.label] = entry["measurement"][column.label]
-
-    def _frame_format(self, column: Any) -> links.FrameFormat:
-        channel = tango.DeviceProxy(column.name)
-        shape = json.loads(channel.FrameShape)
-        if not shape:
-            raise ValueError(f"{column.name} does not know the shape of its frames")
-        return links.FrameFormat(tuple(int(length) for length in shape), np.dtype(channel.FrameType))
 
     def _write_units(self, entry: Any, columns: Sequence[Any]) -> None:
         for column in columns:
@@ -165,3 +157,18 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         if macro is not None:
             Logger.warning(macro, "%s", sentence)  # the macro's own ends here when the macro is stopped
         self.warning(sentence)
+
+
+def _frame_format(name: str) -> links.FrameFormat:
+    """What the channel says of its frames."""
+    channel = tango.DeviceProxy(name)
+    shape = json.loads(channel.read_attribute("FrameShape").value)
+    if not shape:
+        raise ValueError(f"{name} does not know the shape of its frames")
+    return links.FrameFormat(
+        tuple(int(length) for length in shape), np.dtype(channel.read_attribute("FrameType").value)
+    )
+
+
+def _reason(error: Exception) -> str:
+    return str(error.args[0].desc).strip() if isinstance(error, tango.DevFailed) else str(error)

@@ -234,6 +234,7 @@ def test_silx_opens_on_the_images_and_draws_the_counters(laboratory: Laboratory)
         plot = silx.io.nxdata.get_default(root)
         assert plot is not None
         assert (plot.signal_name, plot.signal.shape) == ("sim", (4, 32, 64))
+        assert plot.title.startswith("ascan mot01")
         assert [frame_number(plot.signal[point]) for point in range(4)] == [0, 1, 2, 3]
         entry = root[root.attrs["default"]]
         counters = silx.io.nxdata.NXdata(entry["counters"])

@@ -152,7 +152,7 @@ def test_a_channel_that_does_not_answer_costs_the_images_and_not_the_scan(tmp_pa
     )
     (warning,) = said
     assert warning.startswith(f"sim: its frames are not linked in {tmp_path / 'scan.h5'} (")
-    assert "measurement/sim has the references as text" in warning
+    assert "measurement/sim has the references as text, with the files" in warning
     with h5py.File(tmp_path / "scan.h5") as root:
         assert root["entry1/measurement/sim"].asstr()[:].tolist() == texts
         assert "_sim" not in root["entry1/measurement"]
