@@ -25,6 +25,7 @@ COMMANDS = {
     "receiver": "run a receiver",
     "device": "run a Tango device server",
     "register": "register the devices of a file in the Tango database; shows what it would do first",
+    "sardana-register": "show a Sardana where Penstock is; shows what it would do first",
     "database": "run the embedded Tango database",
     "streamer": "run the streamer of one camera, as on a control unit",
     "generate": "stream frames without Tango, to try and to measure a receiver",

@@ -18,6 +18,8 @@ MESSAGES: Final = ("Output", "Info", "Warning", "Error", "Critical")
 
 IDLE: Final = (tango.DevState.ON, tango.DevState.ALARM)
 """States of a Door at which no macro runs; ALARM: the last one failed."""
+SILENCE: Final = 2.0
+"""Seconds without an event after which the Door's State is asked whether the macro has ended."""
 
 
 class MacroTimeout(Exception):
@@ -102,12 +104,17 @@ class Door:
             MacroTimeout: neither has happened in time.
         """
         limit = time.monotonic() + timeout
+        heard = time.monotonic()
         while not self._ended(run):
             if until is not None and until():
                 return run
             if time.monotonic() > limit:
                 raise MacroTimeout(f"{' '.join(run.command)}: not ended after {timeout:g} s\n{run.said()}")
-            self._take(run, 0.02)
+            if self._take(run, 0.02):
+                heard = time.monotonic()
+            elif time.monotonic() - heard > SILENCE:
+                heard = time.monotonic()
+                self._ask_state(run)
         return run
 
     def wait_idle(self, within: float = 10.0) -> None:
@@ -144,6 +151,12 @@ class Door:
         while self._take(run, 0.0):
             pass
         return bool(run.ending) and self.proxy.State() in IDLE
+
+    def _ask_state(self, run: MacroRun) -> None:
+        """The event of the end may be lost, as while Tango connects to a Door that was restarted."""
+        state = self.proxy.State()
+        if state in IDLE:
+            run.ending = run.ending or ("finish" if state is tango.DevState.ON else "exception")
 
     def _take(self, run: MacroRun, patience: float) -> bool:
         try:

@@ -29,10 +29,14 @@ from penstock.sardana.door import Door, MacroRun
 MOTORS = ("mot01", "mot02")
 TIMER = "ct01"
 GROUP = "mntgrp"
+SARDANA = "Sardana"
+"""Name of the process of Pool, MacroServer and Door."""
 TRIGGERS = "tg01"
 """The trigger line to all detectors."""
 FLY_GROUP = "fly"
 """The detectors alone, synchronised by the trigger line."""
+EVENTS_WITHIN = 30.0
+"""Seconds in which events must come again from a Sardana that was restarted."""
 READY_WITHIN = 20.0
 """Seconds in which a detector must be ready."""
 
@@ -71,6 +75,7 @@ class Laboratory:
         units: the detectors.
         data: another folder for the files of detectors and scans.
         scan_file: name of the file of the scans.
+        plugins: whether Sardana finds Penstock; else it has motors and timer only.
         note: told what happens.
 
     Raises:
@@ -79,13 +84,14 @@ class Laboratory:
 
     def __init__(
         self, folder: Path, units: Sequence[Unit] = (Unit("sim"),), *,
-        data: Path | None = None, scan_file: str = "scan.h5",
+        data: Path | None = None, scan_file: str = "scan.h5", plugins: bool = True,
         note: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.folder = folder.resolve()
         self.data = data.resolve() if data is not None else self.folder / "data"
         self.scan_file = self.data / scan_file
         self.units = {unit.name: unit for unit in units}
+        self._plugins = plugins
         self._note = note
         self._stack = contextlib.ExitStack()
         self._children: dict[str, Child[object]] = {}
@@ -132,9 +138,16 @@ class Laboratory:
         return self._children[name]
 
     def restart(self, name: str) -> None:
-        """Start a process again, whatever has become of it."""
+        """Start a process again, whatever has become of it; `door` is a new one after Sardana's."""
         self._children.pop(name).stop()
         self._children[name] = self._commands[name]()
+        if name == SARDANA:
+            self.door.__exit__(None, None, None)
+            self._open_door()
+            limit = time.monotonic() + EVENTS_WITHIN
+            while not self.run("lsgh").messages:  # Tango connects to the new process as its heart beats
+                if time.monotonic() > limit:
+                    raise LaboratoryFailed(f"no events of {servers.DOOR} within {EVENTS_WITHIN:g} s")
 
     def run(self, *command: str, timeout: float = 60.0) -> MacroRun:
         """Run a macro at the Door and wait until it has ended."""
@@ -196,13 +209,16 @@ class Laboratory:
             self._note(f"detector {unit.device}, its streamer and its receiver")
             self._start_unit(unit, own)
         self._note("Sardana: Pool, MacroServer, Door")
-        servers.register_sardana(self._database(), own)
-        self._launch("Sardana", lambda: servers.start_sardana(self.tango_host))
-        self.door = self._stack.enter_context(Door(f"tango://{self.tango_host}/{servers.DOOR}"))
+        servers.register_sardana(self._database(), own, plugins=self._plugins)
+        self._launch(SARDANA, lambda: servers.start_sardana(self.tango_host))
+        self._open_door()
         self._note("elements: two motors, a timer, the detectors, a measurement group")
         for unit in self.units.values():
             self._wait_ready(unit)
         self._define_elements()
+
+    def _open_door(self) -> None:
+        self.door = self._stack.enter_context(Door(f"tango://{self.tango_host}/{servers.DOOR}"))
 
     def _define_elements(self) -> None:
         self.define("defctrl", "DummyMotorController", "motctrl")
@@ -210,6 +226,10 @@ class Laboratory:
             self.define("defelem", motor, "motctrl", str(axis))
         self.define("defctrl", "DummyCounterTimerController", "ctctrl")
         self.define("defelem", TIMER, "ctctrl", "1")
+        self.define("senv", "ScanDir", str(self.data))
+        self.define("senv", "ScanFile", self.scan_file.name)
+        if not self._plugins:
+            return
         for unit in self.units.values():
             self.define("defctrl", "PenstockDetector", f"{unit.name}ctrl", "DetectorDevice", unit.device)
             self.define("defelem", unit.name, f"{unit.name}ctrl", "1")
@@ -217,8 +237,6 @@ class Laboratory:
         self._define_triggers()
         self.define("senv", "ActiveMntGrp", GROUP)
         self.define("set_meas_conf", "ValueRefEnabled", "True", "[", *self.units, "]", GROUP)
-        self.define("senv", "ScanDir", str(self.data))
-        self.define("senv", "ScanFile", self.scan_file.name)
 
     def _define_triggers(self) -> None:
         detectors = ",".join(unit.device for unit in self.units.values())

@@ -17,3 +17,15 @@ MACROS: Final = HERE / "macros"
 """For the property MacroPath of a MacroServer."""
 RECORDERS: Final = HERE / "recorders"
 """For the property RecorderPath of a MacroServer."""
+
+
+def is_ours(folder: str) -> bool:
+    """Tell whether a folder belongs to this or another installation of Penstock, there still or not.
+
+    Args:
+        folder: of a path property.
+    """
+    path = Path(folder)
+    if path.name not in {each.name for each in (CONTROLLERS, MACROS, RECORDERS)}:
+        return False
+    return path.parts[-3:-1] == ("penstock", "sardana") or any(path.glob("penstock_*.py"))

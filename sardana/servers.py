@@ -46,11 +46,12 @@ def register_sardana(database: tango.Database, folder: Path, *, plugins: bool = 
     database.put_device_property(MACRO_SERVER, macro_server)
 
 
-def start_sardana(tango_host: str, deadline: float = 40.0) -> Child[bool]:
+def start_sardana(tango_host: str, deadline: float = 90.0) -> Child[bool]:
     """Start the server; the Door answers when it returns.
 
     Raises:
-        ProcessFailed: it ended, or did not answer within `deadline` seconds.
+        ProcessFailed: it ended, or did not answer within `deadline` seconds. It computes for three seconds, and
+            takes ten times that on a machine that has much else to do.
     """
     instance = SERVER.partition("/")[2]
     child = Child(
@@ -83,4 +84,4 @@ def _wait_answer(child: Child[bool], door: str, deadline: float) -> None:
                 raise ProcessFailed(ended) from error
             if time.monotonic() > limit:
                 raise ProcessFailed(f"{child.name} does not answer within {deadline:g} s") from error
-            time.sleep(0.05)
+            time.sleep(0.2)  # each try costs the database of a busy machine something

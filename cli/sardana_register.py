@@ -1,0 +1,169 @@
+"""Show a Sardana of yours where Penstock is, after showing what that changes.
+
+Examples:
+  penstock sardana-register                          what is lacking; nothing is written
+  penstock sardana-register --write                  paths of Pool and MacroServer; then restart Sardana
+  penstock sardana-register --write                  once more: the hooks det_begin and det_end
+  penstock sardana-register --write --detector eiger=my/eiger/1
+                                                     and a channel for that detector in the Pool
+  penstock sardana-register --remove --write         take it out again
+  penstock sardana-register --json                   the difference, for a program
+
+Run it with the Python environment in which Sardana runs, for the folders that it writes are those of its own
+installation. A folder of an older installation is replaced; other folders, hooks and elements stay.
+
+Exit status: 0 nothing is left to do, 1 something is to be written, or waits for a restart, 2 it cannot be
+done, or the database does not answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli._output import add_json, emit, say
+from penstock.cli._tango_database import open_database
+from penstock.stins.texts import plural
+
+if TYPE_CHECKING:
+    import tango
+
+    from penstock.sardana.registration import Change
+    from penstock.sardana.registration_plan import Plan
+
+SIGNS = {"add": "+", "change": "~", "remove": "-", "none": "="}
+DONE = {"add": "to add", "change": "to change", "remove": "to remove"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--pool", action="append", default=[], metavar="NAME",
+        help="a Pool, by its device name or alias (default: the only one of the database); may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--macro-server", action="append", default=[], metavar="NAME", help="a MacroServer, in the same way"
+    )
+    parser.add_argument(
+        "--detector", action="append", default=[], metavar="NAME=DEVICE",
+        help="a channel of this name in the Pool for a detector's Tango device; may be repeated; "
+        "with --remove NAME is enough",
+    )  # fmt: skip
+    parser.add_argument("--remove", action="store_true", help="take Penstock out instead")
+    parser.add_argument("--write", action="store_true", help="write it (default: show what is lacking)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print, and write if asked to."""
+    import tango
+
+    from penstock.cli.main import UserError
+    from penstock.sardana.registration import RegistrationFailed, SardanaNotFound
+    from penstock.sardana.registration_plan import apply, to_restart
+
+    detectors = _detectors(args.detector, args.remove)
+    host, database = open_database()
+    try:
+        plan = _plan(args, database, detectors)
+        if plan.refusals:
+            raise UserError("\n".join(plan.refusals))
+        say(args, f"Tango database {host}")
+        for line in describe(plan):
+            say(args, line)
+        written = bool(apply(plan)) if args.write else False
+    except (SardanaNotFound, RegistrationFailed) as error:
+        raise UserError(str(error)) from error
+    except tango.DevFailed as error:
+        why = error.args[0].desc.strip()
+        raise UserError(f"{why}; what was written before that stays, run it again") from error
+    restart = to_restart(plan)
+    for line in _next_steps(plan, restart, write=args.write):
+        say(args, line)
+    if args.json:
+        emit(_as_json(plan, host.address, restart, written))
+    return 1 if (plan.changes and not written) or plan.waiting or plan.stale else 0
+
+
+def describe(plan: Plan) -> Iterator[str]:
+    """The difference, line by line: + is added, ~ changed, - removed, = right already, ! a warning."""
+    for entry in plan.entries:
+        values = "" if entry.after is None else f" = {_values(entry.after)}"
+        if entry.action in ("change", "remove") and entry.before is not None:
+            values = f": {_values(entry.before)}" + (f" → {_values(entry.after)}" if entry.after else "")
+        waits = f"   (waits: {entry.waits})" if entry.waits and entry.action != "none" else ""
+        yield f"{SIGNS[entry.action]} {entry.name}{values}{waits}"
+    for warning in plan.warnings:
+        yield f"! {warning}"
+
+
+def _plan(args: argparse.Namespace, database: tango.Database, detectors: dict[str, str]) -> Plan:
+    from penstock.sardana.registration import SardanaNotFound, find
+    from penstock.sardana.registration_plan import compare
+
+    pools = find(database, "Pool", args.pool, "--pool")
+    if detectors and len(pools) > 1:
+        raise SardanaNotFound("a detector goes into one Pool; name one: --pool NAME")
+    macro_servers = find(database, "MacroServer", args.macro_server, "--macro-server")
+    return compare(database, pools, macro_servers, detectors, remove=args.remove)
+
+
+def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
+    from penstock.cli.main import UserError
+
+    found = {}
+    for text in texts:
+        name, _, device = text.partition("=")
+        if not name or (device.count("/") != 2 and not (remove and not device)):
+            raise UserError(f"--detector {text}: write NAME=DEVICE, such as eiger=my/eiger/1")
+        found[name] = device
+    return found
+
+
+def _next_steps(plan: Plan, restart: list[str], *, write: bool) -> Iterator[str]:
+    if not plan.changes and not plan.waiting:
+        yield "nothing to do: it is as it shall be"
+    elif not write and plan.changes:
+        counts = [
+            f"{sum(entry.action == action for entry in plan.changes)} {words}"
+            for action, words in DONE.items()
+            if any(entry.action == action for entry in plan.changes)
+        ]
+        yield f"{', '.join(counts)}; nothing is written yet, --write does it"
+        return
+    elif plan.changes:
+        yield f"written: {plural(len(plan.changes), 'entry', 'entries')}"
+    for server in restart:
+        yield f"  restart {server}: it reads its paths as it starts"
+        if server in plan.stale and not any(entry.what == "path" for entry in plan.changes):
+            yield "  if it was restarted already: its log says why not; is Penstock installed in its Python?"
+    if plan.waiting:
+        count = plural(len(plan.waiting), "entry waits", "entries wait")
+        why = "; ".join(sorted({entry.waits for entry in plan.waiting}))
+        yield f"  then run this again: {count}, for {why}"
+    elif not plan.changes and not restart:
+        yield "  so that scan files show the frames, once, in spock: senv ScanRecorder PenstockRecorder"
+
+
+def _values(values: tuple[str, ...]) -> str:
+    return ", ".join(values) or '""'
+
+
+def _as_json(plan: Plan, database: str, restart: list[str], written: bool) -> dict[str, Any]:
+    return {
+        "database": database,
+        "written": written,
+        "changes": [_entry(entry) for entry in plan.changes],
+        "waiting": [_entry(entry) | {"waits": entry.waits} for entry in plan.waiting],
+        "unchanged": [entry.name for entry in plan.entries if entry.action == "none"],
+        "restart": restart,
+        "warnings": plan.warnings,
+    }
+
+
+def _entry(entry: Change) -> dict[str, Any]:
+    return {
+        "what": entry.what, "name": entry.name, "action": entry.action, "server": entry.server,
+        "before": entry.before, "after": entry.after,
+    }  # fmt: skip

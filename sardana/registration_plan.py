@@ -1,0 +1,102 @@
+"""All that is to be done about a Sardana, and doing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import tango
+
+from penstock.sardana import registration
+from penstock.sardana.registration import Change, Target
+from penstock.sardana.registration_detectors import compare_detector, controllers, knows_class
+from penstock.sardana.registration_hooks import compare_hooks
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The difference, and what speaks against it."""
+
+    entries: list[Change] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    """Servers that run without what the database has for them."""
+    warnings: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[Change]:
+        """Entries that can be written now."""
+        return [entry for entry in self.entries if entry.action != "none" and not entry.waits]
+
+    @property
+    def waiting(self) -> list[Change]:
+        """Entries whose time has not come."""
+        return [entry for entry in self.entries if entry.action != "none" and entry.waits]
+
+
+def compare(
+    database: tango.Database, pools: list[Target], macro_servers: list[Target], detectors: Mapping[str, str],
+    *, remove: bool = False,
+) -> Plan:  # fmt: skip
+    """Find out what is to be done.
+
+    Args:
+        database: of all of them.
+        pools: which get PoolPath; exactly one where there are detectors.
+        macro_servers: which get MacroPath, RecorderPath and the hooks.
+        detectors: by name of the channel, the detector's Tango name.
+        remove: take Penstock out instead.
+
+    Raises:
+        tango.DevFailed: the database, a Pool or a MacroServer does not answer.
+    """
+    plan = Plan()
+    channels = [
+        compare_detector(database, pools[0], name, device, remove=remove)
+        for name, device in detectors.items()
+    ]  # fmt: skip
+    if remove:  # in the other order: what is used goes last
+        plan.entries.extend(change for change, _ in channels)
+    for pool in pools:
+        plan.entries.extend(
+            registration.compare_paths(database, pool, registration.pool_folders(), remove=remove)
+        )
+        if not remove and pool.runs and not knows_class(pool):
+            plan.stale.append(pool.server)
+    for target in macro_servers:
+        hooks = compare_hooks(database, target, remove=remove)
+        # A hook whose macro has gone would fail every scan.
+        waits = next((hook.waits for hook in hooks if hook.waits), "") if remove else ""
+        folders = registration.macro_server_folders()
+        paths = registration.compare_paths(database, target, folders, remove=remove, waits=waits)
+        plan.entries.extend([*hooks, *paths] if remove else [*paths, *hooks])
+        if not remove and target.runs and any("does not know" in hook.waits for hook in hooks):
+            plan.stale.append(target.server)
+    if remove:
+        left = [name for name in controllers(database) if name.removesuffix("_ctrl") not in detectors]
+        if left:
+            plan.warnings.append(
+                f"{', '.join(left)}: controllers of Penstock that stay, and fail once their Pool has been "
+                "restarted; remove their elements, then them: udefelem, udefctrl"
+            )
+    else:
+        plan.entries.extend(change for change, _ in channels)
+    plan.refusals.extend(why for _, why in channels if why)
+    return plan
+
+
+def apply(plan: Plan) -> int:
+    """Do what can be done now; returns how many entries that were.
+
+    Raises:
+        tango.DevFailed, RegistrationFailed: one is refused; those before it stay.
+    """
+    for change in plan.changes:
+        change.do()
+    return len(plan.changes)
+
+
+def to_restart(plan: Plan) -> list[str]:
+    """Servers that read their paths as they start, and run with others now."""
+    changed = [entry.server for entry in plan.changes if entry.what == "path"]
+    return sorted({*changed, *plan.stale})
