@@ -50,8 +50,8 @@ def start_sardana(tango_host: str, deadline: float = 90.0) -> Child[bool]:
     """Start the server; the Door answers when it returns.
 
     Raises:
-        ProcessFailed: it ended, or did not answer within `deadline` seconds. It computes for three seconds, and
-            takes ten times that on a machine that has much else to do.
+        ProcessFailed: it ended, or did not answer within `deadline` seconds. It computes for three seconds,
+            and takes ten times that on a machine that has much else to do.
     """
     instance = SERVER.partition("/")[2]
     child = Child(

@@ -53,6 +53,9 @@ def paths(database: tango.Database) -> dict[str, list[str]]:
     return {name: list(values) for name, values in {**pool, **other}.items()}
 
 
+@pytest.mark.skipif(
+    not any(plugin.MACROS.glob("penstock_*.py")), reason="the hooks' macros are not there yet"
+)
 def test_from_nothing_to_a_scan_and_back(
     bare: Laboratory, database: tango.Database, register: Register
 ) -> None:
@@ -126,8 +129,8 @@ def test_what_cannot_be_is_refused_in_words(
 
     assert "no Pool of the database, which has: pool/penstock/1 (Pool_penstock" in why("--pool", "other")
     assert "write NAME=DEVICE" in why("--detector", "eiger")
-    assert "no Penstock detector of this database" in why("--detector", "eiger=no/such/one")
-    assert "no Penstock detector of this database" in why("--detector", f"eiger={servers.POOL}")
+    assert "no Penstock detector of this database" in why("--detector", "pilatus=no/such/one")
+    assert "no Penstock detector of this database" in why("--detector", f"pilatus={servers.POOL}")
     assert "is no name for a channel" in why("--detector", "a-b=sim/det/1")
     assert "the name mot01 belongs to motor/" in why("--detector", "mot01=sim/det/1")
 
