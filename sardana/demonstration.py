@@ -103,7 +103,6 @@ class SardanaDemonstration:
         )
         self._stack.enter_context(self._laboratory)
         self._laboratory.detector().Pattern = "powder"
-        self._laboratory.define("senv", "ScanRecorder", "PenstockRecorder")
         for motor in MOTORS:
             proxy = self._laboratory.device(motor)
             proxy.Acceleration = proxy.Deceleration = ACCELERATION

@@ -230,6 +230,7 @@ class Laboratory:
         self.define("senv", "ScanFile", self.scan_file.name)
         if not self._plugins:
             return
+        self.define("senv", "ScanRecorder", "PenstockRecorder")
         for unit in self.units.values():
             self.define("defctrl", "PenstockDetector", f"{unit.name}ctrl", "DetectorDevice", unit.device)
             self.define("defelem", unit.name, f"{unit.name}ctrl", "1")
