@@ -26,7 +26,7 @@ class ShownSeries:
 
     Args:
         config: of the receiver.
-        detector: name of the NXdetector group.
+        detector: its name, as it is configured.
     """
 
     def __init__(self, config: ReceiverConfig, detector: str) -> None:

@@ -125,9 +125,9 @@ def dataset_of(detector: str) -> str:
     """Path of the frames inside a file.
 
     Args:
-        detector: name of the NXdetector group.
+        detector: its name, as it is configured; that of its NXdetector group is a NeXus name.
     """
-    return f"entry/instrument/{detector}/data"
+    return f"entry/instrument/{name_of(detector)}/data"
 
 
 def channel_names(channels: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ PATH = Path("/data/x.h5")
 @pytest.fixture
 def shown() -> ShownSeries:
     return ShownSeries(
-        ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data"), "eiger"
+        ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data"), "eiger-1"
     )
 
 
@@ -82,11 +82,11 @@ def look(shown: ShownSeries) -> tuple[list[int], str, str]:
 def test_where_the_frames_lie_and_what_they_are_is_said_from_the_beginning(shown: ShownSeries) -> None:
     series = RunningSeries(start(shape=(3, 4), type="uint32", compression="none"))
     shown.begin(series, PATH, 0.0)
-    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger/data")
+    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger_1/data")
     shown.first_frame(series, (3, 4), "uint32")
     series.close("stopped")
     shown.end(series.account, complete=False, reason="stopped")
-    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger/data")
+    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger_1/data")
     (past,) = shown.ended
     assert (past.series.shape, past.series.dtype) == ([3, 4], "uint32")
     shown.begin(RunningSeries(start(shape=(3, 4), type="uint8", compression="none")), None, 0.0)

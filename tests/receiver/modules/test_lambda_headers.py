@@ -71,7 +71,9 @@ def test_one_blob_under_the_shape_of_all_modules_is_one_module(
         and not status.series.active
     )  # fmt: skip
     assert (status.errors, status.counts.stored, status.counts.received) == ({}, FRAMES, FRAMES)
+    assert status.series is not None
     with h5py.File(path) as file:
+        assert file[status.series.dataset].shape[1:] == tuple(status.series.shape)
         for number in range(FRAMES):
             each = np.stack([sent(module, number) for module in range(MODULES)])
             whole = each.reshape(MODULES * ROWS, COLUMNS) if placed else each

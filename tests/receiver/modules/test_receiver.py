@@ -116,6 +116,31 @@ def test_the_live_view_shows_the_assembled_image_with_gaps_and_missing_modules(
     assert shown.modules == ((0, 0, 4, 6), (10, 0, 4, 6))
 
 
+@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize(
+    ("rotation", "assembled", "shape"),
+    [(0, False, [14, 6]), (90, False, [2, 4, 6]), (90, True, [16, 4])],
+    ids=["virtual", "turned", "assembled"],
+)
+def test_the_shape_of_a_stored_frame_is_said_at_the_beginning_or_with_the_first(
+    detector: Callable[..., Detector], rotation: float, assembled: bool, shape: list[int], announced: bool
+) -> None:
+    sim = detector(rotation=rotation, transforms=[{"type": "assemble"}] if assembled else [])
+    keys = {"shape": (4, 6), "type": "uint16", "compression": "none"} if announced else {}
+    sim.start("a.h5", **keys)
+    said = sim.receiver.wait(lambda status: status.state == "running").series
+    assert said is not None
+    assert (said.shape, said.dtype) == ((shape, "uint16") if announced else ([], ""))
+    sim.frame(0)
+    sim.end()
+    ended = sim.receiver.ended("a.h5").series
+    assert ended is not None
+    assert (ended.shape, ended.dtype) == (shape, "uint16")
+    with h5py.File(sim.receiver.root / "a.h5") as file:
+        assert list(file[ended.dataset].shape[1:]) == shape
+        assert file[ended.dataset].dtype == "uint16"
+
+
 @pytest.mark.parametrize("assembled", [False, True])
 def test_the_live_view_says_where_modules_stand_so_that_gaps_are_no_saturated_pixels(
     detector: Callable[..., Detector], assembled: bool
