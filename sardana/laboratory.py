@@ -27,6 +27,8 @@ from penstock.sardana import servers
 from penstock.sardana.door import Door, MacroRun
 
 MOTORS = ("mot01", "mot02")
+MOTOR_SPEED, RAMP = 10.0, 0.1
+"""Units per second, and seconds up to that: nobody waits for a motor that is not there."""
 TIMER = "ct01"
 GROUP = "mntgrp"
 SARDANA = "Sardana"
@@ -224,6 +226,8 @@ class Laboratory:
         self.define("defctrl", "DummyMotorController", "motctrl")
         for axis, motor in enumerate(MOTORS, 1):
             self.define("defelem", motor, "motctrl", str(axis))
+            proxy = self.device(motor)
+            proxy.Velocity, proxy.Acceleration, proxy.Deceleration = MOTOR_SPEED, RAMP, RAMP
         self.define("defctrl", "DummyCounterTimerController", "ctctrl")
         self.define("defelem", TIMER, "ctctrl", "1")
         self.define("senv", "ScanDir", str(self.data))
