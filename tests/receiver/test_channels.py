@@ -137,8 +137,12 @@ def test_channels_of_a_stins_stream_are_stored_shown_and_verified(
     receiver.received(6)
     while_running = receiver.client.frame(1).array
     streamer.end(reason="complete", triggered=6, sent=6)
-    counts = receiver.ended(series).counts
+    ended = receiver.ended(series)
+    counts = ended.counts
     assert (counts.stored, counts.partial, counts.corrupt) == (5, 1, 0)
+    assert ended.series is not None
+    assert (ended.series.shape, ended.series.dtype) == (list(SHAPE[1:]), "uint16")
+    assert ended.series.dataset == f"{DETECTOR}/data"
     expected = pixels(1, SHAPE)
     expected[1] = 65535
     assert np.array_equal(while_running, expected)
@@ -186,7 +190,10 @@ def test_a_series_of_channels_goes_on_after_the_death_of_its_receiver(
             made = frame(number)
             streamer.frame(number, pixels(number, SHAPE), blobs=made.blobs, checksums=made.image.checksums)
         streamer.end(reason="complete", triggered=6, sent=6)
-        counts = deaths.now.ended(series).counts
+        ended = deaths.now.ended(series)
+        counts = ended.counts
+        assert ended.series is not None
+        assert (ended.series.shape, ended.series.dataset) == (list(SHAPE[1:]), f"{DETECTOR}/data")
     finally:
         deaths.now.close()
     assert (counts.stored, counts.partial, counts.corrupt, counts.missing) == (5, 1, 0, 0)
