@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import tango
-from sardana.macroserver.msexception import InterruptException
 from sardana.macroserver.recorders.h5storage import NXscanH5_FileRecorder
 from taurus.core.util.log import Logger
 
@@ -42,12 +42,19 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             ) from error
 
     def _endRecordList(self, recordlist: Any) -> None:
+        """In a thread of its own: AbortMacro raises an exception in the macro's, wherever that is."""
         if self.filename is None:
             return
-        try:
-            self._finish()
-        finally:  # whatever happens, also a second Ctrl-C
-            self._close_entry(recordlist)
+        with ThreadPoolExecutor(1, "recorder") as thread:
+            ended = thread.submit(self._end, recordlist)
+        ended.result()
+
+    def _end(self, recordlist: Any) -> None:
+        with tango.EnsureOmniThread():
+            try:
+                self._finish()
+            finally:
+                self._close_entry(recordlist)
 
     def _finish(self) -> None:
         entry = self.fd[self.entryname]
@@ -60,8 +67,6 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             scan_entry.drop_claim(entry)
             self._write_units(entry, columns)
             scan_entry.add_plots(entry, self._shown(entry, images, columns))
-        except InterruptException:
-            raise
         except Exception as error:
             self._warn(f"{self.filename}: the plots of {self.entryname} are not all there ({error})")
 
@@ -69,8 +74,6 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         """Sardana's own end: references of others, the time, the file closed."""
         try:
             super()._endRecordList(recordlist)
-        except InterruptException:
-            raise
         except Exception as error:
             others = [column for column in self.datadesc if column.value_ref_enabled]
             if not others:
@@ -95,8 +98,6 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             column.value_ref_enabled = False  # Sardana's own way shows frame 0 at every point
             self._replace(measurement, label, texts, _frame_format(column.name))
             self._link_instrument(entry, column)
-        except InterruptException:
-            raise
         except Exception as error:
             self._warn(
                 f"{label}: its frames are not linked in {self.filename} ({_reason(error)}); "

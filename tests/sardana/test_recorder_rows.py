@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,9 +19,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from sardana.macroserver.msexception import AbortException
 from sardana.macroserver.scan.recorder import DataHandler
 from sardana.macroserver.scan.scandata import ColumnDesc, ScanData
-from tango.server import Device, attribute
+from sardana.util.thread import raise_in_thread
+from tango.server import Device, attribute, device_property
 from tango.test_context import DeviceTestContext
 from taurus.core.util.log import Logger
 
@@ -48,6 +52,25 @@ def channel() -> Iterator[str]:
     context = DeviceTestContext(Channel, process=True)
     with context:
         yield context.get_device_access()
+
+
+class SlowChannel(Channel):
+    """Of a Pool that has much to do: it says that it was asked, and answers when it is told to."""
+
+    folder = device_property(dtype=str)
+
+    @attribute(dtype=str)
+    def FrameType(self) -> str:
+        Path(self.folder, "asked").touch()
+        wait_for(Path(self.folder, "answer"))
+        return "int32"
+
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + 10.0
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 class Macro(Logger):
@@ -202,6 +225,32 @@ def test_plots_by_plot_type_are_those_of_today(tmp_path: Path) -> None:
         assert (plot.attrs["signal"], list(plot.attrs["axes"])) == ("ct01", ["mot01"])
         assert list(plot.attrs["auxiliary_signals"]) == ["ct02"]
         assert not plot["ct01"].attrs.keys() & {"signal", "axes", "interpretation"}
+
+
+def test_an_abort_while_the_scan_is_linked_ends_the_macro_and_not_the_file(tmp_path: Path) -> None:
+    source = tmp_path / "a.h5"
+    write_frames(source, 2)
+    context = DeviceTestContext(SlowChannel, process=True, properties={"folder": str(tmp_path)})
+    raised: list[type[BaseException]] = []
+
+    def macro() -> None:
+        name = context.get_device_access()
+        try:
+            record(tmp_path / "scan.h5", [{name: reference(1, source)}], [image(name)])
+        except AbortException as error:
+            raised.append(type(error))
+
+    with context:
+        thread = threading.Thread(target=macro)
+        thread.start()
+        wait_for(tmp_path / "asked")
+        raise_in_thread(AbortException, thread)  # as AbortMacro does
+        (tmp_path / "answer").touch()
+        thread.join()
+    assert raised == [AbortException]
+    with h5py.File(tmp_path / "scan.h5") as root:
+        assert root["entry1/measurement/sim"][:, 0, 0].tolist() == [2]
+        assert "end_time" in root["entry1"]
 
 
 def test_units_are_written_where_they_are_known(tmp_path: Path) -> None:
