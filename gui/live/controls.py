@@ -28,11 +28,11 @@ class Controls(qt.QToolBar):
     Args:
         plot: what the actions act on.
         feed: what rate, down-sampling and channel are set on.
-        figures: shows and hides the column of figures.
+        parts: show and hide what stands beside the picture.
         parent: the widget that the bar is part of.
     """
 
-    def __init__(self, plot: ImagePlot, feed: Feed, figures: qt.QAction, parent: qt.QWidget) -> None:
+    def __init__(self, plot: ImagePlot, feed: Feed, parts: Sequence[qt.QAction], parent: qt.QWidget) -> None:
         super().__init__("Live view", parent)
         self.setMovable(False)
         self.pause = Pause(self)
@@ -50,7 +50,7 @@ class Controls(qt.QToolBar):
             self.addAction(action)
         # The channel first: it is what a window too narrow for all of them must not hide.
         self._channel_action = self._add("Channel", self.channel)
-        self.addAction(figures)
+        self.addActions(parts)
         self._add("Colours", self.palette_choice)
         self._add("At most", self.rate)
         self._add("Transfer", self.downsample)

@@ -44,6 +44,7 @@ class ImagePlot(PlotWidget):
         self._autoscale = True
         self._mask_shown = True
         self._cursor: tuple[float, float] | None = None
+        self._frame_extent: tuple[int, int] | None = None
         self._flags: npt.NDArray[np.uint8] | None = None
         self._image = ImageData()
         self._image.setName("frame")
@@ -81,6 +82,8 @@ class ImagePlot(PlotWidget):
         if shape_changed:
             self._image.setMaskData(None)
         scale = (float(frame.downsample), float(frame.downsample))
+        rows, columns = frame.array.shape[-2:]
+        self._frame_extent = columns * frame.downsample, rows * frame.downsample
         self._image.setData(array, copy=False)
         self._image.setScale(scale)
         if shape_changed or self._flags is None or not np.array_equal(found, self._flags):
@@ -98,6 +101,13 @@ class ImagePlot(PlotWidget):
         if self._extent() != before:
             self.resetZoom()
         self._tell_pixel()
+
+    def frame_extent(self) -> tuple[int, int] | None:
+        """Columns and rows of one image of the frame on show, in detector pixels; `None` before the first.
+
+        Of a down-sampled one they may be too large by less than a step.
+        """
+        return self._frame_extent
 
     def set_logarithmic(self, on: bool) -> None:
         """Logarithmic or linear colours."""

@@ -16,6 +16,7 @@ from silx.gui.plot.actions.mode import PanModeAction, ZoomModeAction
 from penstock.gui import theme
 from penstock.gui.banner import StateBanner
 from penstock.gui.live.actions.figures import Figures
+from penstock.gui.live.actions.show_regions import ShowRegions
 from penstock.gui.live.colour_bar import ColourBar
 from penstock.gui.live.controls import Controls
 from penstock.gui.live.feed import Feed
@@ -23,6 +24,7 @@ from penstock.gui.live.image_plot import ImagePlot, Pixel
 from penstock.gui.live.meter import Meter
 from penstock.gui.live.pixels import Flag
 from penstock.gui.live.readings import Readings
+from penstock.gui.live.regions.dock import RegionsDock
 from penstock.gui.live.sentences import message
 from penstock.gui.live.snapshot import Snapshot
 from penstock.receiver.client import LastFrame, ReceiverClient
@@ -30,6 +32,8 @@ from penstock.receiver.client import LastFrame, ReceiverClient
 _FLAG_WORDS = {Flag.GOOD: "", Flag.INVALID: "   no valid value", Flag.SATURATED: "   saturated"}
 
 
+_REGIONS, _COMPACT_REGIONS = 240, 150
+"""Pixels that the regions' list takes below the picture, at first."""
 TIMEOUT = 3.0
 """Seconds for one answer: a frame of a large detector takes its time over a slow network."""
 TROUBLE = frozenset({"away", "error", "fault"})
@@ -70,7 +74,9 @@ class LiveView(qt.QMainWindow):
         self.plot = ImagePlot(self, backend=backend)
         self.readings = Readings(self)
         self.figures = Figures(self)
-        self.controls = Controls(self.plot, self._feed, self.figures, self)
+        self.regions = RegionsDock(self.plot, compact=compact, timeout=TIMEOUT, parent=self)
+        self.show_regions = ShowRegions(self.regions, self)
+        self.controls = Controls(self.plot, self._feed, (self.figures, self.show_regions), self)
         self._pages = qt.QStackedWidget(self)
         self._nothing = qt.QLabel(self)
         self._pixel = qt.QLabel(self)
@@ -83,6 +89,7 @@ class LiveView(qt.QMainWindow):
         self._clock.setInterval(500)
         self._clock.timeout.connect(self._tick)
         self.destroyed.connect(self._feed.ask_to_stop)
+        self.destroyed.connect(self.regions.link.ask_to_stop)
         self._refresh()
 
     def set_receiver(self, url: str) -> None:
@@ -116,11 +123,14 @@ class LiveView(qt.QMainWindow):
     def stop(self) -> None:
         """End the feed, for good: waits for the request under way."""
         self._clock.stop()
+        self.regions.link.ask_to_stop()
         self._feed.stop()
+        self.regions.link.stop()
 
     def ask_to_stop(self) -> None:
         """End the feed, for good, without waiting for it."""
         self._clock.stop()
+        self.regions.link.ask_to_stop()
         self._feed.ask_to_stop()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
@@ -160,6 +170,7 @@ class LiveView(qt.QMainWindow):
         self.banner.show_message(says)
         self.banner.setVisible(not self._compact or says.kind in self.troubles)
         self.readings.show_snapshot(snapshot)
+        self.regions.show_status(snapshot.url, snapshot.status)
         detector = snapshot.status.detector if snapshot.status is not None else ""
         self.setWindowTitle(f"{detector or snapshot.url} – {says.title.lower()} – Penstock")
         self._address.setText(snapshot.url)
@@ -225,6 +236,8 @@ class LiveView(qt.QMainWindow):
         self.figures.setChecked(not compact)
         side.setVisible(not compact)
         self.setCentralWidget(whole)
+        self.addDockWidget(qt.Qt.BottomDockWidgetArea, self.regions)
+        self.resizeDocks([self.regions], [_COMPACT_REGIONS if compact else _REGIONS], qt.Qt.Vertical)
         self.addToolBar(self.controls)
         self.addToolBar(qt.Qt.LeftToolBarArea, self._picture_tools())
         self._fill_status_bar(compact)
@@ -279,7 +292,10 @@ class LiveView(qt.QMainWindow):
             action.setIcon(qtawesome.icon(icon, color=self._theme.text))
             tools.addAction(action)
         controls = self.controls
-        for action in (whole, controls.pause, controls.log_colours, controls.autoscale, controls.show_mask):
+        for action in (
+            whole, controls.pause, controls.log_colours, controls.autoscale, controls.show_mask,
+            self.show_regions,
+        ):  # fmt: skip
             # Beside other widgets a key is meant for the view only when the view has the focus.
             action.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
             self.addAction(action)

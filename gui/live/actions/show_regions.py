@@ -1,0 +1,19 @@
+"""Show or hide the regions' list and curve."""
+
+from __future__ import annotations
+
+from silx.gui import qt
+
+
+class ShowRegions(qt.QAction):
+    """Checked: the regions of interest are listed below the picture, and can be changed."""
+
+    def __init__(self, dock: qt.QDockWidget, parent: qt.QObject | None = None) -> None:
+        super().__init__("Regions", parent)
+        self.setToolTip(
+            "Regions of interest (R): sums, means and maxima of rectangles; add, move, rename, delete"
+        )
+        self.setShortcut("R")
+        self.setCheckable(True)
+        self.toggled.connect(dock.setVisible)
+        dock.visibilityChanged.connect(lambda _: self.setChecked(not dock.isHidden()))

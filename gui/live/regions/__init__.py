@@ -1,0 +1,1 @@
+"""The receiver's named regions of interest in the live viewer: drawn, listed, changed, followed."""

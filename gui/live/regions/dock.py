@@ -1,0 +1,264 @@
+"""The regions' part of the live view: list, curve and buttons below the picture, rectangles over it."""
+
+from __future__ import annotations
+
+import qtawesome  # type: ignore[import-untyped]
+from silx.gui import qt
+
+from penstock.gui import theme
+from penstock.gui.live.image_plot import ImagePlot
+from penstock.gui.live.regions import model
+from penstock.gui.live.regions.colours import colour
+from penstock.gui.live.regions.curve import RegionCurve
+from penstock.gui.live.regions.history import VALUES, History
+from penstock.gui.live.regions.link import RegionLink
+from penstock.gui.live.regions.overlay import Overlay
+from penstock.gui.live.regions.table import RegionTable
+from penstock.receiver.client import ReceiverClient
+from penstock.receiver.models import Rectangle, Roi, Rois, RoiValues, Status
+
+
+class RegionsDock(qt.QDockWidget):
+    """Shows the receiver's regions and changes them; hidden, only the rectangles of the series are drawn.
+
+    Args:
+        plot: where they are drawn.
+        compact: without the curve, until it is asked for.
+        timeout: seconds for one answer of the receiver.
+    """
+
+    def __init__(
+        self, plot: ImagePlot, *, compact: bool, timeout: float, parent: qt.QWidget | None = None
+    ) -> None:
+        super().__init__("Regions", parent)
+        self._timeout = timeout
+        self._url = ""
+        self._now: list[Roi] = []
+        self._series = ""
+        self._latest: int | None = None
+        self._rows: list[model.Row] = []
+        self._next: dict[str, Rectangle] | None = None
+        self._kept = False
+        self._asked = 0  # changes that are not answered yet
+        self._new = ""  # a region that was just drawn, to be named
+        self._trouble = ""
+        self._history: History | None = None
+        self.overlay = Overlay(plot, self)
+        self.link = RegionLink()  # outlives the widget by the request under way
+        self.table = RegionTable(self)
+        self.curve = RegionCurve(self)
+        self.value = qt.QComboBox(self)
+        self._message = qt.QLabel(self)
+        self._lay_out(compact)
+        self._connect()
+        self.hide()
+        self._refresh()
+
+    def message(self) -> str:
+        """The sentence below the list."""
+        return str(self._message.text())
+
+    def rows(self) -> list[model.Row]:
+        """What is on show."""
+        return list(self._rows)
+
+    def show_status(self, url: str, status: Status | None) -> None:
+        """Show what the receiver at `url` says; "": there is none."""
+        if url != self._url:
+            self._url = url
+            self._next, self._asked, self._trouble = None, 0, ""
+            self._follow("", None)
+            self.link.set_receiver(ReceiverClient(url, self._timeout) if url else None)
+        series = status.series if status is not None else None
+        self._latest = status.latest_frame if status is not None else None
+        self._now = list(status.rois) if status is not None else []
+        if (series.id if series is not None else "") != self._series:
+            self._follow(series.id if series is not None else "", self._latest)
+        self._refresh()
+
+    def showEvent(self, event: qt.QShowEvent) -> None:
+        """Seen: the regions of the next series are followed, and may be changed."""
+        super().showEvent(event)
+        self.link.watch(True)
+        self._follow(self._series, self._latest)
+        self._refresh()
+
+    def hideEvent(self, event: qt.QHideEvent) -> None:
+        """Not seen: nothing is asked for."""
+        super().hideEvent(event)
+        self.overlay.draw(False)
+        self.link.watch(False)
+        self._next, self._trouble = None, ""
+        self._follow(self._series, self._latest)
+        self._refresh()
+
+    # What the user does -------------------------------------------------------------------------
+
+    def _ask(self, change: model.Change, *, keep: bool = False) -> None:
+        """Show it at once, and ask the receiver for it."""
+        if self._next is not None:
+            try:
+                self._next = change(self._next)
+            except model.RegionError as error:
+                self._refuse(str(error))
+                return
+        self._trouble = ""
+        self._asked += 1
+        self.link.change(change, keep=keep)
+        self._refresh()
+
+    def _add(self, place: Rectangle) -> None:
+        self._new = model.free_name(self._next or {})
+        self._ask(model.put(self._new, place))
+
+    def _delete(self) -> None:
+        name = self.table.chosen_name()
+        if name is not None:
+            self._ask(model.without(name))
+
+    # What the receiver says ---------------------------------------------------------------------
+
+    def _hear(self, rois: Rois) -> None:
+        if not self._asked and self.isVisible():
+            self._next, self._kept = dict(rois.rois), rois.kept
+            self._refresh()
+
+    def _hear_changed(self, rois: Rois) -> None:
+        self._asked = max(0, self._asked - 1)
+        self._hear(rois)
+        if self._new in self.table.names():
+            new, self._new = self._new, ""
+            self.table.rename(new)
+
+    def _hear_refused(self, sentence: str) -> None:
+        self._asked, self._new = max(0, self._asked - 1), ""
+        self.link.watch(self.isVisible())  # what it has is asked for at once
+        self._refuse(sentence)
+
+    def _refuse(self, sentence: str) -> None:
+        self._trouble = sentence
+        self._refresh()
+
+    # Showing ------------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        self._rows = model.rows(self._now, self._next)
+        if self.isVisible():
+            self.table.show_rows(self._rows)
+        self.overlay.show_rows(self._rows, editable=self._next is not None)
+        known = self._next is not None
+        self._adding.setEnabled(known)
+        self._deleting.setEnabled(known and bool(self._rows))
+        self._keeping.setEnabled(known and not self._kept)
+        colours = theme.current()
+        said = self._trouble or (model.note(self._rows, kept=self._kept) if known else "")
+        self._message.setText(f"▲ {said}" if self._trouble else said)
+        self._message.setToolTip(said)
+        self._message.setStyleSheet(
+            f"color: {colours.warning if self._trouble else colours.muted}; padding: 2px 8px;"
+        )
+
+    def _follow(self, series: str, latest: int | None) -> None:
+        self._series = series
+        seen = self.isVisible() and self._curve_shown.isChecked() and bool(series)
+        self._history = History(series, latest) if seen else None
+        if self._history is None:
+            self.link.ask_no_values()
+        else:
+            self.link.ask_values(series, self._history.next)
+        self._draw_curve()
+
+    def _draw_curve(self) -> None:
+        name = self.table.chosen_name()
+        names = self.table.names()
+        ink = colour(names.index(name)) if name in names else colour(0)
+        self.curve.show_history(self._history, name, self.value.currentText(), ink)
+
+    def _hear_values(self, answer: RoiValues) -> None:
+        history = self._history
+        if history is None or answer.series != history.series:
+            return
+        if history.take(answer):
+            self._draw_curve()
+        if not history.ended:
+            self.link.ask_values(history.series, history.next)
+
+    def _choose(self, name: str | None) -> None:
+        self.overlay.select(name)
+        self._draw_curve()
+
+    def _connect(self) -> None:
+        self.link.told.connect(self._hear)
+        self.link.changed.connect(self._hear_changed)
+        self.link.refused.connect(self._hear_refused)
+        self.link.values.connect(self._hear_values)
+        self.overlay.drawn.connect(self._add)
+        self.overlay.moved.connect(lambda name, place: self._ask(model.put(name, place)))
+        self.overlay.selected.connect(self.table.choose)
+        self.overlay.drawing.connect(self._adding.setChecked)
+        self.table.renamed.connect(lambda name, new: self._ask(model.renamed(name, new)))
+        self.table.edited.connect(lambda name, edge, text: self._ask(model.edited(name, edge, text)))
+        self.table.chosen.connect(self._choose)
+        self._adding.triggered.connect(self.overlay.draw)
+        self._deleting.triggered.connect(self._delete)
+        self._keeping.triggered.connect(lambda: self._ask(model.unchanged, keep=True))
+        self._curve_shown.toggled.connect(self._show_curve)
+        self.value.currentTextChanged.connect(lambda _: self._draw_curve())
+
+    def _show_curve(self, shown: bool) -> None:
+        self._right.setVisible(shown)
+        self._follow(self._series, self._latest)
+
+    def _lay_out(self, compact: bool) -> None:
+        colours = theme.current()
+        tools = qt.QToolBar("Regions", self)
+        tools.setIconSize(qt.QSize(13, 13))
+        tools.setStyleSheet("QToolBar { padding: 0px 4px; border: 0; }")
+        self._adding = self._tool(tools, "Add", "fa5s.plus", "Draw a region: press, then drag in the picture")
+        self._adding.setCheckable(True)
+        self._deleting = self._tool(tools, "Delete", "fa5s.trash-alt", "Delete the region that is selected")
+        self._keeping = self._tool(
+            tools, "Keep", "fa5s.save", "Have the receiver remember these regions when it is started again"
+        )
+        self._curve_shown = self._tool(
+            tools, "Curve", "fa5s.chart-line", "A value of the selected region, frame by frame"
+        )
+        self._curve_shown.setCheckable(True)
+        self._curve_shown.setChecked(not compact)
+        self.value.addItems(VALUES)
+        self.value.setToolTip("What the curve shows")
+        self._value_action = tools.addWidget(self.value)
+        self._deleting.setShortcut(qt.QKeySequence.Delete)
+        self._deleting.setShortcutContext(qt.Qt.WidgetWithChildrenShortcut)
+        self.table.addAction(self._deleting)
+        self._right = qt.QWidget(self)
+        right = qt.QVBoxLayout(self._right)
+        right.setContentsMargins(0, 0, 0, 0)
+        right.addWidget(self.curve)
+        self._right.setVisible(not compact)
+        halves = qt.QSplitter(qt.Qt.Horizontal, self)
+        halves.addWidget(self.table)
+        halves.addWidget(self._right)
+        halves.setSizes([560, 440])
+        halves.setChildrenCollapsible(False)
+        self._message.setWordWrap(True)
+        self._message.setTextFormat(qt.Qt.PlainText)
+        self._message.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
+        whole = qt.QWidget(self)
+        lines = qt.QVBoxLayout(whole)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(0)
+        lines.addWidget(tools)
+        lines.addWidget(halves, 1)
+        lines.addWidget(self._message)
+        whole.setStyleSheet(f"QSplitter {{ background: {colours.panel}; }}")
+        self.setWidget(whole)
+        self.setFeatures(qt.QDockWidget.DockWidgetClosable)
+        self.setTitleBarWidget(qt.QWidget(self))  # the button in the tool bar says what it is, and closes it
+
+    def _tool(self, tools: qt.QToolBar, name: str, icon: str, tip: str) -> qt.QAction:
+        action = qt.QAction(qtawesome.icon(icon, color=theme.current().text), name, self)
+        action.setToolTip(tip)
+        tools.addAction(action)
+        tools.setToolButtonStyle(qt.Qt.ToolButtonTextBesideIcon)
+        return action

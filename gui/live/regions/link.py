@@ -1,0 +1,183 @@
+"""Asks and tells the receiver about its regions, off the windows' thread."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from silx.gui import qt
+
+from penstock.gui.live.regions.model import Change, RegionError
+from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.models import Rois
+
+PERIOD = 1.0
+"""Seconds between two looks at the regions of the next series: others may change them."""
+VALUES_PERIOD = 0.25
+"""Seconds between two requests for values, and the longest that one waits for the next frame."""
+COUNT = 5000
+"""Frames in one answer."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    change: Change
+    keep: bool
+
+
+class RegionLink(qt.QObject):
+    """One thread, from when something is wanted first to `stop`; nothing is asked while nobody looks."""
+
+    told = qt.Signal(object)
+    """`Rois` of the next series, as somebody may have changed them."""
+    changed = qt.Signal(object)
+    """`Rois` after a change that was asked for here."""
+    refused = qt.Signal(str)
+    """Why a change was not made: a sentence."""
+    values = qt.Signal(object)
+    """`RoiValues` that `ask_values` has asked for; nothing more is asked for until it is called again."""
+
+    def __init__(self, parent: qt.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._condition = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._stopping = False  # this and what follows: under the condition
+        self._receiver: ReceiverClient | None = None
+        self._watching = False
+        self._wishes: deque[_Wish] = deque()
+        self._wanted: tuple[str, int] | None = None
+        """Series and index of the first frame whose values are wanted."""
+        self._told_due = self._values_due = 0.0
+
+    def set_receiver(self, receiver: ReceiverClient | None) -> None:
+        """Ask this one from now on; what was wanted of the last is forgotten."""
+        with self._condition:
+            self._receiver, self._wanted = receiver, None
+            self._wishes.clear()
+            self._told_due = 0.0
+            self._condition.notify_all()
+
+    def watch(self, watching: bool) -> None:
+        """Whether anybody looks at the regions."""
+        with self._condition:
+            self._watching, self._told_due = watching, 0.0
+            self._wake()
+
+    def change(self, change: Change, *, keep: bool = False) -> None:
+        """Change the receiver's regions; `changed` or `refused` follows."""
+        with self._condition:
+            self._wishes.append(_Wish(change, keep))
+            self._wake()
+
+    def ask_values(self, series: str, first: int) -> None:
+        """Ask for the values of a series from frame `first` on, as soon as they are there."""
+        with self._condition:
+            self._wanted = series, first
+            self._wake()
+
+    def ask_no_values(self) -> None:
+        """No curve is on show."""
+        with self._condition:
+            self._wanted = None
+
+    def ask_to_stop(self) -> None:
+        """End the thread after the request under way, without waiting for it."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """End the thread and wait for it: as long as the request under way may take."""
+        self.ask_to_stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _wake(self) -> None:
+        wanted = self._watching or self._wishes or self._wanted is not None
+        if self._thread is None and wanted and not self._stopping:
+            self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
+            self._thread.start()
+        self._condition.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                work = self._due()
+                while work is None and not self._stopping:
+                    self._condition.wait(self._until_due())
+                    work = self._due()
+                if work is None or self._stopping:
+                    return
+            try:
+                work()
+            except RuntimeError:  # the window that would be told is gone
+                _log.debug("the regions' window has gone", exc_info=True)
+                return
+
+    def _due(self) -> Callable[[], None] | None:
+        receiver, now = self._receiver, time.monotonic()
+        if receiver is None:
+            return None
+        if self._wishes:
+            wish = self._wishes.popleft()
+            return lambda: self._fulfil(receiver, wish)
+        if self._watching and now >= self._told_due:
+            self._told_due = now + PERIOD
+            return lambda: self._tell(receiver)
+        if self._wanted is not None and now >= self._values_due:
+            self._values_due = now + VALUES_PERIOD
+            series, first = self._wanted
+            return lambda: self._read(receiver, series, first)
+        return None
+
+    def _until_due(self) -> float | None:
+        """Seconds; `None`: until somebody wants something."""
+        if self._receiver is None:
+            return None
+        due = []
+        if self._watching:
+            due.append(self._told_due)
+        if self._wanted is not None:
+            due.append(self._values_due)
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _fulfil(self, receiver: ReceiverClient, wish: _Wish) -> None:
+        try:
+            # Of what the receiver has now: what others have added meanwhile stays.
+            rois = receiver.put_rois(wish.change(receiver.rois().rois), keep=wish.keep)
+        except (RegionError, ReceiverRefused, ReceiverUnavailable) as error:
+            self.refused.emit(str(error))
+        else:
+            self._emit(receiver, self.changed, rois)
+
+    def _tell(self, receiver: ReceiverClient) -> None:
+        try:
+            rois: Rois = receiver.rois()
+        except (ReceiverRefused, ReceiverUnavailable):
+            return  # the banner says so
+        self._emit(receiver, self.told, rois)
+
+    def _read(self, receiver: ReceiverClient, series: str, first: int) -> None:
+        try:
+            answer = receiver.roi_values(first, COUNT, series, wait=VALUES_PERIOD)
+        except (ReceiverRefused, ReceiverUnavailable):
+            self._values_due = time.monotonic() + PERIOD  # no regions in this series, or nobody there
+            return
+        with self._condition:
+            if self._wanted != (series, first) or (answer.upto == first and not answer.ended):
+                return
+            self._wanted = None
+        self._emit(receiver, self.values, answer)
+
+    def _emit(self, receiver: ReceiverClient, signal: Any, what: object) -> None:
+        with self._condition:
+            current = self._receiver is receiver
+        if current:
+            signal.emit(what)

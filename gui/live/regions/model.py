@@ -1,0 +1,169 @@
+"""What is known of the regions, what to change, and in which words: pure functions, no widget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from penstock.receiver.models import Rectangle, Roi
+
+Regions = Mapping[str, Rectangle]
+"""By name, in their order."""
+Change = Callable[[Regions], dict[str, Rectangle]]
+"""What the user wants, of whatever regions the receiver has by then; it may raise `RegionError`."""
+NOTHING = "–"
+HOW_TO_BEGIN = "No regions yet: press Add, and draw a rectangle in the picture."
+
+
+class RegionError(Exception):
+    """What the user wants is not possible; one sentence."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One region, as it is listed."""
+
+    name: str
+    place: Rectangle
+    """Of the next series, as far as that is known."""
+    sum: float | None = None
+    """Of the newest frame, as are the others; `None` where there is none."""
+    mean: float | None = None
+    max: float | None = None
+    waits: bool = False
+    """Its place, or it as a whole, counts from the next series on."""
+
+
+def rectangle(
+    first: tuple[float, float], second: tuple[float, float], extent: tuple[int, int] | None = None
+) -> Rectangle:
+    """The whole pixels between two corners that were drawn.
+
+    Args:
+        first: column and row, fractions of a pixel too.
+        second: likewise.
+        extent: columns and rows of the frame; what is drawn beside it is cut off.
+    """
+    (x, right), (y, bottom) = (
+        _edges(sorted(pair), None if extent is None else extent[axis])
+        for axis, pair in enumerate(zip(first, second, strict=True))
+    )
+    return Rectangle(x=x, y=y, width=right - x, height=bottom - y)
+
+
+def rows(now: Sequence[Roi], following: Regions | None) -> list[Row]:
+    """What to list.
+
+    Args:
+        now: regions of the running, or the last, series with their values.
+        following: those of the next series; `None` while nobody knows.
+    """
+    values = {roi.name: roi for roi in now}
+    if following is None:
+        return [_row(roi, _place(roi)) for roi in now]
+    return [_row(values.get(name), place, name) for name, place in following.items()]
+
+
+def note(listed: Sequence[Row], *, kept: bool) -> str:
+    """One sentence below the list."""
+    if not listed:
+        return HOW_TO_BEGIN
+    waiting = [row.name for row in listed if row.waits]
+    if waiting:
+        verb = "counts" if len(waiting) == 1 else "count"
+        return f"{_all(waiting)} {verb} from the next series on."
+    return (
+        "Kept for the next start of the receiver."
+        if kept
+        else "Until the receiver is restarted; Keep has it remember them."
+    )
+
+
+def number(value: float | None) -> str:
+    """A value as it is listed."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def free_name(taken: Regions) -> str:
+    """A name for a region that was just drawn."""
+    used = {int(found[1]) for name in taken if (found := re.fullmatch(r"region_(\d+)", name))}
+    return f"region_{next(count for count in range(1, len(used) + 2) if count not in used)}"
+
+
+def put(name: str, place: Rectangle) -> Change:
+    """Add a region, or move it."""
+    return lambda before: {**before, name: place}
+
+
+def edited(name: str, edge: str, text: str) -> Change:
+    """Set one of a region's numbers, as somebody has typed it: "x", "y", "width" or "height".
+
+    Raises:
+        RegionError: it is no number of pixels; from the change.
+    """
+
+    def change(before: Regions) -> dict[str, Rectangle]:
+        place = _found(before, name)
+        try:
+            return {**before, name: replace(place, **{edge: int(text.strip())})}
+        except ValueError:
+            raise RegionError(f"{edge} of {name}: {text!r} is no whole number of pixels") from None
+
+    return change
+
+
+def renamed(name: str, new: str) -> Change:
+    """Give a region another name, at its place in the order.
+
+    Raises:
+        RegionError: the name is another region's; from the change.
+    """
+
+    def change(before: Regions) -> dict[str, Rectangle]:
+        _found(before, name)
+        if new != name and new in before:
+            raise RegionError(f"{new} is the name of another region already; give {name} another one")
+        return {(new if each == name else each): place for each, place in before.items()}
+
+    return change
+
+
+def without(name: str) -> Change:
+    """Delete a region; one that has gone already is no error."""
+    return lambda before: {each: place for each, place in before.items() if each != name}
+
+
+def unchanged(before: Regions) -> dict[str, Rectangle]:
+    """As they are: to have them kept."""
+    return dict(before)
+
+
+def _edges(pair: Sequence[float], length: int | None) -> tuple[int, int]:
+    most = None if length is None else length - 1
+    low = max(0, round(pair[0]))
+    low = low if most is None else min(low, most)
+    high = max(low + 1, round(pair[1]))
+    return low, high if length is None else min(high, length)
+
+
+def _row(roi: Roi | None, place: Rectangle, name: str = "") -> Row:
+    if roi is None:
+        return Row(name, place, waits=True)
+    return Row(roi.name, place, roi.sum, roi.mean, roi.max, waits=_place(roi) != place)
+
+
+def _place(roi: Roi) -> Rectangle:
+    return Rectangle(x=roi.x, y=roi.y, width=roi.width, height=roi.height)
+
+
+def _found(before: Regions, name: str) -> Rectangle:
+    if name not in before:
+        raise RegionError(f"{name} has gone meanwhile: somebody else has changed the regions")
+    return before[name]
+
+
+def _all(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
