@@ -34,6 +34,7 @@ COMMANDS = {
     "panel": "control detectors: settings, series, live picture, log",
     "status": "say how a receiver is, or every detector: state, counts of the series, errors",
     "series": "list the last series of a receiver: when, frames, verdict, file",
+    "rois": "list or set the regions of interest of a receiver, with their newest values",
     "stop": "end the running series of a receiver, and close its file",
     "reset": "let a receiver leave Error",
     "check": "judge a file: counts, gaps, NeXus validity",

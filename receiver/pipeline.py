@@ -176,6 +176,7 @@ class Pipeline:
 
     def _flush(self, writer: SeriesWriter, now: float) -> None:
         began = self._clock()
+        self._regions.drain()  # a frame that survives a kill has its values
         self._guarded(writer.flush)
         self._times.stages["flush"].observe(self._clock() - began)
         self._flush_due = now + self._config.flush_seconds
@@ -368,6 +369,8 @@ class Pipeline:
         series.rois = RegionSeries(series.id, rois, series.metadata, header.channels or (), known)
         self._writer, path, started = self._files.begin(series)
         header = series.header
+        if self._writer is not None:
+            series.rois.to_write = deque()
         self._regions.begin(series.rois)
         self._flush_due = self._clock() + self._config.flush_seconds
         self._flushed_bytes = self._bytes

@@ -58,6 +58,7 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
         "how-to/receive-an-sls-stream.md",
         pytest.param("how-to/write-faster.md", marks=pytest.mark.slow),
         "how-to/feed-a-consumer.md",
+        "how-to/watch-a-region.md",
         "how-to/when-the-disk-is-full.md",
         pytest.param("how-to/see-all-detectors.md", marks=pytest.mark.slow),
         "how-to/find-a-series.md",

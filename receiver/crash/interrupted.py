@@ -23,6 +23,7 @@ from penstock.receiver.account import COUNTERS, IN_FILE, Account, FrameStatus
 from penstock.receiver.crash.journal import Entry
 from penstock.receiver.file import per_frame
 from penstock.receiver.file.structure import set_text
+from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.stores import disk_file
 from penstock.receiver.stores.found import whole
 from penstock.receiver.stores.superblock import FOR_SWMR, is_followed, put_in_order, version_of
@@ -177,6 +178,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Account:
         if not damaged:
             try:
                 stores.settle(detector, statuses)
+                region_rows.cut(detector, len(statuses))
             except DAMAGED:
                 damaged = True
         known = detector["frame_status"]

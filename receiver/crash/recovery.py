@@ -28,6 +28,7 @@ from penstock.receiver.crash.interrupted import (
 from penstock.receiver.crash.journal import Journal, Left, may_go_on
 from penstock.receiver.file.structure import IN_PROGRESS
 from penstock.receiver.models import Counts, PastSeries, Series
+from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series import Interruption, TakenUp
 from penstock.receiver.stores.found import format_of
 from penstock.stins.messages import Header, Start
@@ -105,6 +106,8 @@ def _open(left: Left) -> GoesOn | None:
     assert header is not None
     try:
         header = _formatted(header, found)
+        rois = region_rows.found_in(found.detector)
+        values = region_rows.read(found.detector, account.highest + 1)
     except BaseException:
         found.close()
         raise
@@ -114,7 +117,7 @@ def _open(left: Left) -> GoesOn | None:
         entry.filename, KILLED, plural(account.counts().stored, "frame was", "frames were"),
         of_series(entry.series),
     )  # fmt: skip
-    taken_up = TakenUp(account, (*entry.interruptions, death), entry.filename, entry.started)
+    taken_up = TakenUp(account, (*entry.interruptions, death), entry.filename, entry.started, rois, values)
     return GoesOn(left, found, Start(header, entry.metadata), taken_up)
 
 

@@ -14,9 +14,14 @@ import numpy as np
 
 from penstock.receiver.account import Account, FrameStatus
 from penstock.receiver.file import checksums
+from penstock.receiver.regions import rows as region_rows
+from penstock.receiver.regions.rows import RegionRows
+from penstock.receiver.regions.series import RegionSeries
 from penstock.stins.messages import Image
 
 CHUNK = 4096
+ROOM_PER_FRAME = 256
+"""What a flush may need: chunks of all datasets with one value a frame, and their index."""
 NEIGHBOURS = 1024
 """Values of frames no further apart are written together with what stands between them: a call of HDF5
 costs as much as so many values."""
@@ -57,10 +62,12 @@ class PerFrame:
     Args:
         detector: NXdetector group with the datasets.
         account: of the series; it knows the statuses.
+        regions: its regions of interest, whose values stand beside.
     """
 
-    def __init__(self, detector: Any, account: Account) -> None:
+    def __init__(self, detector: Any, account: Account, regions: RegionSeries | None = None) -> None:
         self._detector = detector
+        self._regions = RegionRows(detector, regions)
         self._account = account
         self._checksums = detector.get(checksums.NAME)
         self.rows = len(detector[STATUS])
@@ -71,8 +78,13 @@ class PerFrame:
 
     @property
     def waiting(self) -> int:
-        """Frames of which something is not in the file yet."""
-        return len(self._waiting) + len(self._late)
+        """Frames of which something is not in the file yet; values of their regions count as one."""
+        return len(self._waiting) + len(self._late) + self._regions.waiting
+
+    @property
+    def room(self) -> int:
+        """Most bytes that `write` needs."""
+        return ROOM_PER_FRAME * self.waiting + self._regions.room
 
     def take_checksums(self, algorithm: str, blobs: int) -> None:
         """From now on the checksums of the frames have their dataset, beside the others."""
@@ -112,6 +124,7 @@ class PerFrame:
             self._detector[name].resize(rows, axis=0)
         if self._checksums is not None:
             self._checksums.resize(rows, axis=0)
+        self._regions.resize(rows)
         self.rows = rows
 
     def let_go(self) -> None:
@@ -120,6 +133,7 @@ class PerFrame:
 
     def write(self) -> None:
         """Everything that waits, into the datasets."""
+        self._regions.write(self.rows)
         self._write_waiting()
         self._write_late()
 
@@ -212,6 +226,7 @@ def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:
         if not np.array_equal(values, blank, equal_nan=values.dtype.kind == "f"):
             dataset[:] = blank
         dataset.resize(len(kept), axis=0)
+    region_rows.forget(detector, kept)
 
 
 def accompanied(detector: Any, length: int) -> np.ndarray[Any, Any]:

@@ -19,6 +19,7 @@ import h5py
 
 from penstock.receiver.account import COUNTERS, Account
 from penstock.receiver.file import geometry, nexus, per_frame
+from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series import Outcome, RunningSeries
 from penstock.receiver.stores import FrameFormat
 
@@ -128,6 +129,8 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     if "title" not in entry:
         entry["title"] = path.stem
     per_frame.create(group)
+    if series.rois is not None:
+        region_rows.create(group, series.rois.rois)
     record = _group(group, "series", "NXcollection")
     planned = series.account.planned
     record["id"] = _text(series.id)

@@ -41,8 +41,7 @@ log = logging.getLogger(__name__)
 ROWS_PER_STEP = 1024
 """Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
 ROOM_BYTES = 2**20
-ROOM_PER_FRAME = 256
-"""What a flush may need: chunks of all datasets with one value a frame, and their index."""
+"""What a flush may need beside what the frames brought."""
 
 
 class WriterError(Exception):
@@ -129,7 +128,7 @@ class SeriesWriter:
             make_room(self._disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
-            self._rows = PerFrame(self._structure.detector, self._account)
+            self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
             disk_file.flush(self._file)
             storage.give_name(draft, path.name, folder, replace=header.overwrite)
             self._disk.path = path
@@ -153,7 +152,7 @@ class SeriesWriter:
         self._file, detector = found.file, found.detector
         self._disk = _disk(self._file)
         self._structure = structure.Structure(found.file["entry"], detector)
-        self._rows = PerFrame(detector, self._account)
+        self._rows = PerFrame(detector, self._account, self._series.rois)
         try:
             self._check_place()
             frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
@@ -243,7 +242,7 @@ class SeriesWriter:
             if not self._rows.waiting:
                 return
             self._check_place()
-            make_room(self._disk.descriptor, ROOM_BYTES + ROOM_PER_FRAME * self._rows.waiting)
+            make_room(self._disk.descriptor, ROOM_BYTES + self._rows.room)
             disk_file.flush(self._file)  # nobody may see a frame as stored that is not there yet
             self._rows.write()
             self._rows.write_others()
@@ -344,7 +343,7 @@ class SeriesWriter:
         self._file = disk_file.open_file(descriptor, self.path, "r+", "latest")
         self._disk = _disk(self._file)
         self._structure = structure.find(self._file, self.detector)
-        self._rows = PerFrame(self._structure.detector, self._account)
+        self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
         self._store = reopen(self._structure.detector, self._account.planned, self._writing)
 
     def _grow(self, index: int) -> None:

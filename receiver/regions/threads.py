@@ -98,7 +98,7 @@ class RegionThreads:
         return [series.sentences.popleft() for _ in range(len(series.sentences))]
 
     def drain(self) -> None:
-        """Wait until every frame has its values: the series is about to end."""
+        """Wait until every frame that was offered has its values."""
         with self._changed:
             while self._waiting:
                 self._changed.wait()

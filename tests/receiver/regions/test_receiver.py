@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
+from penstock.cli.main import main
 from penstock.codecs import bslz4
+from penstock.receiver.account import FrameStatus
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Rectangle
+from penstock.receiver.reader import SeriesFile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
+from tests.recordings import validators
 from tests.streams import Streamer, pixels
 
+ROIS = "entry/instrument/sim_1/rois"
 SHAPE = (20, 30)
 PEAK = Rectangle(x=10, y=5, width=8, height=6)
 EDGE = Rectangle(x=25, y=15, width=100, height=100)
@@ -243,3 +249,78 @@ def test_what_cannot_be_a_region_is_refused_and_nothing_changes(pair: Pair) -> N
         assert refused.value.kind == "bad_region"
     assert pair.client.rois().rois == {"peak": PEAK}
     assert pair.client.rois().kept is False
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def rows(path: Path, name: str) -> dict[str, np.ndarray[Any, Any]]:
+    """The values of one region in a file."""
+    with h5py.File(path) as file:
+        group = file[f"{ROIS}/{name}"]
+        return {value: group[value][:] for value in ("sum", "mean", "max")}
+
+
+def values_in(path: Path, region: Rectangle) -> np.ndarray[Any, Any]:
+    """Sums, means and maxima that NumPy finds in the frames of a file: NaN of those that are not there."""
+    with SeriesFile(path) as file:
+        statuses = file.frame_status
+        assert statuses is not None
+        found = np.full((3, len(statuses)), np.nan)
+        for index in np.flatnonzero(statuses == FrameStatus.STORED):
+            here = part(file.frame(int(index)), region)
+            found[:, index] = here.sum(), here.mean(), here.max()
+    return found
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_file_has_the_values_of_the_frames_that_are_in_it(pair: Pair, packed: bool) -> None:
+    pair.client.put_rois({"peak": PEAK, "edge": EDGE, "far": OUTSIDE})
+    path = pair.receiver.root / f"values-{packed}.h5"
+    series = pair.streamer.start(str(path), frames=12)
+    for number in (0, 1, 2, 5, 6, 9):
+        image = pixels(number, SHAPE, "int32")
+        keys = {"compression": "bslz4", "blobs": [bslz4.compress(image)]} if packed else {}
+        if number == 6:
+            keys["blobs"] = [b"short"]
+        pair.streamer.frame(number, image, **keys)
+    pair.streamer.end(reason="stop", triggered=10)
+    assert pair.receiver.ended(series).state == "idle"
+    for name, region in (("peak", PEAK), ("edge", EDGE)):
+        found = rows(path, name)
+        assert np.array_equal(list(found.values()), values_in(path, region), equal_nan=True)
+        assert len(found["sum"]) == 10 and np.isnan(found["sum"]).sum() == 5
+    assert np.isnan(rows(path, "far")["max"]).all()
+    with h5py.File(path) as file:
+        group = file[f"{ROIS}/edge"]
+        stored = [int(group[field][()]) for field in ("x", "y", "width", "height")]
+        assert stored == [25, 15, 100, 100], "as it was given"
+
+
+def test_a_region_in_the_file_is_what_a_viewer_plots(pair: Pair) -> None:
+    from silx.io import nxdata
+
+    pair.client.put_rois({"peak": PEAK})
+    path = pair.receiver.root / "plotted.h5"
+    pair.series(images(3), 3, filename=str(path))
+    with h5py.File(path) as file:
+        found = nxdata.get_default(file[f"{ROIS}/peak"])
+        assert found is not None and found.is_valid
+        assert found.signal_dataset_name == "sum"
+        assert nxdata.get_default(file).signal_dataset_name == "data", "the frames are shown first"
+
+
+def test_a_file_with_regions_is_sound_nexus(pair: Pair) -> None:
+    pair.client.put_rois({"peak": PEAK})
+    path = pair.receiver.root / "sound.h5"
+    pair.series(images(3), 3, filename=str(path))
+    assert main(["check", str(path)]) == 0
+    for validate in (validators.nxcheck, validators.punx):
+        assert validate(path).errors == []
+
+
+def test_a_series_without_regions_has_no_group_of_them(pair: Pair) -> None:
+    path = pair.receiver.root / "without.h5"
+    pair.series(images(1), 1, filename=str(path))
+    with h5py.File(path) as file:
+        assert ROIS not in file

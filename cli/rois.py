@@ -1,0 +1,99 @@
+"""List or set the regions of interest of a receiver.
+
+It finds the sum, mean and maximum of these rectangles in every frame, and writes them into the file.
+What is set is used from the next series on. --set adds a region, or replaces the one of its name; --clear
+removes those that are there. The values are those of the newest frame of the running, or the last, series.
+
+Examples:
+  penstock rois                                     those of the receiver on this machine
+  penstock rois eiger-1 --set peak=10,20,30,40      30 columns from 10 on, and 40 rows from 20 on
+  penstock rois eiger-1 --set peak=10,20,30,40 --keep   and after a restart of the receiver, too
+  penstock rois eiger-1 --clear --set bg=0,0,9,9    this one and no other
+  penstock rois eiger-1 --clear --keep              none, after a restart, too
+
+Exit status: 0 it has answered, 2 it does not answer, or refuses the regions.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from penstock.cli._address import add_receiver, receiver_url
+from penstock.cli._output import add_json, emit, say
+from penstock.cli.main import UserError
+
+if TYPE_CHECKING:
+    from penstock.receiver.models import Rectangle, Roi
+
+HEADINGS = ("region", "x", "y", "width", "height", "frame", "sum", "mean", "max")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_receiver(parser)
+    parser.add_argument(
+        "--set", action="append", default=[], type=region, metavar="REGION=X,Y,WIDTH,HEIGHT",
+        help="have this region, in pixels of the stored frame; give it again for another",
+    )  # fmt: skip
+    parser.add_argument("--clear", action="store_true", help="remove the regions that are there")
+    parser.add_argument("--keep", action="store_true", help="have them again after a restart of the receiver")
+    add_json(parser)
+
+
+def region(text: str) -> tuple[str, Rectangle]:
+    """A name and its rectangle.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    from penstock.receiver.models import Rectangle
+
+    name, _, numbers = text.partition("=")
+    try:
+        x, y, width, height = map(int, numbers.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f'"{text}"; give a name and four numbers of pixels, such as peak=10,20,30,40'
+        ) from None
+    return name, Rectangle(x=x, y=y, width=width, height=height)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Set what is to be set, and print what there is."""
+    from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+
+    client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
+    try:
+        found = client.rois()
+        if args.set or args.clear or args.keep:
+            before = {} if args.clear else found.rois
+            found = client.put_rois({**before, **dict(args.set)}, keep=args.keep)
+        status = client.status()
+    except (ReceiverRefused, ReceiverUnavailable) as error:
+        raise UserError(str(error)) from error
+    if args.json:
+        emit({"rois": found.rois, "kept": found.kept, "values": status.rois})
+        return 0
+    if not found.rois:
+        print("no regions of interest; --set REGION=X,Y,WIDTH,HEIGHT has one")
+        return 0
+    print("\n".join(_table(found.rois, {each.name: each for each in status.rois})))
+    kept = "kept over a restart" if found.kept else "until the receiver is restarted: --keep keeps them"
+    say(args, f"for the next series, {kept}")
+    return 0
+
+
+def _table(rois: dict[str, Rectangle], newest: dict[str, Roi]) -> list[str]:
+    rows = [HEADINGS, *(_row(name, each, newest.get(name)) for name, each in rois.items())]
+    first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return ["  ".join([row[0].ljust(first), *map(str.rjust, row[1:], widths)]).rstrip() for row in rows]
+
+
+def _row(name: str, region: Rectangle, values: Roi | None) -> tuple[str, ...]:
+    place = region.x, region.y, region.width, region.height
+    if values is None or (values.x, values.y, values.width, values.height) != place:
+        return name, *map(str, place), "", "", "", ""  # the last series had no such region
+    frame = "" if values.frame is None else str(values.frame)
+    found = (f"{each:.10g}" if each is not None else "" for each in (values.sum, values.mean, values.max))
+    return name, *map(str, place), frame, *found

@@ -1,0 +1,152 @@
+"""The values of regions of interest in the file: one row per frame in each dataset.
+
+A group per region, `rois/<name>` of the NXdetector group, an NXdata that plots its sums. Rows are written in
+batches, at a flush; a row that was never written reads as NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.receiver.regions.pixels import VALUES
+from penstock.receiver.regions.rectangles import Rectangle
+from penstock.receiver.regions.series import RegionSeries, Row
+
+GROUP = "rois"
+CHUNK = 1024
+"""Rows."""
+LONG_NAMES = {
+    "sum": "sum of the pixels that count",
+    "mean": "mean of the pixels that count",
+    "max": "greatest of the pixels that count",
+}
+
+
+def create(detector: Any, rois: Mapping[str, Rectangle]) -> None:
+    """The groups, without a row.
+
+    Args:
+        detector: NXdetector group.
+        rois: rectangles by name; with none nothing is made.
+    """
+    if not rois:
+        return
+    parent = detector.create_group(GROUP)
+    parent.attrs["NX_class"] = "NXcollection"
+    for name, region in rois.items():
+        group = parent.create_group(name)
+        group.attrs.update(NX_class="NXdata", signal=VALUES[0], auxiliary_signals=list(VALUES[1:]))
+        for value in VALUES:
+            dataset = group.create_dataset(
+                value, (0,), "float64", maxshape=(None,), chunks=(CHUNK,), fillvalue=np.nan
+            )
+            dataset.attrs.update(units="counts", long_name=LONG_NAMES[value])
+        for field in Rectangle.__struct_fields__:
+            group[field] = getattr(region, field)
+            group[field].attrs["units"] = "pixel"
+
+
+def found_in(detector: Any) -> dict[str, Rectangle]:
+    """The rectangles of a file's regions by name; none where it has none."""
+    return {
+        name: Rectangle(*(int(group[field][()]) for field in Rectangle.__struct_fields__))
+        for name, group in _groups(detector).items()
+    }
+
+
+def read(detector: Any, rows: int) -> dict[int, Row]:
+    """The values of the first frames of a file, by index; those that have none are left out."""
+    columns = [[group[value][:rows] for value in VALUES] for group in _groups(detector).values()]
+    if not columns:
+        return {}
+    found = np.moveaxis(np.array(columns, np.float64), -1, 0)
+    there = np.flatnonzero(~np.isnan(found).all(axis=(1, 2)))
+    return {int(index): found[index] for index in there}
+
+
+def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:
+    """Cut to so many rows, and have none for frames that are not there.
+
+    Args:
+        detector: NXdetector group, open for writing.
+        kept: bool, one per index: frames whose values stay.
+    """
+    for dataset in _datasets(detector):
+        values = np.full(len(kept), np.nan)
+        there = dataset[: len(kept)]
+        values[: len(there)][kept[: len(there)]] = there[kept[: len(there)]]
+        dataset.resize(0, axis=0)  # what stands behind the end of the last chunk would show again
+        dataset.resize(len(kept), axis=0)
+        dataset[:] = values
+
+
+def cut(detector: Any, rows: int) -> None:
+    """Cut to so many rows."""
+    for dataset in _datasets(detector):
+        dataset.resize(rows, axis=0)
+
+
+class RegionRows:
+    """The rows of one series.
+
+    Args:
+        detector: NXdetector group with the datasets.
+        series: has the values; `None` where there are no regions.
+    """
+
+    def __init__(self, detector: Any, series: RegionSeries | None) -> None:
+        self._series = series if series is not None and series.rois else None
+        # In the order of the values, which is not that of the file.
+        self._groups = [] if self._series is None else [detector[GROUP][name] for name in self._series.rois]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is not in the file yet."""
+        return self._series is not None and bool(self._series.to_write)
+
+    @property
+    def room(self) -> int:
+        """Most bytes that a flush needs beside the rows themselves: a chunk of each dataset, and the next."""
+        return 2 * CHUNK * 8 * len(VALUES) * len(self._groups)
+
+    def resize(self, rows: int) -> None:
+        """Room for so many frames."""
+        for group in self._groups:
+            for value in VALUES:
+                group[value].resize(rows, axis=0)
+
+    def write(self, rows: int) -> None:
+        """Everything that waits, into the datasets.
+
+        Args:
+            rows: their length.
+        """
+        waiting = None if self._series is None else self._series.to_write
+        if not waiting:
+            return
+        latest = dict(waiting.popleft() for _ in range(len(waiting)))
+        indices = np.array(sorted(index for index in latest if index < rows), np.int64)
+        if not len(indices):
+            return
+        values = np.array([latest[index] for index in indices.tolist()])
+        runs = np.split(np.arange(len(indices)), np.flatnonzero(np.diff(indices) > 1) + 1)
+        for number, group in enumerate(self._groups):
+            for column, value in enumerate(VALUES):
+                dataset = group[value]
+                for run in runs:
+                    first, last = int(indices[run[0]]), int(indices[run[-1]])
+                    dataset[first : last + 1] = values[run, number, column]
+
+
+def _groups(detector: Any) -> dict[str, Any]:
+    parent = detector.get(GROUP)
+    return {} if parent is None or not hasattr(parent, "items") else dict(parent.items())
+
+
+def _datasets(detector: Any) -> Iterator[Any]:
+    for group in _groups(detector).values():
+        for value in VALUES:
+            yield group[value]

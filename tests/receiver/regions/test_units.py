@@ -1,0 +1,188 @@
+"""Rectangles, pixels, the shared memory and the file of kept regions, each by itself."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.receiver.config import ConfigError, ReceiverConfig, parse
+from penstock.receiver.regions import memory, pixels
+from penstock.receiver.regions.kept import KeptRegions
+from penstock.receiver.regions.memory import RegionMemory
+from penstock.receiver.regions.rectangles import Rectangle
+
+SHAPE = (20, 30)
+PEAK = Rectangle(4, 3, 6, 5)
+TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_values_of_every_type_are_those_of_double_precision(dtype: str) -> None:
+    image = np.random.default_rng(1).integers(0, 120, SHAPE).astype(dtype)
+    image[4, 5] = np.iinfo(dtype).max if image.dtype.kind in "iu" else 1e30
+    here = image[3:8, 4:10].astype(np.float64)
+    found = pixels.values(image, pixels.area(PEAK, SHAPE, None))
+    assert found == (here.sum(), here.sum() / 30, here.max())
+
+
+def test_the_sum_of_large_counts_is_exact() -> None:
+    image = np.full(SHAPE, 2**32 - 1, np.uint32)
+    area = pixels.area(Rectangle(0, 0, 30, 20), SHAPE, None)
+    assert pixels.values(image, area)[0] == 600 * (2**32 - 1)
+
+
+def test_pixels_that_are_no_number_or_masked_do_not_count() -> None:
+    image = np.ones(SHAPE, np.float32)
+    image[3, 4], image[7, 9] = np.nan, 100.0
+    masked = np.zeros(SHAPE, bool)
+    masked[7, 9] = masked[0, 0] = True
+    assert pixels.values(image, pixels.area(PEAK, SHAPE, masked)) == (28.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("masked", [np.ones(SHAPE, bool), None])
+def test_a_rectangle_without_a_pixel_that_counts_has_no_values(masked: np.ndarray | None) -> None:
+    image = np.full(SHAPE, np.nan)
+    assert all(math.isnan(value) for value in pixels.values(image, pixels.area(PEAK, SHAPE, masked)))
+
+
+@pytest.mark.parametrize(
+    ("region", "inside"),
+    [
+        (Rectangle(28, 18, 9, 9), (slice(18, 20), slice(28, 30))),
+        (Rectangle(0, 0, 2**31 - 1, 2**31 - 1), (slice(0, 20), slice(0, 30))),
+        (Rectangle(29, 19, 1, 1), (slice(19, 20), slice(29, 30))),
+        (Rectangle(30, 0, 1, 1), None),
+        (Rectangle(0, 20, 1, 1), None),
+    ],
+)
+def test_a_rectangle_is_cut_at_the_edges(region: Rectangle, inside: tuple[slice, slice] | None) -> None:
+    found = pixels.area(region, SHAPE, np.zeros(SHAPE, bool))
+    assert (found and found[:2]) == inside
+    assert found is None or found.counted is None, "no pixel of it is masked: none has to be picked"
+
+
+def test_the_pixels_of_a_plain_frame_are_not_copied() -> None:
+    from penstock.stins.messages import Image
+
+    blob = bytes(range(12))
+    image = Image(shape=(3, 4), type="uint8", compression="none")
+    assert np.shares_memory(pixels.unpack(image, blob), np.frombuffer(blob, np.uint8))
+
+
+# -- the shared memory -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[RegionMemory, RegionMemory]]:
+    """Of the data process and of the HTTP process."""
+    descriptor = memory.create()
+    yield RegionMemory(descriptor), RegionMemory(descriptor)
+    os.close(descriptor)
+
+
+def row(number: float, regions: int = 1) -> np.ndarray:
+    return np.full((regions, 3), number)
+
+
+def test_what_one_end_writes_the_other_reads(ends: tuple[RegionMemory, RegionMemory]) -> None:
+    ours, theirs = ends
+    assert theirs.progress() is None
+    ours.begin("a", {"peak": PEAK})
+    ours.put(0, row(7))
+    ours.put(2, row(9))
+    ours.settle(3)
+    progress = theirs.progress()
+    assert progress is not None
+    assert (progress.kept.series, progress.kept.rois, progress.settled) == ("a", {"peak": PEAK}, 3)
+    found = theirs.read(progress, 0, 3)
+    assert found is not None
+    np.testing.assert_array_equal(found[:, 0, 0], [7, np.nan, 9])
+
+
+def test_values_of_the_series_before_are_none_of_this_one(ends: tuple[RegionMemory, RegionMemory]) -> None:
+    ours, theirs = ends
+    ours.begin("a", {"peak": PEAK})
+    ours.put(0, row(7))
+    before = theirs.progress()
+    ours.begin("b", {"peak": PEAK, "other": PEAK})
+    assert before is not None and theirs.read(before, 0, 1) is None
+    progress = theirs.progress()
+    assert progress is not None
+    found = theirs.read(progress, 0, 5)
+    assert found is not None and found.shape == (5, 2, 3) and np.isnan(found).all()
+
+
+def test_of_a_long_series_the_newest_values_are_kept(
+    ends: tuple[RegionMemory, RegionMemory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "MOST_VALUES", 3 * 2 * 10)
+    ours, theirs = ends
+    ours.begin("a", {"peak": PEAK, "other": PEAK})
+    for index in range(25):
+        ours.put(index, row(index, 2))
+    ours.put(3, row(3, 2))  # late: its place is taken
+    progress = theirs.progress()
+    assert progress is not None and progress.first == 15
+    found = theirs.read(progress, 15, 25)
+    assert found is not None
+    np.testing.assert_array_equal(found[:, 1, 2], np.arange(15.0, 25.0))
+
+
+# -- configuration and kept regions ----------------------------------------------------------------
+
+
+def config(tmp_path: Path, **keys: object) -> ReceiverConfig:
+    entry = {"source": {"endpoints": ["tcp://127.0.0.1:1"]}, "data_root": str(tmp_path), **keys}
+    return parse({"receivers": {"sim-1": entry}}, "x.yaml").receivers["sim-1"]
+
+
+@pytest.mark.parametrize(
+    ("rois", "sentence"),
+    [
+        ({"a b": {"x": 0, "y": 0, "width": 1, "height": 1}}, "a name has letters, digits and underscores"),
+        ({"a": {"x": -1, "y": 0, "width": 1, "height": 1}}, r"rois.a.x is -1; give a whole number from 0"),
+        ({"a": {"x": 0, "y": 0, "width": 1}}, "rois.a.height is missing"),
+        ({"a": {"x": 0, "y": 0, "width": 1, "height": 1, "w": 2}}, r'rois.a has no setting "w"'),
+    ],
+)
+def test_a_wrong_region_in_the_configuration_is_refused_with_its_place(
+    tmp_path: Path, rois: object, sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        config(tmp_path, rois=rois)
+
+
+def test_kept_regions_are_there_again(tmp_path: Path) -> None:
+    initial = config(tmp_path, rois={"left": msgspec.to_builtins(PEAK)})
+    first = KeptRegions("sim-1", initial)
+    assert (first.now, first.kept) == ({"left": PEAK}, False)
+    first.keep({"peak": PEAK})
+    second = KeptRegions("sim-1", initial)
+    assert (second.now, second.kept) == ({"peak": PEAK}, True)
+    second.use({"peak": PEAK})
+    assert second.kept, "they are still those of the file"
+    second.use({})
+    assert not second.kept
+    second.keep({})
+    assert KeptRegions("sim-1", initial).now == {}, "none is what was kept"
+    assert KeptRegions("sim-2", initial).now == {"left": PEAK}
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"peak": {"x": -1}}', b"\xff"])
+def test_a_damaged_file_of_kept_regions_is_said_and_the_configuration_is_used(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    initial = config(tmp_path, rois={"left": msgspec.to_builtins(PEAK)})
+    first = KeptRegions("sim-1", initial)
+    first.keep({"peak": PEAK})
+    first.path.write_bytes(content)
+    with caplog.at_level(logging.ERROR):
+        assert KeptRegions("sim-1", initial).now == {"left": PEAK}
+    assert "cannot be read" in caplog.text and "set them again" in caplog.text
