@@ -132,7 +132,7 @@ class Result:
         return statistics.median(float(getattr(pair[seen], figure)) for pair in self.pairs)
 
 
-class _Receiver:
+class Receiver:
     """One receiver, and what its processes have spent so far."""
 
     def __init__(self, url: str, pid: int) -> None:
@@ -174,7 +174,7 @@ def measure(
     for case in cases:
         pairs: list[tuple[Window, Window]] = []
         endpoint = f"tcp://127.0.0.1:{free_port()}"
-        with _receiver(folder, endpoint) as receiver:
+        with receiving(folder, endpoint) as receiver:
             for number in range(1, rounds * SERIES_A_ROUND + 1):
                 progress(f"{case.name}: series {number} of {rounds * SERIES_A_ROUND}")
                 pairs += _series(receiver, endpoint, case, folder / "viewer.h5")
@@ -200,7 +200,7 @@ def hand_over(nbytes: int) -> float:
     return statistics.median(spent) * 1e6
 
 
-def _series(receiver: _Receiver, endpoint: str, case: Case, file: Path) -> list[tuple[Window, Window]]:
+def _series(receiver: Receiver, endpoint: str, case: Case, file: Path) -> list[tuple[Window, Window]]:
     frames = int(case.rate * ((WINDOW + 0.3) * len(PATTERN) + 1.0))
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, *case.argv, "--frames", str(frames),
@@ -219,7 +219,7 @@ def _series(receiver: _Receiver, endpoint: str, case: Case, file: Path) -> list[
         file.unlink(missing_ok=True)
 
 
-def _window(receiver: _Receiver, *, looking: bool) -> Window:
+def _window(receiver: Receiver, *, looking: bool) -> Window:
     ends, looks = threading.Event(), [0]
     viewer = threading.Thread(target=_look, args=(receiver.url, ends, looks))
     if looking:
@@ -251,13 +251,13 @@ def _look(url: str, ends: threading.Event, looks: list[int]) -> None:
 
 
 @contextmanager
-def _receiver(folder: Path, endpoint: str) -> Iterator[_Receiver]:
+def receiving(folder: Path, endpoint: str) -> Iterator[Receiver]:
     config = folder / "viewer.yaml"
     entry = {"source": {"endpoints": [endpoint], "high_water_mark": 8}, "data_root": str(folder)}
     config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
     argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
     with Child("receiver", argv, line_with("http"), deadline=DEADLINE) as process:
-        yield _Receiver(process.answer["http"], process.answer["pid"])
+        yield Receiver(process.answer["http"], process.answer["pid"])
 
 
 def _spent(pid: int, thread: int | None = None) -> float:

@@ -19,6 +19,7 @@ Examples:
   penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU per frame
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
   penstock bench --viewer --dir /dev/shm      instead: what a viewer costs the data path
+  penstock bench --rois --rounds 10           instead: what regions of interest cost
 """
 
 from __future__ import annotations
@@ -77,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="instead: N writers beside one, CPU per frame and equal content",
     )
+    parser.add_argument(
+        "--rois", action="store_true", help="instead: frames of 2 MB, without regions of interest and with"
+    )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
         "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s per core"
@@ -106,6 +110,10 @@ def run(args: argparse.Namespace) -> int:
             from penstock.bench.viewer_report import report
 
             return report(args.dir, args.rounds, args.json)
+        if args.rois:
+            from penstock.bench.rois_report import report as report_rois
+
+            return report_rois(args.dir, args.rounds, args.json)
         return _figures(args) if args.figures is not None else _compare(args)
     except (ProcessFailed, RuntimeError) as error:
         raise UserError(f"no figures: {error}") from error

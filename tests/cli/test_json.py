@@ -29,8 +29,8 @@ def test_these_subcommands_have_it() -> None:
     assert isinstance(commands.choices, dict)
     having = {name for name, each in commands.choices.items() if "--json" in each._option_string_actions}
     assert having == {
-        "bench", "check", "check-storage", "demo", "generate", "integrate", "receiver", "register", "replay", "rois",
-        "series", "status", "verify",
+        "bench", "check", "check-storage", "demo", "generate", "integrate", "receiver", "register", "replay",
+        "rois", "series", "status", "verify",
     }  # fmt: skip
 
 
