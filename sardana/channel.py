@@ -175,7 +175,8 @@ class Channel:
         self._end(self._detector.stop)
 
     def abort(self) -> None:
-        """The same, dropping what is queued."""
+        """The same, dropping what is queued; Sardana calls no hook that would end the scan's context."""
+        self._context = {}
         self._end(self._detector.abort)
 
     # While it runs ----------------------------------------------------------------------------

@@ -171,10 +171,10 @@ class Arming:
         return name
 
     def _naming(self) -> dict[str, Any]:
-        """ScanContext, or what stands in for it outside a scan."""
-        if self._context:
-            return self._context
-        return {"scan_dir": self._last_folder or self._detector.data_root(), "scan_file": "ct", "scan_id": 0}
+        """ScanContext; what it leaves open is as outside a scan."""
+        told = {key: value for key, value in self._context.items() if value}
+        folder = told.get("scan_dir") or self._last_folder or self._detector.data_root()
+        return {"scan_file": "ct", "scan_id": 0, **told, "scan_dir": folder}
 
     def _file_name(self, context: Mapping[str, Any], number: int) -> str:
         try:

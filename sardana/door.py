@@ -150,12 +150,13 @@ class Door:
     def _ended(self, run: MacroRun) -> bool:
         while self._take(run, 0.0):
             pass
-        return bool(run.ending) and self.proxy.State() in IDLE
+        return bool(run.ending) and self._idle
 
     def _ask_state(self, run: MacroRun) -> None:
         """The event of the end may be lost, as while Tango connects to a Door that was restarted."""
         state = self.proxy.State()
-        if state in IDLE:
+        self._idle = state in IDLE
+        if self._idle:
             run.ending = run.ending or ("finish" if state is tango.DevState.ON else "exception")
 
     def _take(self, run: MacroRun, patience: float) -> bool:
@@ -170,7 +171,10 @@ class Door:
             self._note_status(run, value)
         elif name == "result":
             run.result = [str(item) for item in value]
-        elif name != "state":
+        elif name == "state":
+            # Events come in order: after this one the ending is that of the macro, and none of its hooks'.
+            self._idle = value in IDLE
+        else:
             level = name.capitalize()
             for line in value:
                 run.messages.append((level, line))
@@ -189,6 +193,7 @@ class Door:
                     run.error = str(status.get("exc_value", ""))
 
     def _forget(self) -> None:
+        self._idle = False
         with contextlib.suppress(queue.Empty):
             while True:
                 self._events.get_nowait()

@@ -133,7 +133,7 @@ def test_a_step_scan_counts_its_triggers_through(fly: Laboratory) -> None:
 def test_after_a_restart_the_detector_is_found_at_its_new_address(fly: Laboratory) -> None:
     before = fly.detector().TriggerAddress
     fly.restart("Simulator/sim")
-    fly._wait_ready(fly.units["sim"])
+    fly.wait_idle()
     assert fly.detector().TriggerAddress != before
     run = fly.run("ct", "0.01")
     assert run.ending == "finish", (run.error, run.said())

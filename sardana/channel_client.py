@@ -1,0 +1,135 @@
+"""A Penstock 2D channel as macros see it: the element in the Pool, and the detector's device behind it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import Any, Final
+
+import tango
+
+NOT_ITS_SETTINGS: Final = frozenset({
+    "unavailable", "not_connected", "other_consumer", "in_error", "no_receiver", "no_streamer",
+    "streamer_died", "broken",
+})  # fmt: skip
+"""Refusals that the command Check gives whatever the next series is: a streamer or receiver is away."""
+ACTIVE: Final = (tango.DevState.RUNNING, tango.DevState.MOVING)
+
+
+class Series(Enum):
+    """What runs on a detector, seen from its channel."""
+
+    NONE = auto()
+    WAITING = auto()
+    """The channel's own series, with frames still to come."""
+    COMPLETE = auto()
+    """The channel's own series: all frames were taken, the file is being closed."""
+    FOREIGN = auto()
+    """Armed by somebody else, or live without a file."""
+
+
+class NotReady(Exception):
+    """A detector cannot take part in a scan; the sentence is its device's own."""
+
+
+class ChannelClient:
+    """One channel."""
+
+    def __init__(self, name: str, proxy: tango.DeviceProxy, detector: str) -> None:
+        self.name = name
+        self.proxy = proxy
+        """The element in the Pool."""
+        self.detector_name = detector
+        self._detector: tango.DeviceProxy | None = None
+
+    @property
+    def detector(self) -> tango.DeviceProxy:
+        """The detector's device.
+
+        Raises:
+            tango.DevFailed: the database knows no such device.
+        """
+        if self._detector is None:
+            self._detector = tango.DeviceProxy(self.detector_name)
+        return self._detector
+
+    def read(self, attribute: str) -> Any:
+        """Value of an attribute of the channel, such as Warning."""
+        return self.proxy.read_attribute(attribute).value
+
+    def check_ready(self) -> None:
+        """Refuse a detector that could not take a series, whatever the series is.
+
+        One that runs a series is left to the channel, which knows whether it is its own.
+
+        Raises:
+            NotReady: it is in FAULT or OFF or does not answer, or its streamer or receiver does not.
+        """
+        try:
+            state, status = self.detector.state(), self.detector.status()
+            if state in ACTIVE:
+                return
+            if state is not tango.DevState.ON:
+                raise NotReady(f"{self.name}: {self.detector_name} is {state}: {status}")
+            answer = json.loads(self.detector.command_inout("Check"))
+        except tango.DevFailed as error:
+            raise NotReady(f"{self.name}: {self.detector_name} does not answer: {sentence(error)}") from error
+        if not answer["ok"] and answer["kind"] in NOT_ITS_SETTINGS:
+            raise NotReady(f"{self.name}: {self.detector_name}: {answer['sentence']}")
+
+    def series(self) -> Series:
+        """What runs on the detector."""
+        device = self.detector
+        if device.state() not in ACTIVE:
+            return Series.NONE
+        file = self.read("LastFile")
+        own = file == (device.DestinationFilename if device.FileWritten else "")
+        if not own:
+            return Series.FOREIGN
+        return Series.COMPLETE if device.nFramesAcquired >= device.nFramesPlanned else Series.WAITING
+
+    def await_idle(self, seconds: float, slow: Callable[[str], None], after: float = 1.0) -> str:
+        """Wait until the detector runs nothing; return "" or what it is still doing after so many seconds.
+
+        Args:
+            seconds: that it may take.
+            slow: called once with what is being waited for.
+            after: seconds from which it is.
+        """
+        device, begin, told = self.detector, time.monotonic(), False
+        while (state := device.state()) in ACTIVE:
+            waited = time.monotonic() - begin
+            if waited > seconds:
+                return (
+                    f"{self.name}: {self.detector_name} is {state} {seconds:g} s after the scan: "
+                    f"{device.status()}; its command Stop ends it"
+                )
+            if waited > after and not told:
+                told = True
+                slow(f"{self.name}: waiting until {self.detector_name} has completed {device.FileWritten}")
+            time.sleep(0.02)
+        return "" if state is tango.DevState.ON else f"{self.name}: {self.detector_name}: {device.status()}"
+
+
+def find(names: Iterable[str]) -> list[ChannelClient]:
+    """The Penstock channels among these elements of the Pool.
+
+    Args:
+        names: Tango names or aliases.
+    """
+    found = []
+    for name in names:
+        try:
+            proxy = tango.DeviceProxy(name)
+            detector = proxy.read_attribute("DetectorDevice").value
+        except tango.DevFailed:
+            continue  # a counter, an attribute of some device, or another detector
+        found.append(ChannelClient(proxy.alias(), proxy, detector))
+    return found
+
+
+def sentence(error: tango.DevFailed) -> str:
+    """What a person needs to know of it."""
+    return str(error.args[0].desc).strip()

@@ -1,0 +1,162 @@
+"""Hooks of scans: `defgh det_begin pre-scan` and `defgh det_end post-scan`."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+import tango
+from sardana.macroserver.macro import Macro
+from sardana.macroserver.msexception import InterruptException, UnknownEnv
+
+from penstock.sardana.channel_client import ChannelClient, Series, find, sentence
+
+T = TypeVar("T")
+COMPLETED_WITHIN = 20.0
+"""Seconds in which a detector must have completed its file after a scan."""
+
+
+class det_begin(Macro):
+    """Prepare Penstock detectors for a scan; a hook: `defgh det_begin pre-scan`.
+
+    Each Penstock detector in the active measurement group must be ready, and so must its receiver:
+    otherwise the scan ends here, with the detector's own sentence, before anything moves. The
+    detectors are told folder, file, number and title of the scan: files are named after it, and
+    say what they belong to.
+
+    Examples:
+
+    >>> defgh det_begin pre-scan
+    >>> udefgh det_begin
+    """
+
+    def run(self) -> None:
+        """See the class."""
+        channels = _channels(_group(self))
+        for channel in channels:
+            channel.check_ready()
+        text = json.dumps(_context(self)) if channels else ""
+        for channel in channels:
+            channel.proxy.write_attribute("ScanContext", text)
+
+
+class det_end(Macro):
+    """Leave Penstock detectors idle after a scan; a hook: `defgh det_end post-scan`.
+
+    A detector that still waits for triggers of this scan, which failed or was stopped, is stopped,
+    and its file is complete so far. Frames that were lost, and what else there is to know of a
+    detector's series, is told as a warning. Nothing that goes wrong here spoils the scan.
+
+    Examples:
+
+    >>> defgh det_end post-scan
+    >>> det_end
+    """
+
+    def run(self) -> None:
+        """See the class."""
+        try:
+            group = _group(self)
+            channels = _channels(group)
+            series = [_quietly(self, channel, _leave_scan) for channel in channels]
+            if Series.WAITING in series:
+                self._stop(
+                    group, [c for c, ran in zip(channels, series, strict=True) if ran is Series.WAITING]
+                )
+            for channel, ran in zip(channels, series, strict=True):
+                _quietly(self, channel, partial(self._end, ran=ran))
+        except InterruptException:
+            raise
+        except Exception as error:  # the scan is good, whatever this is
+            self.warning(f"det_end: {error}")
+
+    def _stop(self, group: Any, channels: list[ChannelClient]) -> None:
+        """Through the group: Sardana 3.7 never ends the next count of a channel stopped by itself."""
+        try:
+            tango.DeviceProxy(group.getFullName()).command_inout("Stop")
+        except tango.DevFailed as error:  # another channel of it hangs
+            self.warning(f"{group.getName()}: {sentence(error)}")
+            for channel in channels:
+                _quietly(self, channel, lambda channel: channel.detector.command_inout("Stop"))
+
+    def _end(self, channel: ChannelClient, ran: Series | None) -> None:
+        if ran is not Series.FOREIGN and (late := channel.await_idle(COMPLETED_WITHIN, self.output)):
+            self.warning(late)
+        if told := channel.read("Warning"):
+            self.warning(told)
+
+
+def _leave_scan(channel: ChannelClient) -> Series:
+    channel.proxy.write_attribute("ScanContext", "")
+    return channel.series()
+
+
+def _quietly(macro: Macro, channel: ChannelClient, call: Callable[[ChannelClient], T]) -> T | None:
+    try:
+        return call(channel)
+    except tango.DevFailed as error:
+        macro.warning(f"{channel.name}: {sentence(error)}")
+        return None
+
+
+def _group(macro: Macro) -> Any:
+    """The measurement group of the calling scan, or else the active one; `None` where there is none."""
+    gscan = getattr(macro.getParentMacro(), "gscan", None)
+    if gscan is not None:
+        return gscan.measurement_group
+    try:
+        return macro.getMeasurementGroup(macro.getEnv("ActiveMntGrp"))
+    except UnknownEnv:
+        macro.warning(f"{macro.getName()}: no measurement group is active; choose one with `set_meas`")
+        return None
+
+
+def _channels(group: Any) -> list[ChannelClient]:
+    """The Penstock channels that are enabled in the group."""
+    return find(info.full_name for info in group.getChannelsEnabledInfo()) if group is not None else []
+
+
+def _context(macro: Macro) -> dict[str, Any]:
+    """What the channels' ScanContext holds."""
+    parent = macro.getParentMacro()
+    gscan = getattr(parent, "gscan", None)
+    if gscan is None:
+        caller = parent.getName() if parent is not None else "the command line"
+        macro.info(f"det_begin: {caller} is no scan; the detectors' files are named as those of ct")
+        return {
+            "scan_dir": _environment(macro, "ScanDir") or "", "scan_file": "", "scan_id": 0,
+            "title": parent.getMacroCommand() if parent is not None else "",
+            "macro": parent.getName() if parent is not None else "", "user": _user(macro),
+            "motors": [], "points": None,
+        }  # fmt: skip
+    if not gscan.scan_dir:
+        macro.warning(
+            "det_begin: ScanDir is not set, so the detectors' files go where their receivers write; choose a"
+            " folder with `senv ScanDir /data/...`"
+        )
+    points = getattr(parent, "nb_points", None)
+    return {
+        "scan_dir": gscan.scan_dir or "",
+        "scan_file": PurePath((gscan.scan_file or [""])[0]).stem,
+        "scan_id": gscan.scan_id,
+        "title": parent.getMacroCommand(),
+        "macro": parent.getName(),
+        "user": _user(macro),
+        "motors": [moveable.moveable.getName() for moveable in gscan.moveables],
+        "points": points if isinstance(points, int) else None,
+    }
+
+
+def _user(macro: Macro) -> str:
+    return str(_environment(macro, "ScanUser") or getpass.getuser())
+
+
+def _environment(macro: Macro, name: str) -> Any:
+    try:
+        return macro.getEnv(name)
+    except UnknownEnv:
+        return None

@@ -1,0 +1,185 @@
+"""det_begin and det_end: what scans tell the detectors, and in which state they leave them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import pytest
+import tango
+
+from penstock.sardana import plugin, servers
+from penstock.sardana.door import MacroRun
+from penstock.sardana.laboratory import Laboratory, Unit
+
+OWN = Path(__file__).parent / "plugins"
+SCAN = ("ascan", "mot01", "0", "1", "4", "0.01")
+
+
+@pytest.fixture(scope="module")
+def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    """Also finds the controllers and macros of this folder; the channel fail01 fails on request."""
+    register = servers.register_sardana
+
+    def register_with_own(database: tango.Database, folder: Path) -> None:
+        register(database, folder)
+        for device, name, ours, own in (
+            (servers.POOL, "PoolPath", plugin.CONTROLLERS, OWN / "controllers"),
+            (servers.MACRO_SERVER, "MacroPath", plugin.MACROS, OWN / "macros"),
+        ):
+            database.put_device_property(device, {name: [str(ours), str(own)]})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(servers, "register_sardana", register_with_own)
+        unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32})
+        with Laboratory(tmp_path_factory.mktemp("laboratory"), [unit]) as laboratory:
+            laboratory.define("defctrl", "FailingCounter", "failctrl")
+            laboratory.define("defelem", "fail01", "failctrl", "1")
+            laboratory.define("defmeas", "mixed", "ct01", "sim", "fail01")
+            laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "mixed")
+            laboratory.define("defgh", "det_begin", "pre-scan")
+            laboratory.define("defgh", "det_end", "post-scan")
+            yield laboratory
+
+
+@pytest.fixture
+def mixed(laboratory: Laboratory) -> Iterator[Laboratory]:
+    laboratory.define("senv", "ActiveMntGrp", "mixed")
+    yield laboratory
+    laboratory.device("fail01").FailIn = ""
+    laboratory.define("senv", "ActiveMntGrp", "mntgrp")
+
+
+def context(laboratory: Laboratory) -> str:
+    return str(laboratory.device("sim").ScanContext)
+
+
+def begin_scan(laboratory: Laboratory) -> MacroRun:
+    """A scan of which some points were taken."""
+    detector = laboratory.detector()
+    before = detector.SeriesId
+    run = laboratory.door.start("ascan", "mot01", "0", "1", "100", "0.01")
+    laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= 3)
+    return run
+
+
+def files(laboratory: Laboratory) -> set[Path]:
+    return set(laboratory.data.glob("*_sim_*.h5"))
+
+
+def metadata(path: Path) -> dict[str, Any]:
+    with h5py.File(path, locking=False) as file:
+        return {key: value[()] for key, value in file["entry"].items() if isinstance(value, h5py.Dataset)}
+
+
+def test_files_are_named_after_the_scan_and_say_what_they_belong_to(laboratory: Laboratory) -> None:
+    before = files(laboratory)
+    run = laboratory.run(*SCAN)
+    assert run.ending == "finish", (run.error, run.said())
+    (path,) = files(laboratory) - before
+    stem, number, _, series = path.stem.split("_")
+    assert (stem, series) == ("scan", "0001")
+    assert f"Scan #{int(number)} ended" in run.said()
+    assert metadata(path)["title"] == b"ascan mot01 0.0 1.0 4 0.01"
+    assert context(laboratory) == ""
+    assert run.said("Warning") == ""
+
+
+@pytest.mark.parametrize(
+    ("away", "sentence"),
+    [("Simulator/sim", "sim: sim/det/1 does not answer: "), ("receiver sim", "sim: sim/det/1.* receiver")],
+)
+def test_a_detector_that_is_not_ready_ends_the_scan_before_anything_moves(
+    laboratory: Laboratory, away: str, sentence: str
+) -> None:
+    laboratory.define("mv", "mot01", "7")
+    laboratory.process(away).stop()
+    try:
+        run = laboratory.run(*SCAN)
+    finally:
+        laboratory.restart(away)
+        laboratory.wait_idle()
+    assert run.ending == "exception"
+    assert re.search(sentence, run.error), run.error
+    assert laboratory.device("mot01").Position == 7
+    assert laboratory.run("ct", "0.01").ending == "finish"
+
+
+def test_a_hook_that_fails_leaves_no_armed_detector(laboratory: Laboratory) -> None:
+    before = files(laboratory)
+    laboratory.define("defgh", "failing_hook", "pre-acq")
+    try:
+        run = laboratory.run(*SCAN)
+    finally:
+        laboratory.define("udefgh", "failing_hook")
+    assert run.ending == "exception"
+    assert "the shutter is closed" in run.error
+    assert laboratory.detector().State() is tango.DevState.ON
+    assert json.loads(laboratory.detector().LastSeries)["counts"]["not_triggered"] == 5
+    (path,) = files(laboratory) - before
+    assert path.exists()
+
+
+@pytest.mark.parametrize("method", ["PrepareOne", "StateOne", "ReadOne", "StartOne"])
+def test_another_channel_that_fails_leaves_no_armed_detector(mixed: Laboratory, method: str) -> None:
+    """StartOne is last: Sardana 3.7 takes nothing more with a group in which it has failed."""
+    mixed.device("fail01").FailIn = method
+    run = mixed.run(*SCAN)
+    assert run.ending == ("finish" if method == "ReadOne" else "exception"), (run.error, run.said())
+    assert mixed.detector().State() is tango.DevState.ON
+    assert context(mixed) == ""
+    mixed.define("senv", "ActiveMntGrp", "mntgrp")
+    assert mixed.run("ct", "0.01").ending == "finish"
+
+
+def test_a_scan_that_is_stopped_leaves_no_armed_detector(laboratory: Laboratory) -> None:
+    detector, run = laboratory.detector(), begin_scan(laboratory)
+    laboratory.door.stop()
+    laboratory.door.wait(run)
+    assert run.ending == "stop"
+    assert detector.State() is tango.DevState.ON
+    assert context(laboratory) == ""
+
+
+def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    detector.TriggerMode = "INTERNAL"
+    detector.Live()
+    try:
+        run = laboratory.run(*SCAN)
+        assert run.ending == "exception"
+        assert detector.State() is tango.DevState.RUNNING
+    finally:
+        detector.Stop()
+        laboratory.wait_idle()
+
+
+def test_without_a_folder_for_scans_it_says_so(laboratory: Laboratory) -> None:
+    laboratory.define("usenv", "ScanDir")
+    try:
+        run = laboratory.run(*SCAN)
+    finally:
+        laboratory.define("senv", "ScanDir", str(laboratory.data))
+    assert run.ending == "finish", (run.error, run.said())
+    assert "ScanDir is not set, so the detectors' files go where their receivers write" in run.said("Warning")
+
+
+def test_another_macro_may_use_them(laboratory: Laboratory) -> None:
+    run = laboratory.run("own_loop")
+    assert run.ending == "finish", (run.error, run.said())
+    assert "own_loop is no scan; the detectors' files are named as those of ct" in run.said()
+    assert Path(laboratory.detector().DestinationFilename).name.startswith("ct_00000_sim_")
+
+
+def test_a_group_without_penstock_detectors_is_no_matter(laboratory: Laboratory) -> None:
+    laboratory.define("defmeas", "timer", "ct01")
+    laboratory.define("senv", "ActiveMntGrp", "timer")
+    try:
+        run = laboratory.run(*SCAN)
+    finally:
+        laboratory.define("senv", "ActiveMntGrp", "mntgrp")
+    assert run.ending == "finish", (run.error, run.said())
