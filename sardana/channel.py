@@ -176,7 +176,7 @@ class Channel:
 
     def abort(self) -> None:
         """The same, dropping what is queued; Sardana calls no hook that would end the scan's context."""
-        self._context = {}
+        self.arming.context = ""
         self._end(self._detector.abort)
 
     # While it runs ----------------------------------------------------------------------------
