@@ -87,7 +87,7 @@ class Arming:
         if snapshot.state in ACTIVE:
             facts = self._detector.facts()
             if snapshot.acquired < facts.planned:
-                if snapshot.series != own:
+                if not own or snapshot.series != own:
                     raise Refused(
                         "in_use",
                         f"{self._detector.name} runs a series of somebody else, armed by "

@@ -255,6 +255,8 @@ class TangoDetector:
         first = error.args[0]
         if first.reason.startswith(PREFIX):
             return Refused(first.reason.removeprefix(PREFIX), first.desc)
+        # A proxy that could not connect refuses to try again for a second; the server may be back by then.
+        self._proxy = self._receiver = None
         why = first.desc.strip().splitlines()[0]
         return Refused(
             LOST, f"the detector device {self.name} does not answer ({why}); is its server running?"

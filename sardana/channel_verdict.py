@@ -41,7 +41,8 @@ def judge(
     never = (counts.get("missing") or 0) + (counts.get("not_triggered") or 0)
     damaged = (counts.get("corrupt") or 0) + (counts.get("partial") or 0) + (counts.get("pending") or 0)
     # What came out of the hardware and is not in the file was lost by Penstock or the disk, not by a trigger.
-    if not hardware or damaged or never != verdict.planned - acquired:
+    # And without a single frame the triggers never came: there is no scan.
+    if not hardware or not acquired or damaged or never != verdict.planned - acquired:
         return Judgement(fault=verdict.sentence)
     return Judgement(warning=_missing(verdict, never, channel, file, index_source))
 

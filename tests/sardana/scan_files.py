@@ -14,7 +14,10 @@ def points(scan_file: Path, channel: str = "sim") -> list[Reference]:
     """The references of the last scan in a file, in the order of its points."""
     with h5py.File(scan_file, locking=False) as file:
         entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
-        found = [parse(text.decode()) for text in entry[f"measurement/{channel}"][()]]
+        measurement = entry["measurement"]
+        # Penstock's recorder keeps them beside the images.
+        kept = f"_{channel}" if f"_{channel}" in measurement else channel
+        found = [parse(text.decode()) for text in measurement[kept][()]]
     assert all(found), found
     return [reference for reference in found if reference is not None]
 

@@ -235,6 +235,14 @@ def test_frames_lost_after_the_hardware_are_no_lost_triggers(channel: Channel, d
     assert channel.state() == ("Fault", "sim: 3 of 4 frames stored, 1 missing.")
 
 
+def test_a_row_without_a_single_frame_fails_the_scan(channel: Channel, detector: StandIn) -> None:
+    channel.prepare("HardwareTrigger", 0.1, 4, 0.0, 1)
+    channel.start()
+    detector.close_file(complete=False, not_triggered=4, sentence="Ended by ArmedTimeLimit.")
+    assert channel.state() == ("Fault", "sim: Ended by ArmedTimeLimit.")
+    assert channel.new_references() == []
+
+
 def test_a_software_trigger_without_a_frame_fails_the_scan(
     channel: Channel, detector: StandIn, clock: Clock
 ) -> None:
@@ -284,6 +292,12 @@ def test_a_series_of_somebody_else_is_not_touched(channel: Channel, detector: St
     with pytest.raises(Refused, match=r"armed by Java client, PID 7 on daq-1: .* send the command Stop"):
         channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert not {"stop", "abort", "arm", "write"} & set(detector.calls)
+
+
+def test_a_series_that_has_no_name_yet_is_somebody_elses(channel: Channel, detector: StandIn) -> None:
+    detector.state, detector.known = "MOVING", Facts(planned=5)
+    with pytest.raises(Refused, match="somebody else"):
+        channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
 
 
 def test_a_stale_series_of_its_own_is_stopped(channel: Channel, detector: StandIn) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import pytest
 import tango
 
 from penstock.sardana.laboratory import FLY_GROUP, GROUP, TRIGGERS, Laboratory, Unit
+from penstock.sardana.reference import parse
 from tests.sardana.scan_files import frames_of, points, statuses
 
 BY_ARRIVAL = "slow"
@@ -55,6 +57,29 @@ def test_every_point_of_an_ascanct_has_its_own_frame(laboratory: Laboratory) -> 
         assert [reference.index for reference in references] == list(range(21))
         assert frames_of(references) == list(range(21))
         assert laboratory.device(unit).Warning == ""
+
+
+def test_a_step_scan_of_both(laboratory: Laboratory) -> None:
+    laboratory.define("senv", "ActiveMntGrp", GROUP)
+    scan(laboratory, "ascan", "mot01", "0", "1", "4", "0.01")
+    for unit in laboratory.units:
+        assert frames_of(points(laboratory.data / "scan.h5", unit)) == [0, 1, 2, 3, 4]
+
+
+def test_points_that_sardana_skips_shift_nothing(laboratory: Laboratory) -> None:
+    laboratory.define("senv", "ActiveMntGrp", GROUP)
+    scan(laboratory, "ascanct", "mot01", "0", "1", "10", "0.01", "0.01")
+    detector, channel = laboratory.detector(), laboratory.device("sim")
+    with h5py.File(laboratory.data / "scan.h5", locking=False) as file:
+        entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
+        texts = entry["measurement/sim"].asstr()[()]
+    taken = [reference for reference in map(parse, texts) if reference is not None]
+    assert 0 < len(taken) <= 11
+    assert [reference.index for reference in taken] == list(range(len(taken)))
+    assert detector.nFramesAcquired == len(taken)
+    laboratory.run("ct", "0.01")
+    assert channel.LastFile != taken[0].file
+    assert frames_of(taken) == list(range(len(taken)))
 
 
 def test_every_row_of_a_meshct_has_a_file_of_its_own(laboratory: Laboratory) -> None:

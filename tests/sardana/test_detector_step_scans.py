@@ -1,24 +1,31 @@
-"""Step scans with real servers: every point of the scan refers to its own frame, as its pixels prove."""
+"""Step scans with real servers: each point has its own frame, and an end that nobody has planned is said."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import pytest
 import tango
 
 from penstock.sardana.laboratory import Laboratory
 from penstock.sardana.reference import parse
-from tests.sardana.scan_files import frames_of, points
+from tests.sardana.scan_files import frames_of, points, statuses
+
+STEP = ("ascan", "mot01", "0", "1", "10", "0.05")
 
 
 @pytest.fixture(autouse=True)
-def _idle(laboratory: Laboratory) -> Iterator[None]:
-    """A test finds the detector ready, and leaves it so."""
+def _ready(laboratory: Laboratory) -> Iterator[None]:
+    """A test leaves the detector as the next one wants to find it."""
     yield
     detector = laboratory.detector()
     assert detector.State() is tango.DevState.ON, detector.Status()
+    laboratory.device("sim").ScanContext = ""
 
 
 def test_every_point_of_an_ascan_has_its_own_frame(laboratory: Laboratory) -> None:
@@ -74,3 +81,155 @@ def test_a_detector_in_fault_fails_the_scan_at_once_in_its_own_words(laboratory:
     detector.Reset()
     run = laboratory.run("ct", "0.01")
     assert run.ending == "finish", (run.error, run.said())
+
+
+# Ends that nobody has planned --------------------------------------------------------------------
+
+
+def begun(laboratory: Laboratory, *command: str, frames: int) -> object:
+    """A macro under way, once its detector has taken so many frames."""
+    detector = laboratory.detector()
+    before = detector.SeriesId
+    run = laboratory.door.start(*command)
+    laboratory.door.wait(
+        run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= frames
+    )
+    return run
+
+
+def works(laboratory: Laboratory) -> None:
+    run = laboratory.run("ct", "0.01")
+    assert run.ending == "finish", (run.error, run.said())
+
+
+@pytest.mark.parametrize("how", ["stop", "abort"])
+def test_a_step_scan_that_is_ended_leaves_everything_ready(laboratory: Laboratory, how: str) -> None:
+    run = begun(laboratory, *STEP, frames=3)
+    getattr(laboratory.door, how)()
+    laboratory.door.wait(run)
+    assert run.ending == how
+    detector, channel = laboratory.detector(), laboratory.device("sim")
+    assert detector.State() is tango.DevState.ON, detector.Status()
+    assert laboratory.receiver().status().state == "idle"
+    assert channel.State() is tango.DevState.ON, channel.Status()
+    assert statuses(channel.LastFile, channel.FileDataset)[:3] == [1, 1, 1]
+    works(laboratory)
+
+
+def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    detector.TriggerMode, detector.ExposureTime = "INTERNAL", 0.05
+    detector.Live()
+    theirs = detector.SeriesId
+    run = laboratory.run("ct", "0.01")
+    assert run.ending == "exception"
+    assert "sim/det/1 runs a series of somebody else, armed by Python or C++ client, PID" in run.error
+    assert detector.State() is tango.DevState.RUNNING
+    assert detector.SeriesId == theirs
+    detector.Stop()
+    laboratory.wait_idle()
+    works(laboratory)
+
+
+def test_a_stale_series_of_its_own_is_stopped(laboratory: Laboratory) -> None:
+    works(laboratory)
+    group = laboratory.device("mntgrp")
+    group.NbStarts = 5
+    group.Prepare()
+    detector = laboratory.detector()
+    assert detector.State() is tango.DevState.RUNNING
+    stale = laboratory.device("sim").LastFile
+    works(laboratory)
+    assert laboratory.device("sim").LastFile != stale
+    (past,) = [one for one in laboratory.receiver().history() if one.series.filename == stale]
+    assert past.counts.not_triggered == 5
+    assert "stop" in past.series.reason
+
+
+def test_no_file_is_overwritten(laboratory: Laboratory) -> None:
+    channel = laboratory.device("sim")
+    channel.ScanContext = json.dumps({"scan_dir": str(laboratory.data), "scan_file": "taken", "scan_id": 3})
+    taken = laboratory.data / "taken_00003_sim_0001.h5"
+    taken.write_bytes(b"mine")
+    laboratory.detector().DestinationFileOverwritable = True
+    works(laboratory)
+    assert taken.read_bytes() == b"mine"
+    assert Path(channel.LastFile).name == "taken_00003_sim_0002.h5"
+
+
+def test_the_scan_is_told_to_the_file(laboratory: Laboratory) -> None:
+    detector, channel = laboratory.detector(), laboratory.device("sim")
+    detector.Metadata = '{"sample": "CeO2"}'
+    context = {
+        "scan_dir": str(laboratory.data), "scan_file": "told", "scan_id": 17, "title": "ct 0.01",
+        "macro": "ct", "user": "ada", "motors": [], "points": 1,
+    }  # fmt: skip
+    channel.ScanContext = json.dumps(context)
+    works(laboratory)
+    with h5py.File(channel.LastFile, locking=False) as file:
+        assert file["entry/title"].asstr()[()] == "ct 0.01"
+        assert file["entry/entry_identifier"].asstr()[()] == "17"
+        assert file["entry/user/name"].asstr()[()] == "ada"
+        assert file["entry/sample/name"].asstr()[()] == "CeO2"
+    channel.ScanContext = ""
+    works(laboratory)
+    assert json.loads(detector.Metadata) == {"sample": "CeO2"}
+
+
+def test_a_template_that_cannot_name_files_is_refused_where_it_is_set(laboratory: Laboratory) -> None:
+    channel = laboratory.device("sim")
+    before = channel.FileTemplate
+    with pytest.raises(tango.DevFailed, match=r"without \{number\}"):
+        channel.FileTemplate = "{ScanDir}/always.h5"
+    assert channel.FileTemplate == before
+    channel.FileTemplate = "{ScanDir}/{detector}-{number}.h5"
+    try:
+        works(laboratory)
+        assert Path(channel.LastFile).name.startswith("sim-")
+    finally:
+        channel.FileTemplate = before
+
+
+def test_without_references_the_images_come_themselves(laboratory: Laboratory) -> None:
+    laboratory.define("set_meas_conf", "ValueRefEnabled", "False", "[", "sim", "]", "mntgrp")
+    try:
+        run = laboratory.run("ascan", "mot01", "0", "1", "2", "0.01")
+        assert run.ending == "finish", (run.error, run.said())
+        assert laboratory.detector().DestinationFilename == ""
+        assert laboratory.device("sim").Value.shape == (32, 64)
+        assert laboratory.device("sim").Value[0, 0] == 2
+    finally:
+        laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "mntgrp")
+    works(laboratory)
+    assert parse(laboratory.device("sim").ValueRef) is not None
+
+
+@pytest.mark.slow
+def test_hardware_that_arms_slowly_is_waited_for(laboratory: Laboratory) -> None:
+    laboratory.detector().Faults = "slow_arm=2.6"
+    try:
+        run = laboratory.run("ascan", "mot01", "0", "1", "2", "0.01")
+    finally:
+        laboratory.detector().Faults = ""
+    assert run.ending == "finish", (run.error, run.said())
+    assert frames_of(points(laboratory.data / "scan.h5")) == [0, 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("process", "sentence"),
+    [("receiver sim", "does not answer"), ("Simulator/sim", "sim/det/1 does not answer")],
+)
+def test_a_process_that_dies_fails_the_scan_with_a_sentence(
+    laboratory: Laboratory, process: str, sentence: str
+) -> None:
+    run = begun(laboratory, "ascan", "mot01", "0", "1", "200", "0.05", frames=3)
+    os.kill(laboratory.process(process).pid, signal.SIGKILL)
+    laboratory.door.wait(run, timeout=20.0)
+    assert run.ending == "exception"
+    assert sentence in run.said(), "Sardana's report has the channel's status"
+    again = laboratory.run("ct", "0.01")
+    assert again.ending == "exception"
+    laboratory.restart(process)
+    laboratory.recover()
+    works(laboratory)
