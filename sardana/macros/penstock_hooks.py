@@ -64,17 +64,17 @@ class det_end(Macro):
             channels = _channels(group)
             series = [_quietly(self, channel, _leave_scan) for channel in channels]
             if Series.WAITING in series:
-                self._stop(
+                self._stop_group(
                     group, [c for c, ran in zip(channels, series, strict=True) if ran is Series.WAITING]
                 )
             for channel, ran in zip(channels, series, strict=True):
-                _quietly(self, channel, partial(self._end, ran=ran))
+                _quietly(self, channel, partial(self._end_channel, ran=ran))
         except InterruptException:
             raise
         except Exception as error:  # the scan is good, whatever this is
             self.warning(f"det_end: {error}")
 
-    def _stop(self, group: Any, channels: list[ChannelClient]) -> None:
+    def _stop_group(self, group: Any, channels: list[ChannelClient]) -> None:
         """Through the group: Sardana 3.7 never ends the next count of a channel stopped by itself."""
         try:
             tango.DeviceProxy(group.getFullName()).command_inout("Stop")
@@ -83,7 +83,7 @@ class det_end(Macro):
             for channel in channels:
                 _quietly(self, channel, lambda channel: channel.detector.command_inout("Stop"))
 
-    def _end(self, channel: ChannelClient, ran: Series | None) -> None:
+    def _end_channel(self, channel: ChannelClient, ran: Series | None) -> None:
         if ran is not Series.FOREIGN and (late := channel.await_idle(COMPLETED_WITHIN, self.output)):
             self.warning(late)
         if told := channel.read("Warning"):

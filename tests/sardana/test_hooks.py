@@ -25,8 +25,8 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
     """Also finds the controllers and macros of this folder; the channel fail01 fails on request."""
     register = servers.register_sardana
 
-    def register_with_own(database: tango.Database, folder: Path) -> None:
-        register(database, folder)
+    def register_with_own(database: tango.Database, folder: Path, *, plugins: bool) -> None:
+        register(database, folder, plugins=plugins)
         for device, name, ours, own in (
             (servers.POOL, "PoolPath", plugin.CONTROLLERS, OWN / "controllers"),
             (servers.MACRO_SERVER, "MacroPath", plugin.MACROS, OWN / "macros"),
@@ -106,7 +106,8 @@ def test_a_detector_that_is_not_ready_ends_the_scan_before_anything_moves(
     assert run.ending == "exception"
     assert re.search(sentence, run.error), run.error
     assert laboratory.device("mot01").Position == 7
-    assert laboratory.run("ct", "0.01").ending == "finish"
+    run = laboratory.run("ct", "0.01")
+    assert run.ending == "finish", (run.error, run.said())
 
 
 def test_a_hook_that_fails_leaves_no_armed_detector(laboratory: Laboratory) -> None:

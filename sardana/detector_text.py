@@ -1,0 +1,129 @@
+"""What macros print about a detector: 80 columns."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Final
+
+import tango
+
+from penstock.sardana.channel_client import ChannelClient, sentence
+
+WIDTH: Final = 80
+NO_LIMIT: Final = "Not specified"
+
+
+class NoSuchValue(Exception):
+    """A parameter or a value that cannot be set; the sentence has the remedy."""
+
+
+def status_lines(channel: ChannelClient) -> Iterator[str]:
+    """State, series, frames, file and the device's own sentence."""
+    try:
+        device = channel.detector
+        state, status = device.state(), device.status()
+        series, file = device.SeriesId, device.FileWritten
+        frames = f"{device.nFramesAcquired} of {device.nFramesPlanned} frames"
+    except tango.DevFailed as error:
+        yield f"{channel.name}  {channel.detector_name}  does not answer"
+        yield from _wrapped(sentence(error))
+        return
+    yield f"{channel.name}  {channel.detector_name}  {state}"
+    if series:
+        yield f"  series  {series}, {frames}"
+        yield f"  file    {file or 'none'}"
+    yield from _wrapped(status)
+
+
+def parameter_lines(device: tango.DeviceProxy) -> Iterator[str]:
+    """Parameters with value, unit and limits or choices, as the device declares them."""
+    entries = json.loads(device.Parameters)
+    configuration = {info.name: info for info in device.get_attribute_config([e["name"] for e in entries])}
+    group = ""
+    for entry in entries:
+        if entry["group"] != group:
+            group = entry["group"]
+            yield f"{group}:"
+        info = configuration[entry["name"]]
+        unit = "" if info.unit == "No unit" else info.unit
+        value = " ".join(part for part in (_text(read(device, entry["name"])), unit) if part)
+        yield from _row(entry["name"], value, _range(entry, info))
+
+
+def write(device: tango.DeviceProxy, name: str, text: str) -> None:
+    """Set a parameter from a text.
+
+    Raises:
+        NoSuchValue: there is no such parameter, it can only be read, or the text is no such value.
+        tango.DevFailed: the device refuses it.
+    """
+    names = {entry["name"].lower(): entry["name"] for entry in json.loads(device.Parameters)}
+    if name.lower() not in names:
+        raise NoSuchValue(
+            f"{device.dev_name()} has no parameter {name}; there are {', '.join(names.values())}"
+        )
+    info = device.get_attribute_config(names[name.lower()])
+    if info.writable == tango.AttrWriteType.READ:
+        raise NoSuchValue(f"{info.name} can only be read")
+    device.write_attribute(info.name, _value(info, text))
+
+
+def read(device: tango.DeviceProxy, name: str) -> Any:
+    """Value of an attribute; `None` while the device has none."""
+    try:
+        answer = device.read_attribute(name)
+    except tango.DevFailed:
+        return None
+    return None if answer.quality is tango.AttrQuality.ATTR_INVALID else answer.value
+
+
+def _value(info: Any, text: str) -> Any:
+    kind = info.data_type
+    try:
+        if kind == tango.CmdArgType.DevBoolean:
+            return {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}[
+                text.lower()
+            ]
+        if kind in (tango.CmdArgType.DevDouble, tango.CmdArgType.DevFloat):
+            return float(text)
+        if kind != tango.CmdArgType.DevString:
+            return int(text)
+    except (KeyError, ValueError):
+        wanted = "true or false" if kind == tango.CmdArgType.DevBoolean else "a number"
+        raise NoSuchValue(f"{info.name} = {text}: write {wanted}") from None
+    return text
+
+
+def _range(entry: dict[str, Any], info: Any) -> str:
+    if entry["choices"]:
+        return ", ".join(str(choice) for choice in entry["choices"])
+    low, high = (limit if limit != NO_LIMIT else "" for limit in (info.min_value, info.max_value))
+    if low and high:
+        return f"{low} to {high}"
+    return f"from {low}" if low else f"to {high}" if high else ""
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _row(name: str, value: str, allowed: str) -> Iterator[str]:
+    head = f"  {name:<24}{value or '-'}"
+    if not allowed:
+        yield head
+    elif len(head) < 46 and len(head) + 2 + len(allowed) <= WIDTH:
+        yield f"{head:<46}  {allowed}" if 48 + len(allowed) <= WIDTH else f"{head}  {allowed}"
+    else:
+        yield head
+        yield from textwrap.wrap(allowed, WIDTH, initial_indent=" " * 26, subsequent_indent=" " * 26)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip

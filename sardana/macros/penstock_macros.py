@@ -1,0 +1,200 @@
+"""Macros for Penstock detectors: det_status, det_setup, det_live, det_take."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import tango
+from sardana.macroserver.macro import Macro, Type
+from sardana.macroserver.msexception import UnknownEnv
+
+from penstock.sardana import detector_text, file_template
+from penstock.sardana.channel_client import ACTIVE, ChannelClient, find, sentence
+from penstock.sardana.channel_files import free_number
+
+COMPLETED_WITHIN = 20.0
+"""Seconds in which a detector must have completed its file."""
+
+
+class det_status(Macro):
+    """Show state, series, frames and file of Penstock detectors, and what they say themselves.
+
+    Examples:
+
+    >>> det_status
+    >>> det_status sim
+    """
+
+    param_def: ClassVar[list[Any]] = [
+        ["channels", [["channel", Type.TwoDExpChannel, None, "2D channel"], {"min": 0}], None, "all, if none"]
+    ]
+
+    def run(self, channels: list[Any]) -> None:
+        """See the class."""
+        chosen = channels or self.findObjs(".*", type_class=Type.TwoDExpChannel, reserve=False)
+        found = find(sorted(channel.getFullName() for channel in chosen))
+        if not found:
+            self.output("There is no Penstock detector: `penstock sardana-register` adds one.")
+        for channel in found:
+            for line in detector_text.status_lines(channel):
+                self.output("%s", line)
+
+
+class det_setup(Macro):
+    """Show the parameters of a Penstock detector, or set some; refused values change nothing.
+
+    Examples:
+
+    >>> det_setup sim
+    >>> det_setup sim ExposureTime 0.5
+    >>> det_setup sim Pattern gradient Fliplr true
+    """
+
+    param_def: ClassVar[list[Any]] = [
+        ["channel", Type.TwoDExpChannel, None, "2D channel"],
+        [
+            "settings",
+            [
+                ["parameter", Type.String, None, "name of a parameter"],
+                ["value", Type.String, None, "its new value"],
+                {"min": 0},
+            ],
+            None,
+            "none: show all",
+        ],
+    ]
+
+    def run(self, channel: Any, settings: list[tuple[str, str]]) -> None:
+        """See the class."""
+        device = _client(channel).detector
+        if not settings:
+            for line in detector_text.parameter_lines(device):
+                self.output("%s", line)
+        for name, value in settings:
+            try:
+                detector_text.write(device, name, value)
+            except tango.DevFailed as error:
+                raise ValueError(f"{name} = {value}: {sentence(error)}") from error
+            self.output("%s = %s", name, detector_text.read(device, name))
+
+
+class det_live(Macro):
+    """Let a Penstock detector show frames at its own pace, without a file, until it is switched off.
+
+    Examples:
+
+    >>> det_live sim
+    >>> det_live sim off
+    """
+
+    param_def: ClassVar[list[Any]] = [
+        ["channel", Type.TwoDExpChannel, None, "2D channel"],
+        ["switch", Type.String, "on", "on or off"],
+    ]
+
+    def run(self, channel: Any, switch: str) -> None:
+        """See the class."""
+        if switch not in ("on", "off"):
+            raise ValueError(f"det_live {channel.getName()} {switch}: write on or off")
+        client = _client(channel)
+        device = client.detector
+        running = device.state() in ACTIVE
+        if running and device.FileWritten:
+            raise RuntimeError(f"{client.name} takes a series into a file: {device.status()}")
+        if switch == "on" and not running:
+            _command(device, "Continuous")
+        elif switch == "off" and running:
+            _command(device, "Stop")
+            if late := client.await_idle(COMPLETED_WITHIN, self.output):
+                raise RuntimeError(late)
+        self.output("%s", f"{client.name} is live: {device.status()}" if switch == "on" else device.status())
+
+
+class det_take(Macro):
+    """Take frames with a Penstock detector at its own pace, into a file in ScanDir.
+
+    Ctrl-C ends the series; the file is complete so far.
+
+    Examples:
+
+    >>> det_take sim 100 0.01
+    """
+
+    param_def: ClassVar[list[Any]] = [
+        ["channel", Type.TwoDExpChannel, None, "2D channel"],
+        ["frames", Type.Integer, None, "number of frames"],
+        ["time", Type.Float, None, "exposure time of each in s"],
+    ]
+
+    def run(self, channel: Any, frames: int, exposure: float) -> Iterator[float]:
+        """See the class."""
+        client = _client(channel)
+        device = client.detector
+        for name, value in (
+            ("TriggerMode", "INTERNAL"), ("ExposureTime", exposure), ("LatencyTime", 0.0), ("nTriggers", 1),
+            ("nFramesPerTrigger", frames), ("DestinationFileOverwritable", False),
+        ):  # fmt: skip
+            try:
+                device.write_attribute(name, value)
+            except tango.DevFailed as error:
+                raise ValueError(f"{name} = {value}: {sentence(error)}") from error
+        self.output(
+            "%s", f"{client.name} takes {frames} frames of {exposure:g} s into {self._choose_file(client)}"
+        )
+        _command(device, "Arm")
+        series = device.SeriesId
+        try:
+            while device.state() in ACTIVE:
+                yield 100.0 * device.nFramesAcquired / frames
+                self.checkPoint()
+                time.sleep(0.05)
+        finally:
+            if device.SeriesId == series and device.state() in ACTIVE:
+                device.command_inout("Stop")
+            if late := client.await_idle(COMPLETED_WITHIN, self.output):
+                self.warning("%s", late)
+            self._tell_account(device, series)
+
+    def _choose_file(self, client: ChannelClient) -> str:
+        """Choose a file that does not exist."""
+        try:
+            folder = self.getEnv("ScanDir")
+        except UnknownEnv:
+            folder = ""
+        context = {"scan_dir": folder, "scan_file": "take", "scan_id": 0}
+        template = client.read("FileTemplate")
+
+        def taken(number: int) -> bool:
+            path = file_template.render(template, context, client.name, number)
+            client.detector.write_attribute("DestinationFilename", path)
+            return bool(json.loads(client.detector.command_inout("Check"))["kind"] == "file_exists")
+
+        if taken(1):
+            taken(free_number(taken, 1))
+        return str(client.detector.DestinationFilename)
+
+    def _tell_account(self, device: tango.DeviceProxy, series: str) -> None:
+        last = json.loads(device.LastSeries or "{}")
+        if last.get("series") == series:
+            tell = self.output if last["complete"] else self.warning
+            tell("%s", last["verdict"])
+            self.output("%s", last["file"])
+
+
+def _client(channel: Any) -> ChannelClient:
+    found = find([channel.getFullName()])
+    if not found:
+        raise ValueError(
+            f"{channel.getName()} is no Penstock detector, or its Pool does not answer; see `det_status`"
+        )
+    return found[0]
+
+
+def _command(device: tango.DeviceProxy, name: str) -> None:
+    try:
+        device.command_inout(name)
+    except tango.DevFailed as error:
+        raise RuntimeError(sentence(error)) from error

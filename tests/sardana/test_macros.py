@@ -1,0 +1,107 @@
+"""det_status, det_setup, det_live and det_take at the Door."""
+
+from __future__ import annotations
+
+import h5py
+import pytest
+import tango
+
+from penstock.sardana.door import MacroRun
+from penstock.sardana.laboratory import Laboratory
+
+
+def lines(run: MacroRun) -> list[str]:
+    assert run.ending == "finish", (run.error, run.said())
+    said = run.said("Output").splitlines()
+    assert max(map(len, said)) <= 80 or any("/" in line for line in said if len(line) > 80)
+    return said
+
+
+@pytest.mark.parametrize("command", [("det_status",), ("det_status", "sim")])
+def test_status_of_detectors(laboratory: Laboratory, command: tuple[str, ...]) -> None:
+    said = lines(laboratory.run(*command))
+    assert said[0] == "sim  sim/det/1  ON"
+    assert said[-1].startswith("  ")
+
+
+def test_status_of_a_detector_that_is_gone(laboratory: Laboratory) -> None:
+    laboratory.process("Simulator/sim").stop()
+    try:
+        run = laboratory.run("det_status")
+    finally:
+        laboratory.restart("Simulator/sim")
+        laboratory.wait_idle()
+    assert "sim  sim/det/1  does not answer" in lines(run)
+
+
+def test_parameters_are_shown_with_unit_limits_and_choices(laboratory: Laboratory) -> None:
+    said = lines(laboratory.run("det_setup", "sim"))
+    rows = {line.split()[0]: line.split()[1:] for line in said if line.startswith("  ") and line.split()}
+    assert rows["ExposureTime"] == ["0.1", "s", "1e-05", "to", "3600.0"]
+    assert "series:" in said and "camera:" in said
+    assert "INTERNAL, " in "\n".join(said)
+
+
+def test_parameters_are_set_and_read_back(laboratory: Laboratory) -> None:
+    run = laboratory.run("det_setup", "sim", "exposuretime", "0.25", "Fliplr", "true")
+    assert lines(run) == ["exposuretime = 0.25", "Fliplr = True"]
+    detector = laboratory.detector()
+    assert (detector.ExposureTime, detector.Fliplr) == (0.25, True)
+    detector.Fliplr = False
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("ExposureTime", "-1", "ExposureTime = -1: "),
+        ("ExposureTime", "long", "ExposureTime = long: write a number"),
+        ("Fliplr", "perhaps", "Fliplr = perhaps: write true or false"),
+        ("SensorTemperature", "1", "SensorTemperature can only be read"),
+        ("Gain", "1", "sim/det/1 has no parameter Gain; there are ExposureTime, "),
+    ],
+)
+def test_refused_values_give_a_sentence(laboratory: Laboratory, name: str, value: str, sentence: str) -> None:
+    run = laboratory.run("det_setup", "sim", name, value)
+    assert run.ending == "exception"
+    assert sentence in run.error
+
+
+def test_live_on_and_off(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    assert "sim is live: " in lines(laboratory.run("det_live", "sim"))[0]
+    assert detector.State() is tango.DevState.RUNNING
+    assert laboratory.run("det_live", "sim", "on").ending == "finish"
+    lines(laboratory.run("det_live", "sim", "off"))
+    assert detector.State() is tango.DevState.ON
+    assert "write on or off" in laboratory.run("det_live", "sim", "1").error
+
+
+def test_frames_are_taken_into_files_that_did_not_exist(laboratory: Laboratory) -> None:
+    for number in (1, 2):
+        said = lines(laboratory.run("det_take", "sim", "5", "0.01"))
+        path = laboratory.data / f"take_00000_sim_{number:04d}.h5"
+        assert said[-1] == str(path)
+        assert "5 of 5 frames" in said[-2]
+        with h5py.File(path, locking=False) as file:
+            assert file[laboratory.detector().FileDataset].shape[0] == 5
+
+
+def test_taking_that_is_stopped_completes_the_file(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    before = detector.SeriesId
+    run = laboratory.door.start("det_take", "sim", "1000", "0.02")
+    laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= 3)
+    assert detector.State() is tango.DevState.RUNNING
+    laboratory.door.stop()
+    laboratory.door.wait(run)
+    assert run.ending == "stop"
+    assert detector.State() is tango.DevState.ON
+    assert "of 1000 frames" in run.said("Warning")
+    assert detector.FileWritten in run.said("Output")
+
+
+def test_another_2d_channel_is_refused(laboratory: Laboratory) -> None:
+    laboratory.define("defctrl", "DummyTwoDController", "twodctrl")
+    laboratory.define("defelem", "twod01", "twodctrl", "1")
+    run = laboratory.run("det_take", "twod01", "1", "0.1")
+    assert "twod01 is no Penstock detector" in run.error
