@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -87,12 +87,13 @@ def source_name(file: str, folder: Path) -> str:
 
 
 def link_frames(
-    group: Any, name: str, found: Sequence[Block], points: int, frame: FrameFormat, folder: Path
+    group: Any, files: Any, name: str, found: Sequence[Block], points: int, frame: FrameFormat, folder: Path
 ) -> None:
     """Make the virtual dataset `name` of all frames, one per point, and beside it `name`_status.
 
     Args:
-        group: of the scan file, open for writing.
+        group: of the scan file, open for writing; gets the two.
+        files: an empty group of the same file; gets a virtual dataset of all frames in each detector's file.
         name: not yet in the group; nor is `name`_status.
         found: where the frames lie; the other points read as the fill value, and their status as 0, missing.
         points: of the scan.
@@ -100,19 +101,17 @@ def link_frames(
         folder: of the scan file, to which the names of the detector's files are relative.
 
     Raises:
-        OSError, RuntimeError, ValueError: HDF5 refuses; nothing is left behind.
+        OSError, RuntimeError, ValueError: HDF5 refuses; nothing is left behind in `group`.
     """
     taken = [made for made in (name, f"{name}_status") if made in group]
     if taken:
         raise ValueError(f"{group.name} has a {taken[0]} already")
-    status = FrameFormat((), np.dtype(np.uint8))
+    names = {file: source_name(file, folder) for file in {block.file for block in found}}
+    located = [replace(block, file=names[block.file]) for block in found]
+    status = [replace(block, dataset=_beside(block.dataset)) for block in located]
     try:
-        _link(group, name, found, points, frame, frame.fill_value, folder)
-        beside = [
-            Block(block.point, block.count, block.file, _beside(block.dataset), block.index)
-            for block in found
-        ]
-        _link(group, f"{name}_status", beside, points, status, MISSING, folder)
+        _link(group, name, _through(files, located, frame), points, frame, frame.fill_value)
+        _link(group, f"{name}_status", status, points, FrameFormat((), np.dtype(np.uint8)), MISSING)
     except BaseException:
         for left in (name, f"{name}_status"):
             if left in group:
@@ -120,17 +119,34 @@ def link_frames(
         raise
 
 
-def _link(
-    group: Any, name: str, found: Sequence[Block], points: int, frame: FrameFormat, fill: Any, folder: Path
-) -> None:
-    layout = h5py.VirtualLayout((points, *frame.shape), frame.dtype)
-    names: dict[str, str] = {}
+def _through(files: Any, found: Sequence[Block], frame: FrameFormat) -> list[Block]:
+    """The blocks by way of a dataset of each detector's file, made in `files`.
+
+    A mapping with an end that reads beyond its source's shows whatever is there, arbitrary pixels where HDF5
+    has been told not to fill. One without an end knows where its source ends.
+    """
+    ends: dict[tuple[str, str], int] = {}
     for block in found:
-        if block.file not in names:
-            names[block.file] = _literal(source_name(block.file, folder))
+        place = block.file, block.dataset
+        ends[place] = max(ends.get(place, 0), block.index + block.count)
+    names = {}
+    for number, ((file, dataset), end) in enumerate(ends.items(), 1):
+        made = f"file_{number}"
+        shape, endless = (end, *frame.shape), (None, *frame.shape)
+        layout = h5py.VirtualLayout(shape, frame.dtype, maxshape=endless)
+        source = h5py.VirtualSource(_literal(file), _literal(dataset), shape, frame.dtype, maxshape=endless)
+        layout[: h5py.h5s.UNLIMITED] = source[: h5py.h5s.UNLIMITED]
+        files.create_virtual_dataset(made, layout, fillvalue=frame.fill_value)
+        names[file, dataset] = f"{files.name}/{made}"
+    return [replace(block, file=".", dataset=names[block.file, block.dataset]) for block in found]
+
+
+def _link(group: Any, name: str, found: Sequence[Block], points: int, frame: FrameFormat, fill: Any) -> None:
+    layout = h5py.VirtualLayout((points, *frame.shape), frame.dtype)
+    for block in found:
         end = block.index + block.count
         source = h5py.VirtualSource(
-            names[block.file], _literal(block.dataset), (end, *frame.shape), frame.dtype
+            _literal(block.file), _literal(block.dataset), (end, *frame.shape), frame.dtype
         )
         layout[block.point : block.point + block.count] = source[block.index : end]
     group.create_virtual_dataset(name, layout, fillvalue=fill)

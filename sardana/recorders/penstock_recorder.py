@@ -112,12 +112,15 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         points, kept = len(measurement[scan_entry.POINTS]), f"_{label}"
         if len(texts) < points:  # they end with the last one that came
             measurement[label].resize(points, axis=0)
+        files = measurement.parent.create_group(f"files_{label}")
+        files.attrs["NX_class"] = "NXcollection"
         measurement.move(label, kept)
         try:
             folder = Path(self.filename).absolute().parent
-            links.link_frames(measurement, label, links.blocks(texts), points, frame, folder)
+            links.link_frames(measurement, files, label, links.blocks(texts), points, frame, folder)
         except BaseException:
             measurement.move(kept, label)
+            del measurement.parent[f"files_{label}"]
             raise
 
     def _link_instrument(self, entry: Any, column: Any) -> None:

@@ -24,12 +24,13 @@ def text(index: int, file: str = "/data/a.h5", dataset: str = DATASET) -> str:
 
 
 def write_frames(file: Path, values: list[int], status: list[int] | None = None) -> None:
-    """A detector's file as a receiver writes it: frame n is full of its value, and there may be more."""
+    """A detector's file as a receiver may write it: frame n is full of its value, HDF5 fills nothing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with h5py.File(file, "w") as root:
         data = root.create_dataset(
-            DATASET, (len(values), 2, 3), "uint16", maxshape=(None, 2, 3), chunks=(1, 2, 3), fillvalue=65535
-        )
+            DATASET, (len(values), 2, 3), "uint16", maxshape=(None, 2, 3), chunks=(1, 2, 3), fillvalue=65535,
+            fill_time="never",
+        )  # fmt: skip
         for index, value in enumerate(values):
             data[index] = value
         codes = [1] * len(values) if status is None else status
@@ -44,7 +45,8 @@ def write_frames(file: Path, values: list[int], status: list[int] | None = None)
 def link(scan: Path, references: list[str], frame: FrameFormat = FRAME) -> None:
     with h5py.File(scan, "w") as root:
         group = root.create_group("measurement")
-        link_frames(group, "sim", blocks(references), len(references), frame, scan.parent)
+        files = root.create_group("files_sim")
+        link_frames(group, files, "sim", blocks(references), len(references), frame, scan.parent)
 
 
 def read(scan: Path) -> tuple[list[int], list[int]]:
@@ -149,6 +151,13 @@ def test_names_may_have_spaces_and_percent_signs(tmp_path: Path) -> None:
     assert read(tmp_path / "scan.h5") == ([11, 10], [1, 1])
 
 
+def test_the_frames_of_a_file_are_there_also_those_of_no_point(tmp_path: Path) -> None:
+    write_frames(tmp_path / "a.h5", [10, 11, 12, 13])
+    link(tmp_path / "scan.h5", [text(1, str(tmp_path / "a.h5"))])
+    with h5py.File(tmp_path / "scan.h5") as root:
+        assert root["files_sim/file_1"][:, 0, 0].tolist() == [10, 11, 12, 13]
+
+
 def test_a_scan_of_100000_points_is_linked_by_a_few_blocks(tmp_path: Path) -> None:
     points, lost = 100_000, {17, 50_000}
     write_frames(tmp_path / "a.h5", list(range(5)))
@@ -173,6 +182,6 @@ def test_what_cannot_be_linked_leaves_nothing_behind(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "scan.h5", "w") as root:
         root["sim_status"] = 1.0  # a channel of this name
         with pytest.raises(ValueError, match="sim_status already"):
-            link_frames(root, "sim", blocks([text(0)]), 1, FRAME, tmp_path)
-        assert list(root) == ["sim_status"]
+            link_frames(root, root.create_group("files"), "sim", blocks([text(0)]), 1, FRAME, tmp_path)
+        assert set(root) == {"files", "sim_status"}
         assert root["sim_status"][()] == 1.0

@@ -191,6 +191,7 @@ def test_a_channel_called_like_the_status_is_not_overwritten(tmp_path: Path, cha
     )  # fmt: skip
     assert "sim_status already" in said[0]
     with h5py.File(tmp_path / "scan.h5") as root:
+        assert "files_sim" not in root["entry1"]
         assert root["entry1/measurement/sim_status"][:].tolist() == [7.0]
         assert root["entry1/measurement/sim"].asstr()[0] == reference(0, source)
 
