@@ -111,7 +111,9 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0
         found["transforms (workers)"] = waiting + each
     if config.rois:
-        waiting = min(REGION_BYTES, config.workers * REGION_FRAMES * max(frame_bytes, sizes.given))
+        # A frame that the transforms have packed keeps its pixels until its values are there.
+        each = max(frame_bytes, sizes.given) + (plain_bytes if config.transforms else 0)
+        waiting = min(REGION_BYTES, config.workers * REGION_FRAMES * each)
         found["regions of interest (rois)"] = waiting + config.workers * plain_bytes
     if config.writers > 1:
         # Each process has room for two frames at least, and packed ones may be a little larger than plain.

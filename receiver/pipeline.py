@@ -129,6 +129,7 @@ class Pipeline:
     def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
         """Have these regions of interest in every series that begins from now on."""
         self._regions.rois = rois
+        self._worker.keep_pixels(bool(rois))
         self._config = msgspec.structs.replace(self._config, rois=dict(rois))
         self._budget.config = self._shown.config = self._config
 

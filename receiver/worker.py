@@ -109,6 +109,11 @@ class Worker:
         """Whether `ahead` does something."""
         return self._pool is not None
 
+    def keep_pixels(self, keep: bool) -> None:
+        """Whether frames that the transforms pack keep their pixels: regions of interest need them."""
+        if self._chain is not None:
+            self._chain.keeps_pixels = keep
+
     def ahead(self, frame: Frame) -> None:
         """Let a thread transform this frame; `process` takes the result, `forget` drops it."""
         if self._pool is not None and self._chain is not None:

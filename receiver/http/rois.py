@@ -37,9 +37,11 @@ async def values(
         progress = _progress(service, series)
         if progress is not None:
             answer = _answer(service, progress, first, count)
-            if answer is not None and (answer.ended or answer.upto > first or time.monotonic() >= due):
+            if answer is None:
+                continue
+            if answer.ended or answer.upto > first or time.monotonic() >= due:
                 return answer
-        if time.monotonic() >= due:
+        elif time.monotonic() >= due:
             raise _no_such_series(service, series)
         await asyncio.sleep(LOOK_SECONDS)
 

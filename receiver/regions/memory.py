@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ from penstock.receiver.regions.rectangles import Rectangle
 MOST_FRAMES = 1_000_000
 """Frames whose values are kept; with more than five regions fewer."""
 MOST_VALUES = 2**24
+LOOKS, LOOK_SECONDS = 20, 0.0005
+"""A beginning of a series takes no longer; a process that was killed in the middle of one would for ever."""
 _HEAD = 2**16
 _NUMBERS = 64
 _VERSION, _LENGTH, _SETTLED, _HIGHEST, _PLANNED = range(5)
@@ -110,9 +113,18 @@ class RegionMemory:
     # -- HTTP process --------------------------------------------------------------------------
 
     def progress(self) -> Progress | None:
-        """How far the running, or the last, series is; `None` before the first, and while one begins."""
+        """How far the running, or the last, series is; `None` before the first."""
+        for _ in range(LOOKS):
+            if int(self._numbers[_VERSION]) == 0:
+                return None
+            if (found := self._progress()) is not None:
+                return found
+            time.sleep(LOOK_SECONDS)  # a series begins at this moment
+        return None
+
+    def _progress(self) -> Progress | None:
         version = int(self._numbers[_VERSION])
-        if version == 0 or version & 1:
+        if version & 1:
             return None
         length, settled, highest, planned = (
             int(self._numbers[place]) for place in (_LENGTH, _SETTLED, _HIGHEST, _PLANNED)

@@ -15,6 +15,7 @@ from penstock.receiver.modules.series import JoinedFrame
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import Area
 from penstock.receiver.regions.rectangles import Rectangle
+from penstock.receiver.transforms.chain import PackedFrame
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame
 from penstock.stins.texts import of_series, plural
@@ -70,7 +71,10 @@ class RegionSeries:
             whole = image.partial is None or (isinstance(frame, PartialFrame) and len(frame.blobs[0]))
             if not whole:
                 return None
-            array = pixels.unpack(image, frame.blobs[0])
+            if isinstance(frame, PackedFrame):
+                array = frame.pixels
+            else:
+                array = pixels.unpack(image, frame.blobs[0])
             covered = frame.covered if isinstance(frame, JoinedFrame) else ()
             areas = self._areas_in(array.shape, covered)
             return np.array([pixels.values(array, where) for where in areas], np.float64)

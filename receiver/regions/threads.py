@@ -18,6 +18,7 @@ from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.regions.pixels import VALUES
 from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.regions.series import RegionSeries
+from penstock.receiver.transforms.chain import PackedFrame
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame
 
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 FRAMES_PER_THREAD = 4
 """So many wait for a thread; more would only cost memory."""
 BYTES = 256_000_000
-"""Of the frames that wait, as they came; one frame may always wait."""
+"""Of the frames that wait; one frame may always wait."""
 
 
 class RegionThreads:
@@ -78,7 +79,7 @@ class RegionThreads:
     def offer(self, index: int, frame: Frame) -> None:
         """Take a frame of the running series; waits while too many wait."""
         assert self.active is not None
-        size = sum(map(len, frame.blobs))
+        size = _size(frame)
         with self._changed:
             while self._waiting and (self._full or self._bytes + size > BYTES):
                 self._changed.wait()
@@ -161,13 +162,18 @@ class RegionThreads:
             if row is not None:
                 self._memory.put(index, row)
                 series.take(index, row)
-            self._bytes -= sum(map(len, frame.blobs))
+            self._bytes -= _size(frame)
             self._waiting[index] -= 1
             if not self._waiting[index]:
                 del self._waiting[index]
             self._settle()
             self._changed.notify_all()
         return True
+
+
+def _size(frame: Frame) -> int:
+    pixels = frame.pixels.nbytes if isinstance(frame, PackedFrame) else 0
+    return pixels + sum(map(len, frame.blobs))
 
 
 def _known(value: Any) -> float | None:

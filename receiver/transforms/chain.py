@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
+from penstock.receiver.transforms.bslz4 import pack
 from penstock.receiver.transforms.format import (
     Data,
     Format,
@@ -40,6 +41,13 @@ NAMES = {
 }
 
 
+class PackedFrame(Frame, frozen=True):
+    """A frame that the last step has packed, and still has its pixels."""
+
+    pixels: np.ndarray[Any, Any]
+    """Of its first image: (rows, cols)."""
+
+
 class Way:
     """How frames of one format pass a chain."""
 
@@ -48,6 +56,7 @@ class Way:
         self.kernels = tuple(kernels)
         self.takes_blobs = takes_blobs
         """Whether a step judges the blobs as they came; else they are judged by their image header."""
+        self.packs = bool(kernels) and kernels[-1] is pack
 
 
 class Chain:
@@ -65,6 +74,8 @@ class Chain:
         check_order(steps)
         self._budget = budget
         self._steps = tuple((step, step.load()) for step in steps)
+        self.keeps_pixels = False
+        """Whether frames that the last step packs keep their pixels, for who needs them behind the chain."""
         self._way: Callable[[Format], Way] = lru_cache(FORMATS)(self._find_way)
 
     def follow(self, format: Format) -> Format:
@@ -116,8 +127,10 @@ class Chain:
                 "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"
             )
         parts: list[Data] = list(frame.blobs)
+        before = parts[0]
         try:
             for kernel in way.kernels:
+                before = parts[0]
                 parts = [kernel(part) for part in parts]
         except BlobError as error:
             raise BlobError(error.kind, f"frame {image.frame}: {error}") from error
@@ -129,6 +142,8 @@ class Chain:
             image, shape=after.shape, type=after.type, compression=after.compression,
             chunks=None, checksums=None,
         )  # fmt: skip
+        if self.keeps_pixels and way.packs and isinstance(before, np.ndarray):
+            return PackedFrame(changed, [_blob(part) for part in parts], before)
         return Frame(changed, [_blob(part) for part in parts])
 
     def _find_way(self, format: Format) -> Way:

@@ -219,3 +219,25 @@ def test_a_receiver_that_ends_while_a_series_runs_writes_the_values_that_it_has(
     receiver.received(4)
     assert receiver.stop() == 0
     assert sums_in(path) == [total(pixels(number), PEAK) for number in range(4)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_values_are_those_of_the_image_behind_the_transforms(
+    start_receiver: Start, streamer: Streamer, workers: int
+) -> None:
+    steps = [{"type": "rotate", "quarter_turns": 1}, {"type": "bslz4"}]
+    receiver = start_receiver(transforms=steps, workers=workers)
+    receiver.connected()
+    receiver.client.put_rois({"peak": PEAK})
+    path = receiver.root / "x.h5"
+    mask = np.zeros((4, 6), int)
+    mask[1, 3] = 1
+    series = streamer.start(
+        str(path), {"pixel_mask": mask.tolist()}, frames=20, shape=(4, 6), type="uint16", compression="none"
+    )
+    for number in range(20):
+        streamer.frame(number)
+    streamer.end(reason="complete", triggered=20)
+    assert receiver.ended(series).series.complete
+    good = np.rot90(mask) == 0
+    assert sums_in(path) == [total(np.rot90(pixels(number)) * good, PEAK) for number in range(20)]

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.codecs import bslz4
 from penstock.receiver.transforms import Transform
-from penstock.receiver.transforms.chain import Chain
+from penstock.receiver.transforms.chain import Chain, PackedFrame
 from penstock.receiver.transforms.format import (
     Format,
     Kernel,
@@ -178,3 +178,15 @@ class Broken(Step, frozen=True, kw_only=True, tag="broken"):
 def test_a_mistake_in_a_step_is_ours_and_no_corrupt_frame() -> None:
     with pytest.raises(TransformError, match="frame 4 could not be transformed: IndexError"):
         Chain([Broken()]).apply(Frame(image(4, PICTURE), [PICTURE.tobytes()]))
+
+
+def test_who_needs_the_pixels_of_a_frame_that_was_packed_gets_them_without_unpacking() -> None:
+    steps = chain(*CBF_ROTATE_BSLZ4)
+    assert type(steps.apply(cbf())) is Frame, "nobody needs them"
+    steps.keeps_pixels = True
+    made = steps.apply(cbf())
+    assert isinstance(made, PackedFrame)
+    np.testing.assert_array_equal(made.pixels, np.rot90(PICTURE))
+    np.testing.assert_array_equal(unpacked(made), made.pixels)
+    packed = Frame(image(0, PICTURE, compression="bslz4"), [bslz4.compress(PICTURE)])
+    assert type(chain({"type": "bslz4"}).apply(packed)) is Frame, "it came packed, nobody has its pixels"
