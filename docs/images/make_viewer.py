@@ -45,9 +45,9 @@ def main() -> None:
     shrink(PICTURE)
 
 
-def take(stack: ExitStack) -> dict[str, Any]:
+def take(stack: ExitStack, **keys: object) -> dict[str, Any]:
     """Start a simulated detector, its receiver and a series, to be ended with `stack`; returns what the
-    receiver says when it is ready."""
+    receiver says when it is ready. `keys` are further ones of its configuration."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     streamer = start(
         stack, "streamer", "Simulator", "--properties", json.dumps(DETECTOR),
@@ -55,7 +55,7 @@ def take(stack: ExitStack) -> dict[str, Any]:
     )  # fmt: skip
     source = {"type": "stins", "endpoints": [streamer["data"]]}
     config = folder / "receivers.yaml"
-    entry = {"source": source, "data_root": str(folder)}
+    entry = {"source": source, "data_root": str(folder), **keys}
     config.write_text(yaml.safe_dump({"receivers": {"sim-1": entry}}))
     receiver = start(stack, "receiver", "sim-1", "--config", str(config), "--http", "127.0.0.1:0", "--json")
     camera = StreamerClient(streamer["control"], timeout=30.0)

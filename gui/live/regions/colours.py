@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PALETTE = ("#ff9f1c", "#3fc1ff", "#f15bb5", "#9be564", "#ffe14d", "#b388ff", "#ff6b6b", "#4de3c1")
+PALETTE = ("#ff9f1c", "#3fc1ff", "#b388ff", "#ff6b6b", "#9be564", "#ffe14d", "#4de3c1")
 
 
 def colour(place: int) -> str:

@@ -207,6 +207,7 @@ class RegionsDock(qt.QDockWidget):
 
     def _show_curve(self, shown: bool) -> None:
         self._right.setVisible(shown)
+        self._value_action.setVisible(shown)
         self._follow(self._series, self._latest)
 
     def _lay_out(self, compact: bool) -> None:
@@ -236,6 +237,7 @@ class RegionsDock(qt.QDockWidget):
         right.setContentsMargins(0, 0, 0, 0)
         right.addWidget(self.curve)
         self._right.setVisible(not compact)
+        self._value_action.setVisible(not compact)
         halves = qt.QSplitter(qt.Qt.Horizontal, self)
         halves.addWidget(self.table)
         halves.addWidget(self._right)
