@@ -114,19 +114,6 @@ def test_a_lost_trigger_leaves_its_own_point_empty(laboratory: Laboratory, lost:
     check(laboratory, 11, lost)
 
 
-def test_a_region_that_the_series_has_not_is_said_with_what_to_do(laboratory: Laboratory) -> None:
-    laboratory.device("peakmax").Region = "peek"
-    try:
-        run = take(laboratory, STEPS, "ascan", "mot01", "0", "1", "3", "0.01")
-    finally:
-        laboratory.device("peakmax").Region = "peak"
-    assert run.ending == "exception"
-    assert "has no region 'peek', it has edge, peak; write one of these to Region" in run.said()
-    run = take(laboratory, STEPS, "ascan", "mot01", "0", "1", "3", "0.01")
-    assert run.ending == "finish", (run.error, run.said())
-    check(laboratory, 4)
-
-
 @pytest.mark.parametrize("way", ["stop", "abort"])
 def test_an_interrupted_scan_leaves_it_idle(laboratory: Laboratory, way: str) -> None:
     laboratory.device("sim").MissingTriggerTime = 10.0
@@ -144,11 +131,32 @@ def test_an_interrupted_scan_leaves_it_idle(laboratory: Laboratory, way: str) ->
     assert counter.State() is tango.DevState.ON, counter.Status()
 
 
+def test_a_region_that_the_series_has_not_is_said_with_what_to_do(laboratory: Laboratory) -> None:
+    laboratory.device("peakmax").Region = "peek"
+    try:
+        run = take(laboratory, STEPS, "ascan", "mot01", "0", "1", "3", "0.01")
+    finally:
+        laboratory.device("peakmax").Region = "peak"
+    assert run.ending == "exception"
+    assert "has no region 'peek', it has edge, peak; write one of these to Region" in run.said()
+
+
 def test_without_the_detectors_channel_it_says_so(laboratory: Laboratory) -> None:
     laboratory.define("defmeas", "lonely", TIMER, *COUNTERS)
     run = take(laboratory, "lonely", "ct", "0.01")
     assert run.ending == "exception"
     assert "put that into the measurement group too" in run.said()
+
+
+@pytest.mark.slow
+def test_after_a_fault_the_next_scan_is_sound(laboratory: Laboratory) -> None:
+    """Sardana waits three seconds first."""
+    laboratory.device("peakmax").Region = "peek"
+    assert take(laboratory, STEPS, "ct", "0.01").ending == "exception"
+    laboratory.device("peakmax").Region = "peak"
+    run = take(laboratory, STEPS, "ascan", "mot01", "0", "1", "3", "0.01")
+    assert run.ending == "finish", (run.error, run.said())
+    check(laboratory, 4)
 
 
 @pytest.mark.slow

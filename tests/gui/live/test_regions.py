@@ -224,6 +224,7 @@ def test_a_refusal_is_a_sentence_and_nothing_has_changed(
     assert receiver.rois().rois == {"peak": PEAK, "edge": EDGE}
 
 
+@pytest.mark.slow
 def test_kept_regions_are_there_after_a_restart(
     detector: Live, receiver: ReceiverClient, editor: Viewer, qtbot: Any
 ) -> None:
@@ -298,3 +299,5 @@ def test_it_fits_into_the_compact_view(
         assert not view.regions.curve.isVisible()
     finally:
         view.stop()
+        # silx draws what is posted, also to a plot that is deleted meanwhile.
+        qtbot.waitUntil(lambda: not view.plot._getDirtyPlot(), timeout=DEADLINE)
