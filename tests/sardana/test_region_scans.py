@@ -70,7 +70,7 @@ def check(laboratory: Laboratory, points: int, lost: tuple[int, ...] = (), rows:
             if point in lost:
                 assert np.isnan(found[name][point]), (name, point, found[name])
             else:
-                assert found[name][point] == of_frame(found["sim"][point], rectangle, value), (name, point)
+                assert found[name][point] == of_frame(found["_sim"][point], rectangle, value), (name, point)
     seen = [point for point in range(points) if point not in lost]
     assert [found["edgesum"][point] for point in seen] == [point % (points // rows) for point in seen]
 
@@ -141,6 +141,7 @@ def test_a_region_that_the_series_has_not_is_said_with_what_to_do(laboratory: La
     assert "has no region 'peek', it has edge, peak; write one of these to Region" in run.said()
 
 
+@pytest.mark.slow
 def test_without_the_detectors_channel_it_says_so(laboratory: Laboratory) -> None:
     laboratory.define("defmeas", "lonely", TIMER, *COUNTERS)
     run = take(laboratory, "lonely", "ct", "0.01")
