@@ -396,6 +396,22 @@ def test_a_detector_that_saves_nothing_is_refused(channel: Channel, detector: St
 # Ends -----------------------------------------------------------------------------------------
 
 
+def test_an_abort_ends_the_context_of_the_scan(channel: Channel) -> None:
+    """Sardana runs no hook then, and the next count does not belong to the scan."""
+    channel.arming.context = '{"scan_id": 7}'
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    channel.stop()
+    assert channel.arming.context
+    channel.abort()
+    assert channel.arming.context == ""
+
+
+def test_what_the_context_leaves_open_is_as_outside_a_scan(channel: Channel) -> None:
+    channel.arming.context = '{"scan_dir": "", "scan_file": "", "scan_id": 7}'
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    assert channel.file.endswith("/ct_00007_sim_0001.h5"), channel.file
+
+
 @pytest.mark.parametrize("how", ["stop", "abort"])
 @pytest.mark.parametrize("phase", [Phase.ARMED, Phase.EXPOSING, Phase.CLOSING])
 def test_stop_and_abort_in_every_phase(

@@ -125,6 +125,14 @@ def test_a_hook_that_fails_leaves_no_armed_detector(laboratory: Laboratory) -> N
     assert path.exists()
 
 
+def test_by_hand_det_end_stops_what_a_failed_count_has_left_armed(mixed: Laboratory) -> None:
+    mixed.device("fail01").FailIn = "PrepareOne"
+    assert mixed.run("ct", "0.01").ending == "exception"
+    assert mixed.detector().State() is tango.DevState.RUNNING, "ct has no hook that runs then"
+    assert mixed.run("det_end").ending == "finish"
+    assert mixed.detector().State() is tango.DevState.ON
+
+
 @pytest.mark.parametrize("method", ["PrepareOne", "StateOne", "ReadOne", "StartOne"])
 def test_another_channel_that_fails_leaves_no_armed_detector(mixed: Laboratory, method: str) -> None:
     """StartOne is last: Sardana 3.7 takes nothing more with a group in which it has failed."""
