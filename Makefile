@@ -41,6 +41,10 @@ demo: $(STAMPS)/run ## take a first series: simulated detector, Tango, receiver,
 	@penstock demo $(ARGS)
 	@echo "The commands are in $(VENV)/bin; in this shell:  . $(VENV)/bin/activate" >&2
 
+.PHONY: sardana-demo
+sardana-demo: $(STAMPS)/sardana ## try Sardana with a simulated detector, at spock's prompt
+	@penstock sardana-demo $(ARGS)
+
 .PHONY: test
 test: lint ## lint, types, import contracts, and all tests but the slow ones
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
@@ -116,7 +120,7 @@ $(STAMPS)/venv:
 
 # Whoever installs it there without --editable gets a copy: what is changed in this folder has no effect then.
 ifeq ($(wildcard $(VENV)/lib/python3*/site-packages/__editable__.penstock-*.pth),)
-.PHONY: $(STAMPS)/run $(STAMPS)/develop
+.PHONY: $(STAMPS)/run $(STAMPS)/sardana $(STAMPS)/develop
 endif
 
 $(STAMPS)/run: $(STAMPS)/venv $(REQUIREMENTS)
@@ -124,11 +128,16 @@ $(STAMPS)/run: $(STAMPS)/venv $(REQUIREMENTS)
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver]'
 	@touch $@
 
+$(STAMPS)/sardana: $(STAMPS)/venv $(REQUIREMENTS)
+	@echo "Installing penstock[tango,receiver,sardana] into $(VENV): some 700 MB, a minute"
+	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,sardana]'
+	@touch $@ $(STAMPS)/run
+
 $(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
 	@.ci/debian-packages $(QT_PACKAGES)
 	@echo "Installing penstock[tango,receiver,gui,sardana,dev] into $(VENV): some 1.5 GB, two minutes"
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,gui,sardana,dev]'
-	@touch $@ $(STAMPS)/run
+	@touch $@ $(STAMPS)/run $(STAMPS)/sardana
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
 $(VENV)/types/penstock: $(STAMPS)/venv Makefile

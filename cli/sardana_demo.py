@@ -179,7 +179,7 @@ def _report(demonstration: SardanaDemonstration, words: Console) -> None:
         words.print(f"  silx view {scan}{missing}", markup=False)
         words.print(
             f"  python -c \"import h5py, hdf5plugin; f = h5py.File('{scan}'); "
-            'f[list(f)[-1]].visititems(print)"',
+            "s = f[f.attrs['default']]['measurement']; print(s['sim'].shape, s['mot01'][:])\"",
             markup=False,
         )
     if images:

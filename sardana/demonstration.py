@@ -11,14 +11,11 @@ from types import TracebackType
 from penstock.devices._base.processes import ProcessFailed
 from penstock.sardana import spock
 from penstock.sardana.door import Door
-from penstock.sardana.laboratory import FLY_GROUP, GROUP, MOTORS, Laboratory, LaboratoryFailed, Unit
+from penstock.sardana.laboratory import FLY_GROUP, GROUP, Laboratory, LaboratoryFailed, Unit
 
 DETECTOR = "sim"
 SIZE = (256, 512)
 """Rows, columns: small enough for a file that opens at once."""
-
-ACCELERATION = 0.2
-"""Seconds to a motor's full speed; ten times that, as they come, are long for a short fly scan."""
 
 
 class DemonstrationFailed(Exception):
@@ -103,9 +100,6 @@ class SardanaDemonstration:
         )
         self._stack.enter_context(self._laboratory)
         self._laboratory.detector().Pattern = "powder"
-        for motor in MOTORS:
-            proxy = self._laboratory.device(motor)
-            proxy.Acceleration = proxy.Deceleration = ACCELERATION
         for group in (GROUP, FLY_GROUP):  # references are too long for a column of spock's table
             self._laboratory.define("set_meas_conf", "Output", "False", "[", DETECTOR, "]", group)
 

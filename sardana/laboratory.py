@@ -25,6 +25,7 @@ from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
 from penstock.sardana import servers
 from penstock.sardana.door import Door, MacroRun
+from penstock.sardana.registration_hooks import HOOKS
 
 MOTORS = ("mot01", "mot02")
 MOTOR_SPEED, RAMP = 10.0, 0.1
@@ -235,6 +236,8 @@ class Laboratory:
         if not self._plugins:
             return
         self.define("senv", "ScanRecorder", "PenstockRecorder")
+        for macro, place in HOOKS:
+            self.define("defgh", macro, place)
         for unit in self.units.values():
             self.define("defctrl", "PenstockDetector", f"{unit.name}ctrl", "DetectorDevice", unit.device)
             self.define("defelem", unit.name, f"{unit.name}ctrl", "1")

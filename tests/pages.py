@@ -126,7 +126,7 @@ def _do(step: Step, folder: Path, environment: dict[str, str]) -> None:
                 raise PageError(f"still running after {DEADLINE:g} s: {step.text}") from None
         if process.returncode != 0:
             raise PageError(f"exit status {process.returncode}: {step.text}\n{output}\n{errors}")
-        if step.output.strip() and not _alike(step.output, output):
+        if step.output.strip() and not alike(step.output, output):
             raise PageError(
                 f"{step.text}\nprints\n{output}\nbut the page says\n{step.output}\non stderr:\n{errors}"
             )
@@ -142,7 +142,7 @@ def _background(step: Step, folder: Path, environment: dict[str, str]) -> Iterat
         _process(["bash", "-c", f"exec {step.text}"], folder, environment, sink, error_sink) as process,
     ):
         deadline = time.monotonic() + DEADLINE
-        while step.output.strip() and not _alike(step.output, log.read_text()):
+        while step.output.strip() and not alike(step.output, log.read_text()):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise PageError(
                     f"{step.text}\nprinted\n{log.read_text()}\nbut the page says\n{step.output}\n"
@@ -179,6 +179,7 @@ def _process(
             process.wait()
 
 
-def _alike(said: str, printed: str) -> bool:
+def alike(said: str, printed: str) -> bool:
+    """Tell whether something printed what a page says; `...` stands for anything."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     return doctest.OutputChecker().check_output(said.strip(), printed.strip(), flags)

@@ -50,6 +50,7 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
     "page",
     [
         "tutorial/receive-your-stream.md",
+        "tutorial/first-scan.md",
         "how-to/run-on-a-control-unit.md",
         "how-to/set-up-a-beamline.md",
         pytest.param("how-to/read-while-it-is-written.md", marks=pytest.mark.slow),

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from penstock.cli.main import main
 from penstock.cli.sardana_demo import _split
 from penstock.devices._base.processes import PENSTOCK
 from penstock.sardana.macro_screen import MacroScreen
+from tests.pages import alike
 
 
 def test_macros_run_one_after_the_other_until_one_fails(tmp_path: Path) -> None:
@@ -93,6 +95,36 @@ def test_spock_completes_stops_and_ends(tmp_path: Path) -> None:
         _, alive = psutil.wait_procs(family, timeout=10)
         assert not alive
         assert not (tmp_path / ".ipython").exists()
+    finally:
+        terminal.close(force=True)
+
+
+@pytest.mark.slow
+def test_the_tutorial_works_at_spocks_prompt(tmp_path: Path) -> None:
+    """Its blocks marked "spock": what is typed, and what is printed below it."""
+    pexpect = pytest.importorskip("pexpect")
+    page = (Path(__file__).parents[2] / "docs/tutorial/first-scan.md").read_text()
+    blocks = "".join(re.findall(r"^```spock\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    steps = re.findall(
+        r"^Door_penstock \[\d+\]: (.*)\n((?:(?!Door_penstock).*\n)*)", blocks, re.MULTILINE
+    )  # fmt: skip
+    assert len(steps) == 7
+    argv = [*PENSTOCK, "sardana-demo", "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "IPY_TEST_SIMPLE_PROMPT": "1"}  # without colours and cursors
+    terminal = pexpect.spawn(
+        argv[0], argv[1:], env=environment, dimensions=(50, 200), encoding="utf-8", timeout=90
+    )
+    try:
+        terminal.expect_exact("Door_penstock [1]: ")
+        for number, (typed, printed) in enumerate(steps, 2):
+            terminal.sendline(typed)
+            terminal.expect_exact(f"Door_penstock [{number}]: ")
+            said = re.sub(r"\x1b\[[\d;]*m", "", terminal.before).partition("\n")[2]
+            assert alike(printed, said), (typed, said)
+        terminal.sendline("exit")
+        terminal.expect(pexpect.EOF)
+        terminal.close()
+        assert terminal.exitstatus == 0
     finally:
         terminal.close(force=True)
 

@@ -53,9 +53,6 @@ def paths(database: tango.Database) -> dict[str, list[str]]:
     return {name: list(values) for name, values in {**pool, **other}.items()}
 
 
-@pytest.mark.skipif(
-    not any(plugin.MACROS.glob("penstock_*.py")), reason="the hooks' macros are not there yet"
-)
 def test_from_nothing_to_a_scan_and_back(
     bare: Laboratory, database: tango.Database, register: Register
 ) -> None:
