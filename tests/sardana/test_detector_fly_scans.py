@@ -72,7 +72,7 @@ def test_points_that_sardana_skips_shift_nothing(laboratory: Laboratory) -> None
     detector, channel = laboratory.detector(), laboratory.device("sim")
     with h5py.File(laboratory.data / "scan.h5", locking=False) as file:
         entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
-        texts = entry["measurement/sim"].asstr()[()]
+        texts = entry["measurement/_sim"].asstr()[()]
     taken = [reference for reference in map(parse, texts) if reference is not None]
     assert 0 < len(taken) <= 11
     assert [reference.index for reference in taken] == list(range(len(taken)))

@@ -41,8 +41,6 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
             laboratory.define("defelem", "fail01", "failctrl", "1")
             laboratory.define("defmeas", "mixed", "ct01", "sim", "fail01")
             laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "mixed")
-            laboratory.define("defgh", "det_begin", "pre-scan")
-            laboratory.define("defgh", "det_end", "post-scan")
             yield laboratory
 
 
