@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import textwrap
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import tango
 from penstock.sardana.channel_client import ChannelClient, sentence
 
 WIDTH: Final = 80
+NAME: Final = 28
+"""Columns for the name of a parameter."""
 NO_LIMIT: Final = "Not specified"
 
 
@@ -61,13 +64,18 @@ def write(device: tango.DeviceProxy, name: str, text: str) -> None:
     """
     names = {entry["name"].lower(): entry["name"] for entry in json.loads(device.Parameters)}
     if name.lower() not in names:
-        raise NoSuchValue(
-            f"{device.dev_name()} has no parameter {name}; there are {', '.join(names.values())}"
-        )
+        near = ", ".join(difflib.get_close_matches(name, names.values())) or "the macro det_setup shows them"
+        raise NoSuchValue(f"{device.dev_name()} has no parameter {name}; there are others: {near}")
     info = device.get_attribute_config(names[name.lower()])
     if info.writable == tango.AttrWriteType.READ:
         raise NoSuchValue(f"{info.name} can only be read")
-    device.write_attribute(info.name, _value(info, text))
+    try:
+        device.write_attribute(info.name, _value(info, text))
+    except tango.DevFailed as error:
+        if error.args[0].reason != "API_WAttrOutsideLimit":
+            raise
+        unit = f" {info.unit}" if info.unit else ""
+        raise NoSuchValue(f"{info.name} = {text}: allowed are values {_limits(info)}{unit}") from error
 
 
 def read(device: tango.DeviceProxy, name: str) -> Any:
@@ -99,6 +107,10 @@ def _value(info: Any, text: str) -> Any:
 def _range(entry: dict[str, Any], info: Any) -> str:
     if entry["choices"]:
         return ", ".join(str(choice) for choice in entry["choices"])
+    return _limits(info)
+
+
+def _limits(info: Any) -> str:
     low, high = (limit if limit != NO_LIMIT else "" for limit in (info.min_value, info.max_value))
     if low and high:
         return f"{low} to {high}"
@@ -112,14 +124,16 @@ def _text(value: Any) -> str:
 
 
 def _row(name: str, value: str, allowed: str) -> Iterator[str]:
-    head = f"  {name:<24}{value or '-'}"
+    head = f"  {name:<{NAME}}{value or '-'}"
     if not allowed:
         yield head
-    elif len(head) < 46 and len(head) + 2 + len(allowed) <= WIDTH:
-        yield f"{head:<46}  {allowed}" if 48 + len(allowed) <= WIDTH else f"{head}  {allowed}"
+    elif len(head) < 50 and len(head) + 2 + len(allowed) <= WIDTH:
+        yield f"{head:<48}  {allowed}" if 50 + len(allowed) <= WIDTH else f"{head}  {allowed}"
     else:
         yield head
-        yield from textwrap.wrap(allowed, WIDTH, initial_indent=" " * 26, subsequent_indent=" " * 26)
+        yield from textwrap.wrap(
+            allowed, WIDTH, initial_indent=" " * (NAME + 2), subsequent_indent=" " * (NAME + 2)
+        )
 
 
 def _wrapped(text: str) -> list[str]:

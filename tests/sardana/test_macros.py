@@ -53,11 +53,12 @@ def test_parameters_are_set_and_read_back(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("ExposureTime", "-1", "ExposureTime = -1: "),
+        ("ExposureTime", "-1", "ExposureTime = -1: allowed are values 1e-05 to 3600.0 s"),
         ("ExposureTime", "long", "ExposureTime = long: write a number"),
         ("Fliplr", "perhaps", "Fliplr = perhaps: write true or false"),
         ("SensorTemperature", "1", "SensorTemperature can only be read"),
-        ("Gain", "1", "sim/det/1 has no parameter Gain; there are ExposureTime, "),
+        ("Exposure", "1", "sim/det/1 has no parameter Exposure; there are others: ExposureTime"),
+        ("Gain", "1", "there are others: the macro det_setup shows them"),
     ],
 )
 def test_refused_values_give_a_sentence(laboratory: Laboratory, name: str, value: str, sentence: str) -> None:
