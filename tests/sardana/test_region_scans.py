@@ -102,6 +102,19 @@ def test_a_continuous_scan_has_values_by_index(laboratory: Laboratory) -> None:
     check(laboratory, 41)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("synchronization", ["Trigger", "Start"])
+def test_a_continuous_scan_that_software_synchronises(laboratory: Laboratory, synchronization: str) -> None:
+    channels = ("[", "sim", *COUNTERS, "]", STEPS)
+    laboratory.define("set_meas_conf", "Synchronization", synchronization, *channels)
+    try:
+        run = take(laboratory, STEPS, "ascanct", "mot01", "0", "1", "5", "0.05", "0.15")
+    finally:
+        laboratory.define("set_meas_conf", "Synchronization", "Trigger", *channels)
+    assert run.ending == "finish", (run.error, run.said())
+    check(laboratory, 6)
+
+
 @pytest.mark.parametrize("lost", [(3, 7), (9, 10)])
 def test_a_lost_trigger_leaves_its_own_point_empty(laboratory: Laboratory, lost: tuple[int, int]) -> None:
     laboratory.device("sim").MissingTriggerTime = 0.3
