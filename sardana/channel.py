@@ -19,6 +19,8 @@ READY_WITHIN: Final = 2.0
 """Seconds that a start waits for a detector that arms slowly, where triggers would be lost otherwise."""
 SETTLED_WITHIN: Final = 0.5
 """Seconds that Stop and Abort wait for the series to end; it may take longer."""
+POLLED_WITHIN: Final = 0.3
+"""Seconds in which Sardana's loop of an acquisition comes round."""
 IMAGE_WITHIN: Final = 2.0
 """Seconds for a frame that was taken to reach the receiver."""
 EARLY: Final = ("not_ready", "not_running")
@@ -53,11 +55,14 @@ class Channel:
         self._plan: Plan | None = None
         self._facts = Facts()
         self._series = ""
+        self._asked_since_end = True
+        """Sardana has asked for the references since the series ended: its acquisition is over."""
         self._forget()
 
     def _forget(self) -> None:
         self._due = self._given = self._acquired = 0
         self._progress = self._clock()
+        self._skipped = 0
         self._trigger_waits = self._stopped = self._cut = False
         self._sentence = ""
 
@@ -92,6 +97,7 @@ class Channel:
                 f"synchronization {synchronization}; switch value references on (set_meas_conf "
                 "ValueRefEnabled)",
             )
+        self._let_go()
         with self._lock:
             self.arming.await_idle(self._series)
             if self.phase is not Phase.IDLE:
@@ -146,12 +152,14 @@ class Channel:
     def reference(self) -> str:
         """Of the point that was started last."""
         with self._lock:
+            self._note_asked()
             return self._reference(max(0, self._due - 1))
 
     def new_references(self) -> list[str]:
         """Those that were not given yet: one for each index, in order."""
         with self._lock:
             whole = self.phase not in (Phase.EXPOSING, Phase.ENDING, Phase.FAILED) and not self._stopped
+            self._note_asked()
             first, self._given = self._given, self._due if whole else min(self._due, self._acquired)
             return [self._reference(index) for index in range(first, self._given)]
 
@@ -178,6 +186,25 @@ class Channel:
         """The same, dropping what is queued; Sardana calls no hook that would end the scan's context."""
         self.arming.context = ""
         self._end(self._detector.abort)
+
+    def _note_asked(self) -> None:
+        self._asked_since_end = self._asked_since_end or self.phase not in UNDER_WAY
+
+    def _let_go(self) -> None:
+        """End an acquisition that Sardana still polls, for another channel of the group has failed.
+
+        Were the next series armed at once, the old acquisition would take its states and references for its
+        own, and die of them, and every later one would wait for it.
+        """
+        with self._lock:
+            if self.phase is not Phase.EXPOSING:
+                return
+            self.arming.await_idle(self._series)
+            self._asked_since_end = False
+            self._move(Event.CLOSED)
+        limit = self._clock() + POLLED_WITHIN
+        while not self._asked_since_end and self._clock() < limit:
+            self._pause(POLL)
 
     # While it runs ----------------------------------------------------------------------------
 
@@ -233,14 +260,29 @@ class Channel:
         asked = self._plan
         if asked is None:
             return
-        if self._acquired >= self._due:
-            self._move(Event.LAST if self._due >= asked.frames else Event.REACHED)
+        if self._acquired >= asked.frames:
+            self._move(Event.LAST)
+        elif self._due < asked.frames and self._acquired >= self._due - self._skipped:
+            if self._ready_for_edge(asked):
+                self._move(Event.REACHED)
         elif self._trigger_waits and snapshot.ready:
             self._trigger()
         elif self._overdue(asked):
-            self._cut = True
-            self._detector.stop()
-            self._move(Event.END)
+            self._give_up(asked)
+
+    def _ready_for_edge(self, asked: Plan) -> bool:
+        """Whether an electrical signal would be seen; of software triggers the detector says it itself."""
+        since = self._clock() - self._progress
+        return not asked.synchronization.hardware or since >= self._facts.readout_time
+
+    def _give_up(self, asked: Plan) -> None:
+        """A frame does not come any more: the next start goes on; where there is none, the series ends."""
+        if asked.synchronization.hardware and self._due < asked.frames:
+            self._skipped = self._due - self._acquired
+            return
+        self._cut = True
+        self._detector.stop()
+        self._move(Event.END)
 
     def _overdue(self, asked: Plan) -> bool:
         """Whether a trigger was lost: the frames after it do not come any more."""

@@ -10,14 +10,18 @@ from penstock.sardana.reference import Reference, parse
 from penstock.streamer.patterns import frame_number
 
 
-def points(scan_file: Path, channel: str = "sim") -> list[Reference]:
-    """The references of the last scan in a file, in the order of its points."""
+def texts(scan_file: Path, channel: str = "sim") -> list[str]:
+    """What stands at each point of the last scan in a file."""
     with h5py.File(scan_file, locking=False) as file:
-        entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
-        measurement = entry["measurement"]
+        measurement = file[max(file, key=lambda name: int(name.removeprefix("entry")))]["measurement"]
         # Penstock's recorder keeps them beside the images.
         kept = f"_{channel}" if f"_{channel}" in measurement else channel
-        found = [parse(text.decode()) for text in measurement[kept][()]]
+        return list(measurement[kept].asstr()[()])
+
+
+def points(scan_file: Path, channel: str = "sim") -> list[Reference]:
+    """The references of the last scan in a file, in the order of its points, each of which has one."""
+    found = [parse(text) for text in texts(scan_file, channel)]
     assert all(found), found
     return [reference for reference in found if reference is not None]
 

@@ -200,6 +200,59 @@ def test_a_lost_trigger_ends_the_series_and_every_index_has_its_reference(
     assert indices(channel.new_references()) == [0, 1, 2, 3]
 
 
+def test_a_trigger_lost_between_hardware_steps_costs_its_point_alone(
+    channel: Channel, detector: StandIn, clock: Clock
+) -> None:
+    channel.prepare("HardwareTrigger", 0.1, 1, 0.0, 4)
+    for point in range(4):
+        channel.start()
+        detector.take(0 if point == 2 else 1)
+        channel.state()
+        clock.pause(0.01)
+        if point == 2:
+            assert channel.state()[0] == "Moving"
+            clock.pause(10.2)
+            channel.state()
+        if point < 3:
+            assert channel.state()[0] == "On"
+        assert "stop" not in detector.calls
+    assert channel.state()[0] == "Moving"
+    detector.close_file(complete=False, missing=1)
+    assert channel.state()[0] == "On"
+    assert indices(channel.new_references()) == [0, 1, 2, 3]
+
+
+def test_a_hardware_step_waits_for_the_read_out(channel: Channel, detector: StandIn, clock: Clock) -> None:
+    detector.known = Facts(readout_time=0.3)
+    channel.prepare("HardwareTrigger", 0.1, 1, 0.3, 2)
+    channel.start()
+    detector.take(1)
+    assert channel.state()[0] == "Moving"
+    clock.pause(0.29)
+    assert channel.state()[0] == "Moving"
+    clock.pause(0.02)
+    assert channel.state()[0] == "On"
+
+
+def test_an_acquisition_that_sardana_still_polls_sees_its_end(
+    channel: Channel, detector: StandIn, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel.prepare("HardwareTrigger", 0.1, 4, 0.0, 1)
+    channel.start()
+    seen: list[object] = []
+
+    def polled(seconds: float) -> None:
+        clock.pause(seconds)
+        if channel.phase is Phase.IDLE:
+            seen.extend([channel.state()[0], channel.new_references()])
+
+    monkeypatch.setattr(channel, "_pause", polled)
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    assert seen[0] == "On"
+    assert isinstance(seen[1], list)
+    assert channel.phase is Phase.ARMED
+
+
 def test_a_missing_trigger_time_of_zero_waits_for_ever(
     channel: Channel, detector: StandIn, clock: Clock
 ) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import h5py
 import pytest
 import tango
 
 from penstock.sardana.laboratory import FLY_GROUP, GROUP, TRIGGERS, Laboratory, Unit
 from penstock.sardana.reference import parse
-from tests.sardana.scan_files import frames_of, points, statuses
+from tests.sardana.scan_files import frames_of, points, statuses, texts
 
 BY_ARRIVAL = "slow"
 
@@ -70,10 +69,8 @@ def test_points_that_sardana_skips_shift_nothing(laboratory: Laboratory) -> None
     laboratory.define("senv", "ActiveMntGrp", GROUP)
     scan(laboratory, "ascanct", "mot01", "0", "1", "10", "0.01", "0.01")
     detector, channel = laboratory.detector(), laboratory.device("sim")
-    with h5py.File(laboratory.data / "scan.h5", locking=False) as file:
-        entry = file[max(file, key=lambda name: int(name.removeprefix("entry")))]
-        texts = entry["measurement/_sim"].asstr()[()]
-    taken = [reference for reference in map(parse, texts) if reference is not None]
+    found = map(parse, texts(laboratory.data / "scan.h5"))
+    taken = [reference for reference in found if reference is not None]
     assert 0 < len(taken) <= 11
     assert [reference.index for reference in taken] == list(range(len(taken)))
     assert detector.nFramesAcquired == len(taken)
