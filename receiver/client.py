@@ -208,10 +208,11 @@ class ReceiverClient:
         Args:
             first: index of the first frame; waits up to `wait` seconds until it is there, or the series ends.
             count: frames at most, up to 10 000.
-            series: id of the series, also waited for; the running, or the last, one by default.
+            series: id of the series; the running, or the last, one by default.
 
         Raises:
-            ReceiverRefused: there is no such series, it has no regions, or its oldest values are not kept.
+            ReceiverRefused: there is no such series or frame, it has no regions, or its oldest values are
+                not kept.
         """
         fields = _fields({"first": first, "count": count, "series": series, "wait": wait})
         return self._json(RoiValues, "GET", "/rois/values", fields=fields, wait=wait)

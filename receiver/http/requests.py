@@ -31,6 +31,7 @@ class SeriesCheck(models.SeriesCheck):
     """Leave it out where the number is not known."""
     frame_bytes: Amount | None = None
     overwrite: StrictBool = False
+    shape: list[Amount] | None = None
 
 
 def _regions(value: Any) -> Any:
@@ -42,6 +43,8 @@ def _regions(value: Any) -> Any:
 
 Place = Annotated[int, Field(strict=True, ge=0, le=rectangles.MAX_PIXEL), BeforeValidator(_whole)]
 Length = Annotated[int, Field(strict=True, ge=1, le=rectangles.MAX_PIXEL), BeforeValidator(_whole)]
+NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
+"""Names that do not fit the pattern of a region's."""
 Name = Annotated[str, Field(pattern=rectangles.NAME)]
 
 
@@ -60,7 +63,9 @@ class RoisRequest:
     """All regions of interest of the next series; none to have no more."""
 
     rois: Annotated[
-        dict[Name, RectangleRequest], Field(max_length=rectangles.MOST_REGIONS), BeforeValidator(_regions)
+        dict[Name, RectangleRequest],
+        Field(max_length=rectangles.MOST_REGIONS, json_schema_extra=NO_OTHERS),
+        BeforeValidator(_regions),
     ]
     """By name: letters, digits and underscores."""
     keep: StrictBool = False

@@ -12,7 +12,10 @@ from penstock.receiver.refusal import Refused
 from penstock.receiver.regions.memory import Progress
 from penstock.receiver.regions.pixels import VALUES
 from penstock.receiver.service import ReceiverService
+from penstock.stins.texts import plural
 
+SERIES_SECONDS = 0.5
+"""A named series that has not begun is waited for no longer: its start message is under way, or lost."""
 LOOK_SECONDS = 0.01
 """Between two looks into the memory that the data process shares."""
 
@@ -30,27 +33,23 @@ async def values(
         wait: seconds at most.
 
     Raises:
-        Refused: there is no such series, it has no regions, or its oldest values are no longer kept.
+        Refused: there is no such series, it has no regions, no such frame, or its oldest values are no longer
+            kept.
     """
-    due = time.monotonic() + wait
+    began = time.monotonic()
+    due = began + wait
     while True:
-        progress = _progress(service, series)
-        if progress is not None:
-            answer = _answer(service, progress, first, count)
-            if answer is None:
-                continue
-            if answer.ended or answer.upto > first or time.monotonic() >= due:
-                return answer
-        elif time.monotonic() >= due:
-            raise _no_such_series(service, series)
+        progress = service.roi_memory.progress()
+        if progress is None or series not in (None, progress.kept.series):
+            if series is None or time.monotonic() >= min(due, began + SERIES_SECONDS):
+                raise _no_such_series(service, series)
+            await asyncio.sleep(LOOK_SECONDS)
+            continue
+        series = progress.kept.series
+        answer = _answer(service, progress, first, count)
+        if answer is not None and (answer.ended or answer.upto > first or time.monotonic() >= due):
+            return answer
         await asyncio.sleep(LOOK_SECONDS)
-
-
-def _progress(service: ReceiverService, series: str | None) -> Progress | None:
-    progress = service.roi_memory.progress()
-    if progress is None or series not in (None, progress.kept.series):
-        return None
-    return progress
 
 
 def _answer(service: ReceiverService, progress: Progress, first: int, count: int) -> RoiValues | None:
@@ -65,6 +64,11 @@ def _answer(service: ReceiverService, progress: Progress, first: int, count: int
             "no_longer_kept",
             f"values of series {kept.series} are kept from frame {progress.first} on, and {first} was asked "
             "for; the file has them all",
+        )
+    planned = _planned(service, progress)
+    if planned is not None and first > planned:
+        raise Refused(
+            "out_of_range", f"series {kept.series} has {plural(planned, 'frame')}, and {first} was asked for"
         )
     end = progress.end if progress.end is not None else _end_of_dead(service, progress)
     upto = max(first, min(progress.settled if end is None else end, first + count))
@@ -82,6 +86,15 @@ def _answer(service: ReceiverService, progress: Progress, first: int, count: int
             for name, columns in zip(kept.rois, known, strict=True)
         },
     )  # fmt: skip
+
+
+def _planned(service: ReceiverService, progress: Progress) -> int | None:
+    """Frames of a series, as far as that is known."""
+    if progress.end is not None:
+        return progress.end
+    status = service.status
+    shown = status.series
+    return status.counts.planned if shown is not None and shown.id == progress.kept.series else None
 
 
 def _end_of_dead(service: ReceiverService, progress: Progress) -> int | None:

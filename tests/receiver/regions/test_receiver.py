@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from penstock.cli.main import main
 from penstock.codecs import bslz4
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.models import Rectangle
+from penstock.receiver.models import Rectangle, SeriesCheck
 from penstock.receiver.reader import SeriesFile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.recordings import validators
@@ -102,6 +103,9 @@ def test_values_can_be_read_in_pieces(pair: Pair) -> None:
         first = found.upto
     assert pieces == whole
     assert pair.client.roi_values(9, 4, series).values["peak"].sum == []
+    with pytest.raises(ReceiverRefused, match="has 9 frames, and 10 was asked for") as refused:
+        pair.client.roi_values(10, 4, series)
+    assert refused.value.kind == "out_of_range"
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint32", "int32", "float32"])
@@ -195,20 +199,22 @@ def test_the_regions_of_a_running_series_stay_as_they_are(pair: Pair) -> None:
 
 def test_who_asks_for_a_frame_that_is_to_come_waits_for_it(pair: Pair) -> None:
     pair.client.put_rois({"peak": PEAK})
-    series = "a-series-to-come"
+    series = pair.streamer.start("", frames=3)
+    pair.streamer.frame(0, pixels(0, SHAPE))
+    pair.receiver.received(1)
     found = []
     asking = threading.Thread(
         target=lambda: found.append(pair.client.roi_values(1, 10, series, wait=DEADLINE))
     )
     asking.start()
-    pair.streamer.start("", frames=3, series=series)
-    pair.streamer.frame(0, pixels(0, SHAPE))
-    pair.receiver.received(1)
+    asking.join(0.2)
     assert not found
     pair.streamer.frame(1, pixels(1, SHAPE))
     asking.join(DEADLINE)
     assert (found[0].first, found[0].upto, found[0].ended) == (1, 2, False)
     assert found[0].values["peak"].sum == [part(pixels(1, SHAPE), PEAK).sum()]
+    with pytest.raises(ReceiverRefused, match="has 3 frames, and 4 was asked for"):
+        pair.client.roi_values(4, 10, series, wait=DEADLINE)
     pair.streamer.end(reason="stop", triggered=2)
     pair.receiver.ended(series)
     late = pair.client.roi_values(1, 10, series)
@@ -222,8 +228,22 @@ def test_a_series_without_regions_is_refused_with_a_sentence(pair: Pair) -> None
         pair.client.roi_values(series=series)
     assert refused.value.kind == "no_rois"
     assert pair.client.status().rois == []
-    with pytest.raises(ReceiverRefused, match="no values of series other; its running, or last, one is"):
-        pair.client.roi_values(series="other")
+    for wait in (0.0, DEADLINE):
+        with pytest.raises(ReceiverRefused, match="no values of series other; its running, or last, one is"):
+            pair.client.roi_values(series="other", wait=wait)
+
+
+def test_a_named_series_that_is_about_to_begin_is_waited_for(pair: Pair) -> None:
+    pair.client.put_rois({"peak": PEAK})
+    series = uuid.uuid4().hex
+    sending = threading.Thread(target=lambda: pair.streamer.start("", frames=1, series=series))
+    sending.start()
+    found = pair.client.roi_values(series=series, wait=0.4)
+    sending.join(DEADLINE)
+    assert (found.series, found.upto, found.ended) == (series, 0, False)
+    pair.streamer.frame(0, pixels(0, SHAPE))
+    pair.streamer.end(reason="complete", triggered=1)
+    pair.receiver.ended(series)
 
 
 def test_what_cannot_be_a_region_is_refused_and_nothing_changes(pair: Pair) -> None:
@@ -324,3 +344,12 @@ def test_a_series_without_regions_has_no_group_of_them(pair: Pair) -> None:
     pair.series(images(1), 1, filename=str(path))
     with h5py.File(path) as file:
         assert ROIS not in file
+
+
+def test_the_memory_of_regions_is_counted_while_there_are_some(pair: Pair) -> None:
+    check = SeriesCheck(filename="", frames=5, frame_bytes=10**7)
+    without = pair.client.check(check).memory_bytes
+    pair.client.put_rois({"peak": PEAK})
+    with_regions = pair.client.check(check).memory_bytes
+    assert without is not None and with_regions is not None
+    assert with_regions - without == pytest.approx(1.1 * 5 * 10**7), "four that wait, and one unpacked"
