@@ -40,6 +40,7 @@ WELCOME = """
 Spock is Sardana's command line. Try:
 
   wa                                  where the motors are
+  det_status                          how the detector is
   ct 0.5                              one image, and the timer's counts
   ascan mot01 0 1 20 0.1              a step scan: 21 points, an image at each
   senv ActiveMntGrp fly               from here on, triggers from the line tg01

@@ -64,7 +64,7 @@ def test_spock_completes_stops_and_ends(tmp_path: Path) -> None:
     environment = {**os.environ, "TERM": "xterm", "HOME": str(tmp_path), "DISPLAY": ":0"}
     argv = [*PENSTOCK, "sardana-demo", "--out", str(tmp_path / "out")]
     terminal = pexpect.spawn(
-        argv[0], argv[1:], env=environment, dimensions=(50, 150), encoding="utf-8", timeout=40
+        argv[0], argv[1:], env=environment, dimensions=(50, 150), encoding="utf-8", timeout=90
     )
     said = io.StringIO()
     terminal.logfile_read = said
