@@ -187,8 +187,6 @@ class Door:
         if not data or "json" not in encoding:
             return
         for status in json.loads(data):
-            if status.get("name") != run.command[0]:
-                continue  # a hook of it, or a macro that it calls
             if status.get("state") in ("finish", "stop", "abort", "exception"):
                 run.ending = status["state"]
                 if run.ending == "exception":
