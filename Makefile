@@ -32,7 +32,7 @@ PARALLEL = -n $(shell echo $$(($$(nproc) + 1))) --maxprocesses 5 --dist loadfile
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  ARGS is passed on: make demo ARGS='--frames 500 --json', make test ARGS='tests/stins -x'"
 
@@ -77,6 +77,10 @@ format: $(STAMPS)/develop ## let ruff format the code and sort the imports
 .PHONY: bench
 bench: $(STAMPS)/run ## measure this machine: the receiver beside a naive writer, a bare loop and two limits
 	@penstock bench $(ARGS)
+
+.PHONY: bench-sardana
+bench-sardana: $(STAMPS)/develop ## what a detector costs a Sardana scan, and how fast a continuous scan may be
+	@python -m penstock.bench.sardana_scan $(ARGS)
 
 .PHONY: figures
 figures: $(STAMPS)/develop ## measure everything for docs/performance, three quarters of an hour: leave the machine alone
