@@ -101,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
             if viewer is not None and commands and status != 128 + signal.SIGINT:
                 words.print("\nClose the viewer to end.")
                 viewer.wait()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)  # it ends already
             words.print("[dim]ending Sardana, the detector and the database[/dim]")
     except DemonstrationFailed as error:
         raise UserError(str(error)) from error

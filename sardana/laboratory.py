@@ -10,8 +10,9 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -114,10 +115,11 @@ class Laboratory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for child in reversed(list(self._children.values())):
-            child.stop()
-        self._children.clear()
-        self._stack.close()
+        with _undisturbed():
+            for child in reversed(list(self._children.values())):
+                child.stop()
+            self._children.clear()
+            self._stack.close()
 
     # What is in it ----------------------------------------------------------------------------
 
@@ -306,3 +308,20 @@ class Laboratory:
     def _database(self) -> tango.Database:
         host, _, port = self.tango_host.partition(":")
         return tango.Database(host, int(port))
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let a second Ctrl-C not break off what the first one began: processes would stay behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {
+        number: signal.signal(number, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }  # fmt: skip
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

@@ -96,7 +96,7 @@ def test_spock_completes_stops_and_ends(tmp_path: Path) -> None:
         assert not alive
         assert not (tmp_path / ".ipython").exists()
     finally:
-        terminal.close(force=True)
+        _end(terminal)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_the_tutorial_works_at_spocks_prompt(tmp_path: Path) -> None:
         terminal.close()
         assert terminal.exitstatus == 0
     finally:
-        terminal.close(force=True)
+        _end(terminal)
 
 
 @pytest.mark.slow
@@ -147,6 +147,20 @@ def test_a_signal_ends_everything_at_any_moment(
         rest, errors = demo.communicate(timeout=30)
     assert demo.returncode == status, (rest, errors)
     assert "Traceback" not in errors
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_does_not_break_off_the_end(tmp_path: Path) -> None:
+    argv = [*PENSTOCK, "sardana-demo", "--out", str(tmp_path), "--", "ct 0.1"]
+    with _ended_with_all_its_processes(argv, dict(os.environ)) as demo:
+        assert demo.stdout is not None
+        for line in demo.stdout:
+            if "ending Sardana" in line:
+                break
+        while demo.poll() is None:
+            demo.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                demo.wait(0.1)
 
 
 def test_a_json_form_without_macros_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,6 +225,15 @@ def test_a_line_that_replaces_itself_does_so_on_a_terminal() -> None:
     for line in BLOCKS:
         screen.heard("Output", line)
     assert shown.getvalue() == "before\nat 1\n\x1b[1A\x1b[2Kat 2\nafter\n"
+
+
+def _end(terminal: Any) -> None:
+    """Whatever the test found, the demo has the time to end its processes."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(terminal.pid)
+        process.terminate()
+        psutil.wait_procs([process], timeout=20)
+    terminal.close(force=True)
 
 
 @contextlib.contextmanager
