@@ -26,7 +26,7 @@ import numpy as np
 
 from penstock.devices._base.processes import ProcessFailed
 from penstock.sardana.door import MacroTimeout
-from penstock.sardana.laboratory import Laboratory, LaboratoryFailed, Unit
+from penstock.sardana.laboratory.laboratory import Laboratory, LaboratoryFailed, Unit
 
 LIMIT = 0.050
 """Seconds per point that the detector may cost more than the dummy."""

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from penstock.devices._base.processes import Child
-    from penstock.sardana.demonstration import SardanaDemonstration
     from penstock.sardana.door import Door, MacroRun
+    from penstock.sardana.laboratory.demonstration import SardanaDemonstration
 
 WELCOME = """
 Spock is Sardana's command line. Try:
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     from penstock.cli.main import UserError
-    from penstock.sardana.demonstration import DemonstrationFailed, SardanaDemonstration
+    from penstock.sardana.laboratory.demonstration import DemonstrationFailed, SardanaDemonstration
 
     for package in ("sardana", "itango"):
         if find_spec(package) is None:
@@ -130,7 +130,7 @@ def _run_macros(
     """One after the other, up to the first that does not end well; notes each in `runs`."""
     import tango
 
-    from penstock.sardana.macro_screen import MacroScreen
+    from penstock.sardana.laboratory.macro_screen import MacroScreen
 
     screen = MacroScreen(words)
     door.heard = screen.heard

@@ -29,8 +29,8 @@ from penstock.stins.texts import plural
 if TYPE_CHECKING:
     import tango
 
-    from penstock.sardana.registration import Change
-    from penstock.sardana.registration_plan import Plan
+    from penstock.sardana.registration.paths import Change
+    from penstock.sardana.registration.plan import Plan
 
 SIGNS = {"add": "+", "change": "~", "remove": "-", "none": "="}
 DONE = {"add": "to add", "change": "to change", "remove": "to remove"}
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     import tango
 
     from penstock.cli.main import UserError
-    from penstock.sardana.registration import RegistrationFailed, SardanaNotFound
-    from penstock.sardana.registration_plan import apply, to_restart
+    from penstock.sardana.registration.paths import RegistrationFailed, SardanaNotFound
+    from penstock.sardana.registration.plan import apply, to_restart
 
     detectors = _detectors(args.detector, args.remove)
     host, database = open_database()
@@ -99,8 +99,8 @@ def describe(plan: Plan) -> Iterator[str]:
 
 
 def _plan(args: argparse.Namespace, database: tango.Database, detectors: dict[str, str]) -> Plan:
-    from penstock.sardana.registration import SardanaNotFound, find
-    from penstock.sardana.registration_plan import compare
+    from penstock.sardana.registration.paths import SardanaNotFound, find
+    from penstock.sardana.registration.plan import compare
 
     pools = find(database, "Pool", args.pool, "--pool")
     if detectors and len(pools) > 1:

@@ -18,7 +18,7 @@ import silx.gui.hdf5
 from silx.app.view.Viewer import Viewer
 from silx.gui import qt
 
-from penstock.sardana.laboratory import Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import Laboratory, Unit
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = Path(__file__).with_name("scan-in-silx.png")

@@ -1,4 +1,4 @@
-"""The 2D channel of a Penstock detector, as Sardana loads it; the logic is in `penstock.sardana.channel`."""
+"""The 2D channel of a Penstock detector, as Sardana loads it; the logic: `penstock.sardana.channel`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sardana.pool.controller import (
     Type,
 )
 
-from penstock.sardana import file_template
-from penstock.sardana.channel import Channel
-from penstock.sardana.channel_detector import PREFIX, Refused, TangoDetector
+from penstock.sardana.channel import file_template
+from penstock.sardana.channel.channel import Channel
+from penstock.sardana.channel.detector import PREFIX, Refused, TangoDetector
 
 
 def _shown(kind: type, description: str) -> dict[str, Any]:

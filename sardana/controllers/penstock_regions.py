@@ -1,4 +1,4 @@
-"""Counters of regions of interest, as Sardana loads them; what they do: `penstock.sardana.region_counter`."""
+"""Counters of regions of interest, as Sardana loads them; the logic: `penstock.sardana.regions`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sardana.pool.controller import (
     Type,
 )
 
-from penstock.sardana.region_counter import RegionCounter
-from penstock.sardana.region_source import TangoSource
+from penstock.sardana.regions.counter import RegionCounter
+from penstock.sardana.regions.source import TangoSource
 
 ONE_VALUE = (AcqSynch.SoftwareTrigger, AcqSynch.SoftwareGate)
 """Synchronizations in which Sardana reads one value per point; in the others it gets lists."""

@@ -13,7 +13,7 @@ import tango
 from sardana.macroserver.macro import Macro
 from sardana.macroserver.msexception import InterruptException, UnknownEnv
 
-from penstock.sardana.channel_client import ChannelClient, Series, find, sentence
+from penstock.sardana.channel.client import ChannelClient, Series, find, sentence
 
 T = TypeVar("T")
 COMPLETED_WITHIN = 20.0

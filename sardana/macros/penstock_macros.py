@@ -11,9 +11,10 @@ import tango
 from sardana.macroserver.macro import Macro, Type
 from sardana.macroserver.msexception import UnknownEnv
 
-from penstock.sardana import detector_text, file_template
-from penstock.sardana.channel_client import ACTIVE, ChannelClient, find, sentence
-from penstock.sardana.channel_files import free_number
+from penstock.sardana.channel import file_template
+from penstock.sardana.channel import text as detector_text
+from penstock.sardana.channel.client import ACTIVE, ChannelClient, find, sentence
+from penstock.sardana.channel.files import free_number
 
 COMPLETED_WITHIN = 20.0
 """Seconds in which a detector must have completed its file."""

@@ -13,8 +13,9 @@ import tango
 from sardana.macroserver.recorders.h5storage import NXscanH5_FileRecorder
 from taurus.core.util.log import Logger
 
-from penstock.sardana import links, scan_entry
 from penstock.sardana.reference import parse
+from penstock.sardana.scan_file import entry as scan_entry
+from penstock.sardana.scan_file import links
 
 UNITS = {"timestamp": "s", "epoch": "s"}
 """Of Sardana's own columns."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.sardana.laboratory import Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import Laboratory, Unit
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.sardana.channel_detector import LOST, Facts, Refused, Snapshot, Verdict
+from penstock.sardana.channel.detector import LOST, Facts, Refused, Snapshot, Verdict
 
 NAME = "sim/det/1"
 
@@ -29,7 +29,7 @@ class Clock:
 
 @dataclass
 class StandIn:
-    """See `penstock.sardana.channel_detector.Detector`."""
+    """See `penstock.sardana.channel.detector.Detector`."""
 
     clock: Clock
     name: str = NAME

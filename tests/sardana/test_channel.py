@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from penstock.sardana.channel import READY_WITHIN, SETTLED_WITHIN, Channel
-from penstock.sardana.channel_arming import CLOSING_WITHIN
-from penstock.sardana.channel_detector import Facts, Refused, Verdict
-from penstock.sardana.channel_phases import TABLE, Event, IllegalEvent, Phase, next_phase
+from penstock.sardana.channel.arming import CLOSING_WITHIN
+from penstock.sardana.channel.channel import READY_WITHIN, SETTLED_WITHIN, Channel
+from penstock.sardana.channel.detector import Facts, Refused, Verdict
+from penstock.sardana.channel.phases import TABLE, Event, IllegalEvent, Phase, next_phase
 from penstock.sardana.reference import parse
 from tests.sardana.stand_in_detector import Clock, StandIn
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import tango
 
-from penstock.sardana.laboratory import FLY_GROUP, GROUP, TRIGGERS, Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, TRIGGERS, Laboratory, Unit
 from penstock.sardana.reference import parse
 from tests.sardana.scan_files import frames_of, points, statuses, texts
 

@@ -12,7 +12,7 @@ import h5py
 import pytest
 import tango
 
-from penstock.sardana.laboratory import Laboratory
+from penstock.sardana.laboratory.laboratory import Laboratory
 from penstock.sardana.reference import parse
 from tests.sardana.scan_files import frames_of, points, statuses
 

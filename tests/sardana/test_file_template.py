@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sardana.file_template import DEFAULT, TemplateError, check, render
+from penstock.sardana.channel.file_template import DEFAULT, TemplateError, check, render
 
 CONTEXT = {"scan_dir": "/data/visit", "scan_file": "si", "scan_id": 7}
 

@@ -12,9 +12,10 @@ import h5py
 import pytest
 import tango
 
-from penstock.sardana import plugin, servers
+from penstock.sardana import plugin
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory import Laboratory, Unit
+from penstock.sardana.laboratory import servers
+from penstock.sardana.laboratory.laboratory import Laboratory, Unit
 
 OWN = Path(__file__).parent / "plugins"
 SCAN = ("ascan", "mot01", "0", "1", "4", "0.01")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import h5py
 
-from penstock.sardana.laboratory import Laboratory
+from penstock.sardana.laboratory.laboratory import Laboratory
 
 ROOT = Path(__file__).resolve().parents[2]
 

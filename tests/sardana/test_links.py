@@ -12,8 +12,8 @@ import pytest
 
 from penstock.receiver.account import FrameStatus
 from penstock.receiver.stores.contract import fill_value
-from penstock.sardana.links import MISSING, Block, FrameFormat, blocks, link_frames, source_name
 from penstock.sardana.reference import Reference
+from penstock.sardana.scan_file.links import MISSING, Block, FrameFormat, blocks, link_frames, source_name
 
 DATASET = "entry/instrument/sim_1/data"
 FRAME = FrameFormat((2, 3), np.dtype("uint16"))

@@ -7,7 +7,7 @@ import pytest
 import tango
 
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory import Laboratory
+from penstock.sardana.laboratory.laboratory import Laboratory
 
 
 def lines(run: MacroRun) -> list[str]:

@@ -15,7 +15,7 @@ import silx.io.nxdata
 import tango
 
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory import FLY_GROUP, GROUP, TIMER, TRIGGERS, Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, TIMER, TRIGGERS, Laboratory, Unit
 from penstock.sardana.reference import parse
 from penstock.streamer.patterns import frame_number
 from tests.recordings import validators

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from penstock.receiver.models import RoiSeries, RoiValues
-from penstock.sardana import region_counter
-from penstock.sardana.region_counter import RegionCounter
-from penstock.sardana.region_source import Look, SourceError
+from penstock.sardana.regions import counter as region_counter
+from penstock.sardana.regions.counter import RegionCounter
+from penstock.sardana.regions.source import Look, SourceError
 
 AXIS = 1
 PATIENCE = 5.0

@@ -12,7 +12,7 @@ import tango
 
 from penstock.receiver.models import Rectangle
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory import TIMER, TRIGGERS, Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import TIMER, TRIGGERS, Laboratory, Unit
 from penstock.sardana.reference import parse
 
 PEAK, EDGE = Rectangle(x=10, y=5, width=20, height=8), Rectangle(x=0, y=0, width=4, height=1)

@@ -13,9 +13,10 @@ import pytest
 import tango
 
 from penstock.devices._base.processes import PENSTOCK
-from penstock.sardana import plugin, servers
-from penstock.sardana.laboratory import SARDANA, TIMER, Laboratory, Unit
-from penstock.sardana.registration import _with, _without
+from penstock.sardana import plugin
+from penstock.sardana.laboratory import servers
+from penstock.sardana.laboratory.laboratory import SARDANA, TIMER, Laboratory, Unit
+from penstock.sardana.registration.paths import _with, _without
 
 CONTROLLERS = str(plugin.CONTROLLERS)
 OLD = "/opt/beamline/lib/python3.9/site-packages/penstock/sardana/controllers"

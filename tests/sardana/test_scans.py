@@ -11,7 +11,7 @@ import pytest
 import tango
 
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory import Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import Laboratory, Unit
 from tests.sardana.scan_file import ScanFile
 
 SENSOR = {"SensorWidth": 64, "SensorHeight": 32}

@@ -15,7 +15,7 @@ from sardana.pool.pooldefs import SynchDomain, SynchParam
 
 from penstock.devices._simulated.triggers import EDGE
 from penstock.sardana import plugin
-from penstock.sardana.laboratory import FLY_GROUP, TRIGGERS, Laboratory
+from penstock.sardana.laboratory.laboratory import FLY_GROUP, TRIGGERS, Laboratory
 from penstock.sardana.trigger_train import Group, TriggerLine, TriggerTrainError, check
 
 

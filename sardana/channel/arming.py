@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from penstock.sardana import file_template
-from penstock.sardana.channel_detector import ACTIVE, LOST, Detector, Refused, Snapshot
-from penstock.sardana.channel_files import NoName, SeriesNumber, free_number
-from penstock.sardana.channel_metadata import ScanMetadata
-from penstock.sardana.channel_plan import Plan
+from penstock.sardana.channel import file_template
+from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Refused, Snapshot
+from penstock.sardana.channel.files import NoName, SeriesNumber, free_number
+from penstock.sardana.channel.metadata import ScanMetadata
+from penstock.sardana.channel.plan import Plan
 
 CLOSING_WITHIN: Final = 2.0
 """Seconds that a new series waits for the file of the last one: Sardana gives all channels of a group 3 s

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import tango
 
-from penstock.sardana import registration
-from penstock.sardana.registration import Change, Target
-from penstock.sardana.registration_detectors import compare_detector, controllers, knows_class
-from penstock.sardana.registration_hooks import compare_hooks
+from penstock.sardana.registration import paths as registration
+from penstock.sardana.registration.detectors import compare_detector, controllers, knows_class
+from penstock.sardana.registration.hooks import compare_hooks
+from penstock.sardana.registration.paths import Change, Target
 
 
 @dataclass(frozen=True)

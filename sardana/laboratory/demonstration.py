@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 
 from penstock.devices._base.processes import ProcessFailed
-from penstock.sardana import spock
 from penstock.sardana.door import Door
-from penstock.sardana.laboratory import FLY_GROUP, GROUP, Laboratory, LaboratoryFailed, Unit
+from penstock.sardana.laboratory import spock
+from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, Laboratory, LaboratoryFailed, Unit
 
 DETECTOR = "sim"
 SIZE = (256, 512)

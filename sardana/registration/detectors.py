@@ -10,7 +10,7 @@ from typing import Any
 import tango
 
 from penstock.devices._base.interface import PROPERTY
-from penstock.sardana.registration import Change, Target
+from penstock.sardana.registration.paths import Change, Target
 
 CLASS, LIBRARY, TYPE = "PenstockDetector", "penstock_detector.py", "TwoDExpChannel"
 NAME = re.compile(r"[A-Za-z_]\w*")

@@ -24,9 +24,9 @@ from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, 
 from penstock.devices._base.registration import register
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
-from penstock.sardana import servers
 from penstock.sardana.door import Door, MacroRun
-from penstock.sardana.registration_hooks import HOOKS
+from penstock.sardana.laboratory import servers
+from penstock.sardana.registration.hooks import HOOKS
 
 MOTORS = ("mot01", "mot02")
 MOTOR_SPEED, RAMP = 10.0, 0.1

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from penstock.sardana.channel_arming import POLL, Arming, stop_quietly
-from penstock.sardana.channel_detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
-from penstock.sardana.channel_phases import STATE, UNDER_WAY, Event, Phase, next_phase
-from penstock.sardana.channel_plan import Plan, plan
-from penstock.sardana.channel_verdict import judge
+from penstock.sardana.channel.arming import POLL, Arming, stop_quietly
+from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
+from penstock.sardana.channel.phases import STATE, UNDER_WAY, Event, Phase, next_phase
+from penstock.sardana.channel.plan import Plan, plan
+from penstock.sardana.channel.verdict import judge
 from penstock.sardana.reference import Reference
 
 READY_WITHIN: Final = 2.0

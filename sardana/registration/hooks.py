@@ -8,7 +8,7 @@ from collections.abc import Callable
 import tango
 
 from penstock.sardana.door import Door, MacroTimeout
-from penstock.sardana.registration import Change, RegistrationFailed, Target
+from penstock.sardana.registration.paths import Change, RegistrationFailed, Target
 
 HOOKS = (("det_begin", "pre-scan"), ("det_end", "post-scan"))
 """Macro, and where it runs."""

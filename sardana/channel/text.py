@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import tango
 
-from penstock.sardana.channel_client import ChannelClient, sentence
+from penstock.sardana.channel.client import ChannelClient, sentence
 
 WIDTH: Final = 80
 NAME: Final = 28

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from penstock.devices._base.processes import PYTHON
-from penstock.sardana.servers import DOOR, MACRO_SERVER
+from penstock.sardana.laboratory.servers import DOOR, MACRO_SERVER
 
 PROFILE = "penstock"
 CONFIGURATION = """\

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.receiver.models import RoiValues
-from penstock.sardana.region_source import Look, Source, SourceError
+from penstock.sardana.regions.source import Look, Source, SourceError
 
 VALUES: Final = ("sum", "mean", "max")
 """What there is of each region per frame."""

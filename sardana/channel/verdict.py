@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.sardana.channel_detector import Verdict
+from penstock.sardana.channel.detector import Verdict
 from penstock.stins.texts import plural
 
 BY_ARRIVAL: Final = "arrival"

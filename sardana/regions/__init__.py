@@ -1,0 +1,1 @@
+"""Counters of the receiver's regions of interest, by frame index."""

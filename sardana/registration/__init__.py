@@ -1,0 +1,1 @@
+"""`penstock sardana-register`: what an existing Sardana lacks of Penstock, and writing it."""
