@@ -11,6 +11,7 @@ from typing import Any, Final
 import tango
 
 from penstock.sardana.channel.client import ChannelClient, sentence
+from penstock.stins.texts import plural
 
 WIDTH: Final = 80
 NAME: Final = 28
@@ -28,7 +29,7 @@ def status_lines(channel: ChannelClient) -> Iterator[str]:
         device = channel.detector
         state, status = device.state(), device.status()
         series, file = device.SeriesId, device.FileWritten
-        frames = f"{device.nFramesAcquired} of {device.nFramesPlanned} frames"
+        frames = f"{device.nFramesAcquired} of {plural(device.nFramesPlanned, 'frame')}"
     except tango.DevFailed as error:
         yield f"{channel.name}  {channel.detector_name}  does not answer"
         yield from _wrapped(sentence(error))
