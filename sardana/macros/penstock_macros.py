@@ -15,6 +15,7 @@ from penstock.sardana.channel import file_template
 from penstock.sardana.channel import text as detector_text
 from penstock.sardana.channel.client import ACTIVE, ChannelClient, find, sentence
 from penstock.sardana.channel.files import free_number
+from penstock.stins.texts import plural
 
 COMPLETED_WITHIN = 20.0
 """Seconds in which a detector must have completed its file."""
@@ -143,7 +144,8 @@ class det_take(Macro):
             except tango.DevFailed as error:
                 raise ValueError(f"{name} = {value}: {sentence(error)}") from error
         self.output(
-            "%s", f"{client.name} takes {frames} frames of {exposure:g} s into {self._choose_file(client)}"
+            "%s",
+            f"{client.name} takes {plural(frames, 'frame')} of {exposure:g} s into {self._choose_file(client)}",
         )
         _command(device, "Arm")
         series = device.SeriesId
