@@ -143,10 +143,8 @@ class det_take(Macro):
                 device.write_attribute(name, value)
             except tango.DevFailed as error:
                 raise ValueError(f"{name} = {value}: {sentence(error)}") from error
-        self.output(
-            "%s",
-            f"{client.name} takes {plural(frames, 'frame')} of {exposure:g} s into {self._choose_file(client)}",
-        )
+        file = self._choose_file(client)
+        self.output("%s", f"{client.name} takes {plural(frames, 'frame')} of {exposure:g} s into {file}")
         _command(device, "Arm")
         series = device.SeriesId
         try:
