@@ -45,15 +45,15 @@ def station(place: Path) -> Iterator[Station]:
         except pytest.skip.Exception:
             (place / "data").mkdir(exist_ok=True)  # the disk is a large one
         line = stack.enter_context(Beamline(place))
-        patch = stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setenv("TANGO_HOST", line.tango_host)
         yield Station(line, sensor=SENSOR, min_free_mb=1, gap={"seconds": 0.2})
 
 
 @pytest.fixture(scope="module")
 def window(qapp: Any, station: Station) -> Iterator[qt.QWidget]:
     theme.apply(qapp, theme.DARK)
-    window = open_window(Options(devices=("sim/det/1",), size=(1280, 800)), None, Fleet())
+    # With the database: Tango keeps the TANGO_HOST that it saw first, which may have been another test's.
+    device = f"tango://{station.beamline.tango_host}/sim/det/1"
+    window = open_window(Options(devices=(device,), size=(1280, 800)), None, Fleet())
     window.show()
     yield window
     window.close()
