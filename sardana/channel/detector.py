@@ -22,6 +22,8 @@ PREFIX: Final = "Penstock_"
 """Of the reasons of the device's own refusals."""
 LOST: Final = "lost"
 """Kind of a refusal: the device does not answer."""
+UNREACHABLE: Final = (tango.ConnectionFailed, tango.CommunicationFailed)
+"""What PyTango raises then."""
 
 
 class Refused(Exception):
@@ -168,11 +170,30 @@ class TangoDetector:
         """See `Detector`."""
         try:
             self._device().write_attributes(list(settings.items()))
-        except tango.NamedDevFailedList as several:
-            first = several.err_list[0]
-            raise self._refused(tango.DevFailed(*first.err_stack)) from several
         except tango.DevFailed as error:
-            raise self._refused(error) from error
+            if isinstance(error, UNREACHABLE):
+                raise self._refused(error) from error
+            self._write_singly(settings)
+
+    def _write_singly(self, settings: Mapping[str, Any]) -> None:
+        """The error of a group says neither which setting was refused nor why."""
+        for name, value in settings.items():
+            try:
+                self._device().write_attribute(name, value)
+            except tango.DevFailed as error:
+                first = error.args[0]
+                if isinstance(error, UNREACHABLE) or first.reason.startswith(PREFIX):
+                    raise self._refused(error) from error
+                why = f"{first.desc.strip()}{self._limits(name)}"  # Tango's own check of limits and types
+                shown = f"{value:g}" if isinstance(value, float) else repr(value)
+                raise Refused("setting", f"{self.name} refuses {name} {shown}: {why}") from error
+
+    def _limits(self, name: str) -> str:
+        try:
+            told = self._device().get_attribute_config(name)
+        except tango.DevFailed:
+            return ""
+        return f" (least {told.min_value}, greatest {told.max_value} {told.unit})"
 
     def check(self) -> str:
         """See `Detector`."""

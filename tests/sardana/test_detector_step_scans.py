@@ -83,6 +83,20 @@ def test_a_detector_in_fault_fails_the_scan_at_once_in_its_own_words(laboratory:
     assert run.ending == "finish", (run.error, run.said())
 
 
+@pytest.mark.parametrize(
+    ("command", "value"),
+    [("ascan mot01 0 1 3 0", "0"), ("ascan mot01 0 1 3 1e9", "1e+09"), ("ct 1e-10", "1e-10")],
+)
+def test_a_setting_that_the_detector_refuses_fails_the_scan_in_its_own_words(
+    laboratory: Laboratory, command: str, value: str
+) -> None:
+    run = laboratory.run(*command.split())
+    assert run.ending == "exception"
+    assert f"sim/det/1 refuses ExposureTime {value}: Set value for attribute ExposureTime is" in run.error
+    assert "(least 1e-" in run.error
+    works(laboratory)
+
+
 # Ends that nobody has planned --------------------------------------------------------------------
 
 
