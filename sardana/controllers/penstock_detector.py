@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any, ClassVar, NoReturn
 
 import tango
@@ -19,10 +20,20 @@ from sardana.pool.controller import (
     TwoDController,
     Type,
 )
+from sardana.sardanaevent import EventType
 
 from penstock.sardana.channel import file_template
 from penstock.sardana.channel.channel import Channel
 from penstock.sardana.channel.detector import PREFIX, Refused, TangoDetector
+
+TELL_AGAIN_AFTER = (1.0, 3.0)
+"""Seconds after Stop or Abort at which the group's state is told once more."""
+
+
+def _tell_state(group: Any) -> None:
+    state = group.inspect_state()
+    if state != State.Moving:
+        group.fire_event(EventType("state", priority=2), state)
 
 
 def _shown(kind: type, description: str) -> dict[str, Any]:
@@ -82,6 +93,7 @@ class PenstockDetector(TwoDController, Referable):
         self._synchronization = AcqSynch.SoftwareTrigger
         self._detector = TangoDetector(self.DetectorDevice)
         self._channel = Channel(self._detector, self._channel_name)
+        self._tell_again: list[threading.Timer] = []
 
     def _element(self) -> Any:
         return self._getPoolController().get_element(axis=1)
@@ -93,6 +105,8 @@ class PenstockDetector(TwoDController, Referable):
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
         """Arm one series for everything that is to come."""
+        for timer in self._tell_again:
+            timer.cancel()  # or the new acquisition would look finished as it begins
         synchronization = AcqSynch(self._synchronization)
         if synchronization == AcqSynch.SoftwareStart:
             nb_starts = self._true_starts(nb_starts)
@@ -136,10 +150,24 @@ class PenstockDetector(TwoDController, Referable):
     def StopOne(self, axis: int) -> None:
         """Complete the file."""
         self._channel.stop()
+        self._tell_state_again()
 
     def AbortOne(self, axis: int) -> None:
         """Drop what is queued."""
         self._channel.abort()
+        self._tell_state_again()
+
+    def _tell_state_again(self) -> None:
+        """Sardana 3.7 loses the last state event of a group that is stopped or aborted, once in some twenty
+        times on a busy machine, and its macro then waits for it for ever.
+        """
+        group = getattr(self._getPoolController(), "operator", None)
+        if group is None:
+            return
+        self._tell_again = [threading.Timer(seconds, _tell_state, (group,)) for seconds in TELL_AGAIN_AFTER]
+        for timer in self._tell_again:
+            timer.daemon = True
+            timer.start()
 
     # Parameters
 
