@@ -22,10 +22,16 @@ RECORDERS: Final = HERE / "recorders"
 def is_ours(folder: str) -> bool:
     """Tell whether a folder belongs to this or another installation of Penstock, there still or not.
 
+    A folder of the same name that holds anything else, or less, is a user's own: it is never replaced.
+
     Args:
         folder: of a path property.
     """
     path = Path(folder)
-    if path.name not in {each.name for each in (CONTROLLERS, MACROS, RECORDERS)}:
+    own = {each.name: each for each in (CONTROLLERS, MACROS, RECORDERS)}.get(path.name)
+    if own is None or path.parent.name != "sardana":
         return False
-    return path.parts[-3:-1] == ("penstock", "sardana") or any(path.glob("penstock_*.py"))
+    if path.parent.parent.name == "penstock":
+        return True
+    there = {each.name for each in path.glob("*.py")}  # a clone has them in DIRECTORY/sardana
+    return there == {each.name for each in own.glob("*.py")}

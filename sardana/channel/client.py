@@ -84,11 +84,21 @@ class ChannelClient:
         device = self.detector
         if device.state() not in ACTIVE:
             return Series.NONE
-        file = self.read("LastFile")
-        own = file == (device.DestinationFilename if device.FileWritten else "")
-        if not own:
+        if not self._is_own(device):
             return Series.FOREIGN
         return Series.COMPLETE if device.nFramesAcquired >= device.nFramesPlanned else Series.WAITING
+
+    def _is_own(self, device: tango.DeviceProxy) -> bool:
+        """By its file; of one without a file only a channel that is busy with it can tell."""
+        if device.FileWritten:
+            return bool(self.read("LastFile") == device.DestinationFilename)
+        return not self.read("LastFile") and self.proxy.state() is tango.DevState.MOVING
+
+    def fault(self) -> str:
+        """Sentence of a channel whose series failed; "" for none."""
+        if self.proxy.state() is not tango.DevState.FAULT:
+            return ""
+        return str(self.read("Warning") or self.proxy.status())
 
     def await_idle(self, seconds: float, slow: Callable[[str], None], after: float = 1.0) -> str:
         """Wait until the detector runs nothing; return "" or what it is still doing after so many seconds.

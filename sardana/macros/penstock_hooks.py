@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import tango
 from sardana.macroserver.macro import Macro
 from sardana.macroserver.msexception import InterruptException, UnknownEnv
+from sardana.macroserver.scan.gscan import ScanEndStatus
 
 from penstock.sardana.channel.client import ChannelClient, Series, find, sentence
 
@@ -49,7 +50,9 @@ class det_end(Macro):
 
     A detector that still waits for triggers of this scan, which failed or was stopped, is stopped,
     and its file is complete so far. Frames that were lost, and what else there is to know of a
-    detector's series, is told as a warning. Nothing that goes wrong here spoils the scan.
+    detector's series, is told as a warning. A continuous scan whose detector has failed fails here, with
+    the detector's own sentence: Sardana itself does not look. Nothing else that goes wrong here spoils
+    a scan.
 
     Examples:
 
@@ -59,6 +62,7 @@ class det_end(Macro):
 
     def run(self) -> None:
         """See the class."""
+        channels: list[ChannelClient] = []
         try:
             group = _group(self)
             channels = _channels(group)
@@ -73,6 +77,12 @@ class det_end(Macro):
             raise
         except Exception as error:  # the scan is good, whatever this is
             self.warning(f"det_end: {error}")
+        if _ended_well(self):
+            faults = [
+                fault for channel in channels if (fault := _quietly(self, channel, ChannelClient.fault))
+            ]
+            if faults:
+                raise RuntimeError("; ".join(faults))
 
     def _stop_group(self, group: Any, channels: list[ChannelClient]) -> None:
         """Through the group: Sardana 3.7 never ends the next count of a channel stopped by itself."""
@@ -88,6 +98,15 @@ class det_end(Macro):
             self.warning(late)
         if told := channel.read("Warning"):
             self.warning(told)
+
+
+def _ended_well(macro: Macro) -> bool:
+    """Whether it was a scan that called, and Sardana takes it for a good one so far."""
+    scan = macro.getParentMacro()
+    gscan = getattr(scan, "gscan", None)
+    if gscan is None or scan.isStopped() or scan.isAborted():
+        return False
+    return bool(gscan._env.get("endstatus") == ScanEndStatus.Normal)  # it has no public name
 
 
 def _leave_scan(channel: ChannelClient) -> Series:

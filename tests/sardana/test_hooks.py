@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import tango
 from penstock.sardana import plugin
 from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory import servers
-from penstock.sardana.laboratory.laboratory import Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import SARDANA, Laboratory, Unit
 
 OWN = Path(__file__).parent / "plugins"
 SCAN = ("ascan", "mot01", "0", "1", "4", "0.01")
@@ -164,6 +165,22 @@ def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None
     finally:
         detector.Stop()
         laboratory.wait_idle()
+
+
+def test_somebodys_live_view_is_left_running_and_not_waited_for(laboratory: Laboratory) -> None:
+    """After a restart of the Pool the channel knows of no file, and the view has none."""
+    laboratory.restart(SARDANA)
+    assert laboratory.device("sim").LastFile == ""
+    detector = laboratory.detector()
+    laboratory.define("det_live", "sim")
+    try:
+        begun = time.monotonic()
+        run = laboratory.run("det_end")
+        assert run.ending == "finish" and time.monotonic() - begun < 10.0, run.said()
+        assert laboratory.run(*SCAN).ending == "exception"
+        assert detector.State() is tango.DevState.RUNNING
+    finally:
+        laboratory.define("det_live", "sim", "off")
 
 
 def test_without_a_folder_for_scans_it_says_so(laboratory: Laboratory) -> None:

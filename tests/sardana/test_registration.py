@@ -170,5 +170,19 @@ def test_an_installation_that_is_still_there_is_known_by_its_files(tmp_path: Pat
     folder = tmp_path / "a-clone" / "sardana" / "controllers"
     folder.mkdir(parents=True)
     assert not plugin.is_ours(str(folder))
-    (folder / "penstock_detector.py").touch()
+    for file in plugin.CONTROLLERS.glob("*.py"):
+        (folder / file.name).touch()
     assert plugin.is_ours(str(folder))
+
+
+@pytest.mark.parametrize("parent", ["beamline", "beamline/sardana"])
+def test_a_folder_of_the_user_stays_whatever_is_in_it(tmp_path: Path, parent: str) -> None:
+    folder = tmp_path / parent / "macros"
+    folder.mkdir(parents=True)
+    (folder / "penstock_alignment.py").touch()
+    assert not plugin.is_ours(str(folder)), "a file of a similar name"
+    for file in plugin.MACROS.glob("*.py"):
+        (folder / file.name).touch()
+    assert not plugin.is_ours(str(folder)), "ours were copied to the user's"
+    assert _with((str(folder),), str(plugin.MACROS)) == (str(folder), str(plugin.MACROS))
+    assert _without((str(folder),)) == (str(folder),)

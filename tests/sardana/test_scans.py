@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +13,9 @@ from pathlib import Path
 import pytest
 import tango
 
+from penstock.devices._base.processes import children
 from penstock.sardana.door import MacroRun
-from penstock.sardana.laboratory.laboratory import Laboratory, Unit
+from penstock.sardana.laboratory.laboratory import Laboratory, LaboratoryFailed, Unit
 from tests.sardana.scan_file import ScanFile
 
 SENSOR = {"SensorWidth": 64, "SensorHeight": 32}
@@ -201,3 +205,60 @@ def test_the_receiver_is_killed_in_the_middle(laboratory: Laboratory) -> None:
     laboratory.recover("slow")
     _, file = _scan(laboratory, "step_slow", "ascan", "mot01", "0", "1", "3", "0.01")
     assert file.frame_numbers("slow") == _own_frames(4)
+
+
+@pytest.mark.parametrize(
+    "victim",
+    ["receiver slow", pytest.param("streamer", marks=pytest.mark.slow),
+     pytest.param("Simulator/slow", marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_continuous_scan_fails_with_its_detector(laboratory: Laboratory, victim: str) -> None:
+    """Sardana itself takes the scan for a good one: it looks only whether the group still moves."""
+    laboratory.define("senv", "ActiveMntGrp", laboratory.fly_group)
+    detector = laboratory.detector("slow")
+    before = detector.SeriesId
+    run = laboratory.door.start("ascanct", "mot01", "0", "1", "200", "0.015", "0.005")
+    laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired > 15)
+    if victim == "streamer":
+        for pid in children(laboratory.process("Simulator/slow").pid):
+            os.kill(pid, signal.SIGKILL)
+    else:
+        laboratory.kill(victim)
+    laboratory.door.wait(run, timeout=40.0)
+    if victim != "streamer":
+        laboratory.restart(victim)
+    _recover_within(laboratory, "slow", 10.0)
+    assert run.ending == "exception", run.said()
+    assert re.search("receiver|streamer|slow/det/1", run.error), run.error
+    _, file = _scan(laboratory, "step_slow", "ascan", "mot01", "0", "1", "3", "0.01")
+    assert file.frame_numbers("slow") == _own_frames(4)
+
+
+def test_a_continuous_scan_without_any_trigger_fails(laboratory: Laboratory) -> None:
+    trigger = laboratory.device("tg01")
+    trigger.Missed = json.dumps(list(range(51)))
+    for unit in laboratory.units:
+        laboratory.detector(unit).ArmedTimeLimit = 2.0
+    try:
+        run, _ = _scan(
+            laboratory, laboratory.fly_group, "ascanct", "mot01", "0", "1", "50", "0.005", "0.005",
+            ending="exception",
+        )  # fmt: skip
+    finally:
+        trigger.Missed = "[]"
+        for unit in laboratory.units:
+            laboratory.detector(unit).ArmedTimeLimit = 3600.0
+    assert "no trigger came within 2 s of Arm (ArmedTimeLimit)" in run.error
+
+
+def _recover_within(laboratory: Laboratory, unit: str, seconds: float) -> None:
+    """A device that was restarted refuses Reset until it has its streamer again."""
+    limit = time.monotonic() + seconds
+    while True:
+        try:
+            laboratory.recover(unit)
+            return
+        except (tango.DevFailed, LaboratoryFailed):
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.1)
