@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import tango
 
+from penstock.sardana.channel.metadata import without_scan
+
 NOT_ITS_SETTINGS: Final = frozenset({
     "unavailable", "not_connected", "other_consumer", "in_error", "no_receiver", "no_streamer",
     "streamer_died", "broken",
@@ -99,6 +101,15 @@ class ChannelClient:
         if self.proxy.state() is not tango.DevState.FAULT:
             return ""
         return str(self.read("Warning") or self.proxy.status())
+
+    def forget_scan(self) -> None:
+        """Take the scan's entries out of the Metadata of a detector that is ready for another series."""
+        device = self.detector
+        if device.state() is not tango.DevState.ON:
+            return
+        present = str(device.Metadata or "")
+        if (left := without_scan(present)) != present:
+            device.write_attribute("Metadata", left)
 
     def await_idle(self, seconds: float, slow: Callable[[str], None], after: float = 1.0) -> str:
         """Wait until the detector runs nothing; return "" or what it is still doing after so many seconds.

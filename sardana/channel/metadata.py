@@ -23,11 +23,8 @@ class ScanMetadata:
             context: the channel's ScanContext; empty outside a scan.
         """
         before = self._before if self._merged and present == self._merged else self._without_ours(present)
-        ours = of_scan(context)
-        if ours:
-            merged = json.dumps(_joined(_parsed(before), ours))
-        else:
-            merged = before
+        ours = _added(_parsed(before), of_scan(context))
+        merged = json.dumps(_joined(_parsed(before), ours)) if ours else before
         self._before, self._merged, self._ours = before, merged, ours
         return merged
 
@@ -35,7 +32,32 @@ class ScanMetadata:
         """The user has changed the text since: our own entries leave it, all others stay."""
         found = _parsed(present)
         left = _less(found, self._ours)
-        return present if left == found else json.dumps(left) if left else ""
+        if left == found:
+            return without_scan(present)  # nothing is remembered after a restart of the Pool
+        return json.dumps(left) if left else ""
+
+
+def without_scan(present: str) -> str:
+    """The text of Metadata without what a scan has put there; the same text where there is nothing.
+
+    Args:
+        present: what it is now; it names the scan's entries in `scan.entries`.
+    """
+    found = _parsed(present)
+    scan = found.get("scan")
+    entries = scan.get("entries") if isinstance(scan, dict) else None
+    if not isinstance(entries, list):
+        return present
+    for entry in entries:
+        key, _, inner = str(entry).partition(".")
+        value = found.get(key)
+        if not inner:
+            found.pop(key, None)
+        elif isinstance(value, dict):
+            value.pop(inner, None)
+            if not value:
+                del found[key]
+    return json.dumps(found) if found else ""
 
 
 def of_scan(context: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,6 +72,27 @@ def of_scan(context: Mapping[str, Any]) -> dict[str, Any]:
         "scan": {key: context[key] for key in ("macro", "motors", "points") if context.get(key)},
     }
     return {key: value for key, value in told.items() if value}
+
+
+def _added(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """What of ours the user does not say already, with the list of its names in `scan.entries`."""
+    if not ours:
+        return {}
+    added: dict[str, Any] = {}
+    for key, value in {**ours, "scan": {**ours.get("scan", {}), "entries": []}}.items():
+        there = theirs.get(key, {} if isinstance(value, dict) else None)
+        if isinstance(value, dict) and isinstance(there, dict):
+            if rest := {name: each for name, each in value.items() if name not in there}:
+                added[key] = rest
+        elif key not in theirs:
+            added[key] = value
+    if "entries" in added.get("scan", {}):
+        added["scan"]["entries"] = [
+            name
+            for key, value in added.items()
+            for name in ([f"{key}.{inner}" for inner in value] if isinstance(value, dict) else [key])
+        ]
+    return added
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -98,6 +98,7 @@ class det_end(Macro):
             self.warning(late)
         if told := channel.read("Warning"):
             self.warning(told)
+        channel.forget_scan()
 
 
 def _ended_well(macro: Macro) -> bool:

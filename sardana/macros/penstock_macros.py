@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -14,7 +15,9 @@ from sardana.macroserver.msexception import UnknownEnv
 from penstock.sardana.channel import file_template
 from penstock.sardana.channel import text as detector_text
 from penstock.sardana.channel.client import ACTIVE, ChannelClient, find, sentence
+from penstock.sardana.channel.detector import Refused, TangoDetector
 from penstock.sardana.channel.files import free_number
+from penstock.sardana.channel.metadata import without_scan
 from penstock.stins.texts import plural
 
 COMPLETED_WITHIN = 20.0
@@ -118,6 +121,8 @@ class det_live(Macro):
 class det_take(Macro):
     """Take frames with a Penstock detector at its own pace, into a file in ScanDir.
 
+    Without ScanDir the folder is that of the last scan, or else the receiver's.
+
     Ctrl-C ends the series; the file is complete so far.
 
     Examples:
@@ -135,9 +140,15 @@ class det_take(Macro):
         """See the class."""
         client = _client(channel)
         device = client.detector
+        if not device.SaveRaw:
+            raise ValueError(
+                f"{client.detector_name} writes no files, for its SaveRaw is false; write SaveRaw true "
+                f"(det_setup {client.name} SaveRaw true)"
+            )
         for name, value in (
             ("TriggerMode", "INTERNAL"), ("ExposureTime", exposure), ("LatencyTime", 0.0), ("nTriggers", 1),
             ("nFramesPerTrigger", frames), ("DestinationFileOverwritable", False),
+            ("Metadata", without_scan(str(device.Metadata or ""))),  # of a scan that was aborted, say
         ):  # fmt: skip
             try:
                 device.write_attribute(name, value)
@@ -145,27 +156,25 @@ class det_take(Macro):
                 raise ValueError(f"{name} = {value}: {sentence(error)}") from error
         file = self._choose_file(client)
         self.output("%s", f"{client.name} takes {plural(frames, 'frame')} of {exposure:g} s into {file}")
-        _command(device, "Arm")
-        series = device.SeriesId
+        before = device.SeriesId
         try:
+            _command(device, "Arm")
             while device.state() in ACTIVE:
                 yield 100.0 * device.nFramesAcquired / frames
                 self.checkPoint()
                 time.sleep(0.05)
-        finally:
-            if device.SeriesId == series and device.state() in ACTIVE:
-                device.command_inout("Stop")
-            if late := client.await_idle(COMPLETED_WITHIN, self.output):
-                self.warning("%s", late)
-            self._tell_account(device, series)
+        finally:  # Ctrl-C may come while the detector arms
+            series = device.SeriesId
+            if series != before and device.DestinationFilename == file:
+                if device.state() in ACTIVE:
+                    device.command_inout("Stop")
+                if late := client.await_idle(COMPLETED_WITHIN, self.output):
+                    self.warning("%s", late)
+                self._tell_account(device, series)
 
     def _choose_file(self, client: ChannelClient) -> str:
         """Choose a file that does not exist."""
-        try:
-            folder = self.getEnv("ScanDir")
-        except UnknownEnv:
-            folder = ""
-        context = {"scan_dir": folder, "scan_file": "take", "scan_id": 0}
+        context = {"scan_dir": self._folder(client), "scan_file": "take", "scan_id": 0}
         template = client.read("FileTemplate")
 
         def taken(number: int) -> bool:
@@ -176,6 +185,20 @@ class det_take(Macro):
         if taken(1):
             taken(free_number(taken, 1))
         return str(client.detector.DestinationFilename)
+
+    def _folder(self, client: ChannelClient) -> str:
+        """ScanDir, or else the folder of the last scan, or else that of the receiver."""
+        with contextlib.suppress(UnknownEnv):
+            if folder := self.getEnv("ScanDir"):
+                return str(folder)
+        with contextlib.suppress(UnknownEnv):
+            for scan in reversed(self.getEnv("ScanHistory")):
+                if folder := scan.get("ScanDir"):
+                    return str(folder)
+        try:
+            return TangoDetector(client.detector_name).data_root()
+        except Refused as refused:
+            raise RuntimeError(f"ScanDir is not set, and {refused}") from refused
 
     def _tell_account(self, device: tango.DeviceProxy, series: str) -> None:
         last = json.loads(device.LastSeries or "{}")

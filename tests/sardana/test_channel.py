@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from penstock.sardana.channel import metadata
 from penstock.sardana.channel.arming import CLOSING_WITHIN
 from penstock.sardana.channel.channel import READY_WITHIN, SETTLED_WITHIN, Channel
 from penstock.sardana.channel.detector import Facts, Refused, Verdict
@@ -569,6 +570,22 @@ def test_what_the_user_writes_between_two_scans_stays(channel: Channel, detector
     merged = json.loads(detector.attributes["Metadata"])
     assert merged["user"] == {"name": "bob", "role": "principal investigator"}
     assert merged["entry_identifier"] == "4"
+
+
+def test_what_a_scan_has_put_there_goes_without_a_memory_of_it(channel: Channel, detector: StandIn) -> None:
+    own = {"sample": "CeO2", "title": "mine", "user": {"name": "ada"}, "scan": {"macro": "theirs"}}
+    detector.attributes["Metadata"] = json.dumps(own)
+    channel.arming.context = json.dumps(
+        {"scan_dir": "/data", "scan_file": "s", "scan_id": 3, "title": "t", "user": "ada", "macro": "ascan",
+         "motors": ["mot01"]}
+    )  # fmt: skip
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    merged = detector.attributes["Metadata"]
+    assert json.loads(merged)["scan"]["motors"] == ["mot01"]
+    assert json.loads(metadata.without_scan(merged)) == own
+    assert metadata.without_scan("") == ""
+    assert metadata.without_scan('{"title": "mine"}') == '{"title": "mine"}'
+    assert metadata.ScanMetadata().merged(merged, {}) == json.dumps(own), "after a restart of the Pool"
 
 
 # The table ------------------------------------------------------------------------------------

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
+
 import h5py
 import pytest
 import tango
@@ -99,6 +103,74 @@ def test_taking_that_is_stopped_completes_the_file(laboratory: Laboratory) -> No
     assert detector.State() is tango.DevState.ON
     assert "of 1000 frames" in run.said("Warning")
     assert detector.FileWritten in run.said("Output")
+
+
+@pytest.mark.parametrize("late", [0.0, 0.02, 0.06, 0.1])
+def test_taking_that_is_stopped_while_it_arms_leaves_nothing_running(
+    laboratory: Laboratory, late: float
+) -> None:
+    """The moment is what is tried: seconds after the last setting was written."""
+    detector = laboratory.detector()
+    detector.DestinationFilename = ""
+    run = laboratory.door.start("det_take", "sim", "1000", "0.02")
+    limit = time.monotonic() + 10.0
+    while not detector.DestinationFilename:
+        assert time.monotonic() < limit
+    time.sleep(late)
+    laboratory.door.stop()
+    laboratory.door.wait(run)
+    assert run.ending == "stop", (run.error, run.said())
+    assert detector.State() is tango.DevState.ON, detector.Status()
+
+
+def test_taking_without_files_is_refused(laboratory: Laboratory) -> None:
+    detector = laboratory.detector()
+    detector.SaveRaw = False
+    try:
+        run = laboratory.run("det_take", "sim", "1", "0.01")
+    finally:
+        detector.SaveRaw = True
+    assert run.ending == "exception"
+    assert "sim/det/1 writes no files, for its SaveRaw is false; write SaveRaw true" in run.error
+
+
+def test_without_a_folder_for_scans_it_is_that_of_the_receiver(laboratory: Laboratory) -> None:
+    laboratory.define("usenv", "ScanDir")
+    try:
+        said = lines(laboratory.run("det_take", "sim", "2", "0.01"))
+    finally:
+        laboratory.define("senv", "ScanDir", str(laboratory.data))
+    assert Path(said[-1]).parent == laboratory.data
+
+
+def test_without_a_folder_for_scans_it_is_that_of_the_last_scan(laboratory: Laboratory) -> None:
+    folder = laboratory.data / "visit"
+    folder.mkdir()
+    laboratory.define("senv", "ScanDir", str(folder))
+    laboratory.define("ascan", "mot01", "0", "1", "1", "0.01")
+    laboratory.define("usenv", "ScanDir")
+    try:
+        said = lines(laboratory.run("det_take", "sim", "2", "0.01"))
+    finally:
+        laboratory.define("senv", "ScanDir", str(laboratory.data))
+    assert Path(said[-1]).parent == folder
+
+
+@pytest.mark.parametrize("own", ["", '{"title": "mine", "user": {"role": "student"}}'])
+def test_a_scan_says_nothing_of_itself_in_files_that_come_after(laboratory: Laboratory, own: str) -> None:
+    detector = laboratory.detector()
+    detector.Metadata = own
+    laboratory.define("ascan", "mot01", "0", "1", "1", "0.01")
+    assert json.loads(detector.Metadata or "{}") == json.loads(own or "{}")
+    # as after an abort, of which no hook is told
+    detector.Metadata = json.dumps(
+        {"title": "ascan", "entry_identifier": "3", "scan": {"macro": "ascan", "entries": [
+            "title", "entry_identifier", "scan.macro", "scan.entries"]}}
+    )  # fmt: skip
+    path = lines(laboratory.run("det_take", "sim", "1", "0.01"))[-1]
+    assert detector.Metadata == ""
+    with h5py.File(path, locking=False) as file:
+        assert "entry_identifier" not in file["entry"]
 
 
 def test_another_2d_channel_is_refused(laboratory: Laboratory) -> None:
