@@ -12,6 +12,7 @@ from penstock.sardana.channel.arming import POLL, Arming, stop_quietly
 from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
 from penstock.sardana.channel.phases import STATE, UNDER_WAY, Event, Phase, next_phase
 from penstock.sardana.channel.plan import Plan, plan
+from penstock.sardana.channel.sheltered import sheltered
 from penstock.sardana.channel.verdict import judge
 from penstock.sardana.reference import Reference
 
@@ -57,6 +58,8 @@ class Channel:
         self._series = ""
         self._asked_since_end = True
         """Sardana has asked for the references since the series ended: its acquisition is over."""
+        self._cancelled = False
+        """Stop or Abort has come since the last series began to be prepared."""
         self._forget()
 
     def _forget(self) -> None:
@@ -97,6 +100,10 @@ class Channel:
                 f"synchronization {synchronization}; switch value references on (set_meas_conf "
                 "ValueRefEnabled)",
             )
+        self._cancelled = False
+        sheltered(lambda: self._prepare(asked), self.stop)
+
+    def _prepare(self, asked: Plan) -> None:
         self._let_go()
         with self._lock:
             self.arming.await_idle(self._series)
@@ -105,14 +112,22 @@ class Channel:
             self.warning = ""
             self._plan = asked
             self._forget()
+            self._check_wanted()
             self.file = self.arming.arm(asked)
             try:
                 self._series = self._detector.snapshot().series
+                self._check_wanted()
                 self._facts = self._detector.facts()
-            except Refused:
+            except BaseException:
                 stop_quietly(self._detector)
                 raise
             self._move(Event.PREPARED)
+
+    def _check_wanted(self) -> None:
+        """Stop and Abort wait for the series to be armed; the other channels of the group must not be armed
+        after it."""
+        if self._cancelled:
+            raise Refused("cancelled", f"{self._name()}: stopped while the series was being armed")
 
     def start(self) -> None:
         """Begin the next point, or row; never raises."""
@@ -184,8 +199,7 @@ class Channel:
 
     def abort(self) -> None:
         """The same, dropping what is queued; Sardana calls no hook that would end the scan's context."""
-        self.arming.context = ""
-        self._end(self._detector.abort)
+        self._end(self._detector.abort, ends_context=True)
 
     def _note_asked(self) -> None:
         self._asked_since_end = self._asked_since_end or self.phase not in UNDER_WAY
@@ -314,8 +328,11 @@ class Channel:
         self.warning = judgement.warning
         self._move(Event.CLOSED)
 
-    def _end(self, call: Callable[[], None]) -> None:
+    def _end(self, call: Callable[[], None], *, ends_context: bool = False) -> None:
+        self._cancelled = True
         with self._lock:
+            if ends_context:
+                self.arming.context = ""
             if self.phase is Phase.FAILED:
                 self._end_own(call)
             elif self.phase in UNDER_WAY:

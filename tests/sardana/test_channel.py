@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import threading
+import time
 
 import pytest
 
@@ -538,6 +541,77 @@ def test_an_idle_channel_shows_what_the_device_says(channel: Channel, detector: 
     assert channel.state() == ("On", "Ready.")
     detector.fail("The camera is not cooled.")
     assert channel.state() == ("Fault", "The camera is not cooled.")
+
+
+@pytest.mark.parametrize("how", ["stop", "abort"])
+@pytest.mark.parametrize("call", ["settings", "arm", "write", "snapshot"])
+def test_what_is_armed_while_stop_comes_is_stopped(
+    channel: Channel, detector: StandIn, clock: Clock, monkeypatch: pytest.MonkeyPatch, call: str, how: str
+) -> None:
+    """Sardana's threads: one prepares, another one stops."""
+    channel.arming.context = '{"scan_id": 7}'
+    stopper = threading.Thread(target=getattr(channel, how))
+    plain = getattr(detector, call)
+
+    def interrupted(*arguments: object) -> object:
+        answer = plain(*arguments)
+        if stopper.ident is None:
+            stopper.start()
+            deadline = time.monotonic() + 5.0
+            while not channel._cancelled:
+                assert time.monotonic() < deadline
+        return answer
+
+    monkeypatch.setattr(detector, call, interrupted)
+    with pytest.raises(Refused, match="sim: stopped while the series was being armed"):
+        channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
+    stopper.join(5.0)
+    assert not stopper.is_alive()
+    assert (channel.arming.context == "") == (how == "abort")
+    if "arm" in detector.calls:
+        assert "stop" in detector.calls[detector.calls.index("arm") :]
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
+    assert channel.phase is Phase.ARMED, "it does not cancel the next one"
+
+
+def test_an_exception_in_the_waiting_thread_leaves_nothing_armed(
+    channel: Channel, detector: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AbortMacro, where Pool and MacroServer are one process."""
+
+    class AbortException(Exception):
+        pass
+
+    plain, macro = detector.arm, threading.get_ident()
+
+    def aborted() -> None:
+        plain()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(macro), ctypes.py_object(AbortException)
+        )  # fmt: skip
+
+    monkeypatch.setattr(detector, "arm", aborted)
+    with pytest.raises(AbortException):
+        channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
+    assert "stop" in detector.calls[detector.calls.index("arm") :]
+    monkeypatch.undo()
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
+    assert channel.phase is Phase.ARMED
+
+
+def test_a_device_that_answers_nonsense_after_arm_is_not_left_armed(
+    channel: Channel, detector: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = detector.arm
+
+    def broken() -> None:
+        plain()
+        monkeypatch.setattr(detector, "facts", lambda: int("nonsense"))
+
+    monkeypatch.setattr(detector, "arm", broken)
+    with pytest.raises(ValueError, match="nonsense"):
+        channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
+    assert detector.calls[-1] == "stop"
 
 
 # Metadata -------------------------------------------------------------------------------------

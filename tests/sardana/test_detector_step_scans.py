@@ -130,6 +130,26 @@ def test_a_step_scan_that_is_ended_leaves_everything_ready(laboratory: Laborator
     works(laboratory)
 
 
+@pytest.mark.slow
+def test_a_scan_that_is_stopped_while_it_arms_leaves_everything_ready(laboratory: Laboratory) -> None:
+    """At several moments of the arming, told by the device itself."""
+    detector = laboratory.detector()
+    for attempt in range(12):
+        before, armed = detector.DestinationFilename, detector.SeriesId
+        run = laboratory.door.start("timescan", "100", f"0.0{1 + attempt % 2}", "0.02")
+        if attempt % 3 == 0:
+            laboratory.door.wait(run, until=lambda: detector.DestinationFilename != before)  # noqa: B023
+        elif attempt % 3 == 1:
+            laboratory.door.wait(run, until=lambda: detector.State() is not tango.DevState.ON)
+        else:
+            laboratory.door.wait(run, until=lambda: detector.SeriesId != armed)  # noqa: B023
+        laboratory.door.stop()
+        laboratory.door.wait(run, timeout=12.0)
+        assert run.ending == "stop"
+        laboratory.wait_idle()
+        works(laboratory)
+
+
 def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None:
     detector = laboratory.detector()
     detector.TriggerMode, detector.ExposureTime = "INTERNAL", 0.05
