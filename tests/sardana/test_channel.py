@@ -586,9 +586,8 @@ def test_an_exception_in_the_waiting_thread_leaves_nothing_armed(
 
     def aborted() -> None:
         plain()
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(macro), ctypes.py_object(AbortException)
-        )  # fmt: skip
+        # A library of its own: Sardana declares other types for the function of `ctypes.pythonapi`.
+        ctypes.PyDLL(None).PyThreadState_SetAsyncExc(ctypes.c_ulong(macro), ctypes.py_object(AbortException))
 
     monkeypatch.setattr(detector, "arm", aborted)
     with pytest.raises(AbortException):
