@@ -107,7 +107,7 @@ def test_the_page_of_the_interface_shows_every_call_without_the_internet(
     chromium.wait(f"document.querySelectorAll('.opblock').length === {calls}")
     chromium.shows("/series/check", "/frame/{index}", "/health/ready")
     groups = "[...document.querySelectorAll('.opblock-tag')].map(each => each.dataset.tag).join()"
-    assert chromium.value(groups) == "status,series,frames,configuration"
+    assert chromium.value(groups) == "status,series,frames,rois,configuration"
     asked = [url for url in chromium.requested if not url.startswith("data:")]
     assert asked
     assert all(url.startswith(f"{receiver.client.url}/") for url in asked)
