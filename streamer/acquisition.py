@@ -15,12 +15,13 @@ import msgspec
 import numpy as np
 
 from penstock.stins.messages import EndReason, SeriesEnd
-from penstock.streamer.camera import CameraError, Exposure, FrameFormat
+from penstock.streamer.camera import Exposure
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.orientation import Orientation
 from penstock.streamer.ring import Overrun, Ring
 from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.unit import CameraError, FrameFormat
 
 CAMERA_GRACE = 0.5
 """Seconds that a camera has to end after Abort; then the series ends without it."""

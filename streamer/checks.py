@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.streamer.camera import Camera, FrameFormat
+from penstock.streamer.camera import Camera
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, Value
+from penstock.streamer.unit import FrameFormat
 
 ROTATIONS = (0, 90, 180, 270)
 

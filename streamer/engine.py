@@ -19,7 +19,7 @@ import msgspec
 from penstock.stins.messages import EndReason, Header
 from penstock.stins.texts import plural
 from penstock.streamer.acquisition import SAID, Series
-from penstock.streamer.camera import Camera, CameraError
+from penstock.streamer.camera import Camera
 from penstock.streamer.checks import check_orientation, check_settings
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
@@ -33,6 +33,7 @@ from penstock.streamer.ring import Overrun, Ring
 from penstock.streamer.sender import PushSocket
 from penstock.streamer.settings import Settings
 from penstock.streamer.states import Event, Machine, State
+from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from penstock.streamer.camera import CameraError
 from penstock.streamer.errors import Refused
+from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -8,7 +8,8 @@ import socket
 from types import ModuleType
 from typing import Any
 
-from penstock.streamer.camera import Camera, CameraError
+from penstock.streamer.camera import Camera
+from penstock.streamer.unit import CameraError
 
 CAMERAS = "penstock.devices"
 """Package of the camera files: the class `Zebra` is in its module `zebra`."""

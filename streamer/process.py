@@ -18,13 +18,14 @@ from types import FrameType
 import msgspec
 
 from penstock.stins.checksums import ALGORITHMS
-from penstock.streamer.camera import Camera, CameraError
+from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.engine import Engine
 from penstock.streamer.errors import Refused
 from penstock.streamer.loading import CAMERAS, CameraFileError, camera_names, load_camera_file
 from penstock.streamer.remote import RemoteServer
 from penstock.streamer.sender import PushSocket
+from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 

@@ -39,7 +39,11 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     readout_time: float
     index_source: IndexSource
     data_endpoint: str
+    """Where frames come from: the streamer's own socket, or that of the detector's box."""
     streamer_pid: int
+    own_stream: bool = False
+    """The detector's own box sends frames, and the start message when it is armed; nobody sees who is
+    connected to it."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,13 +73,14 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Snapshot of the streamer; the counts are of the running, else of the last series."""
 
     state: str
-    """"idle", "prepared", "announced", "acquiring", "ending" or "fault"."""
+    """"idle", "prepared", "announced", "acquiring", "ending" or "fault"; with a stream of its own also
+    "configuring": the detector's box takes settings, or is being reset; `message` says which."""
     message: str = ""
     series: str = ""
     planned: int = 0
     triggered: int = 0
-    acquired: int = 0
-    """Out of the hardware."""
+    acquired: int | None = 0
+    """Out of the hardware; `None` where a detector with a stream of its own has no such counter."""
     sent: int = 0
     """Handed to ZeroMQ."""
     lost: dict[str, int] = {}
@@ -83,8 +88,8 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     armed: bool = False
     """The hardware takes triggers, or has taken one."""
     ready_for_trigger: bool = False
-    peers: int = 0
-    """Accepted connections on the data socket."""
+    peers: int | None = 0
+    """Accepted connections on the data socket; `None` where it is the box's own, and nobody sees them."""
     peer_addresses: tuple[str, ...] = ()
     ring_used: int = 0
     ring_total: int = 0

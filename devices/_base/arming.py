@@ -93,6 +93,8 @@ def check_receiver(
             pause(POLL)
             continue
         peers = streamer.status().peers
+        if peers is None:
+            return result  # nobody sees who is connected to the detector's own box
         if peers == result.connections and peers > 0:
             return result
         if last:

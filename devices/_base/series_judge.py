@@ -262,7 +262,7 @@ class SeriesJudge:
     def _unconnected(self) -> str:
         """That the streamer has nobody to send to, in words; "" while it has."""
         status = self._record.own_streamer_status
-        if status is None or status.peers:
+        if status is None or status.peers is None or status.peers:
             return ""
         if self._record.receiver_silence is None:
             return "No receiver is connected to the streamer; frames wait there."
@@ -292,6 +292,8 @@ class SeriesJudge:
         if streamer is None or receiver is None:
             return
         accounted = sum(item.connections for item in receiver.connections)
+        if streamer.peers is None:
+            return
         if record.lasts("stranger", streamer.peers > accounted) > self._limits.disagreement:
             addresses = ", ".join(streamer.peer_addresses)
             record.stranger = (

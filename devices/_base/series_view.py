@@ -68,7 +68,8 @@ class SeriesView:
         if not self.series or status.series != self.series:
             return view
         ready = status.ready_for_trigger and status.triggered >= view.triggered
-        return replace(view, acquired=status.acquired, ready_for_trigger=ready)
+        acquired = view.acquired if status.acquired is None else status.acquired
+        return replace(view, acquired=acquired, ready_for_trigger=ready)
 
     def with_receiver(self, status: Status) -> SeriesView:
         """The view after a snapshot of the receiver."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from penstock.stins.blobs import ITEM_BYTES
-from penstock.streamer.camera import CameraError
+from penstock.streamer.unit import CameraError
 
 MAX_BYTES = 2**30
 """Larger recordings are refused, but for .npy, which is mapped."""

@@ -11,7 +11,7 @@ from penstock.codecs import bslz4
 from penstock.devices._simulated import recording
 from penstock.stins.texts import plural
 from penstock.streamer import patterns
-from penstock.streamer.camera import CameraError, FrameFormat
+from penstock.streamer.unit import CameraError, FrameFormat
 
 MAX_PHOTONS = 1e9
 """Brightest pixel of a frame: far beyond any detector."""

@@ -20,9 +20,10 @@ from penstock.devices._simulated.triggers import TriggerSource
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
-from penstock.streamer.camera import Camera, CameraError
+from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.settings import STANDARD, TriggerMode, Value
+from penstock.streamer.unit import CameraError
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)

@@ -15,10 +15,10 @@ from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
 from penstock.streamer import patterns
-from penstock.streamer.camera import CameraError
 from penstock.streamer.errors import Refused
 from penstock.streamer.photons import draw
 from penstock.streamer.settings import TriggerMode
+from penstock.streamer.unit import CameraError
 from tests.data import recording
 from tests.streamer.rig import Rig, done, settings
 

@@ -14,12 +14,13 @@ import zmq
 
 from penstock.stins import codec
 from penstock.stins.messages import Frame, IndexSource, Message, SeriesEnd, Start
-from penstock.streamer.camera import Acquisition, Camera, CameraError, Exposure, FrameFormat
+from penstock.streamer.camera import Acquisition, Camera, Exposure
 from penstock.streamer.clock import Clock
 from penstock.streamer.engine import Engine
 from penstock.streamer.protocol import StreamerStatus
 from penstock.streamer.sender import PushSocket
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.unit import CameraError, FrameFormat
 
 T = TypeVar("T")
 DEADLINE = 10.0

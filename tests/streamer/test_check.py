@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from penstock.streamer.camera import CameraError, FrameFormat
 from penstock.streamer.engine import MOST_CHECKS
 from penstock.streamer.errors import Refused
 from penstock.streamer.protocol import Checked
 from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.unit import CameraError, FrameFormat
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 

@@ -8,8 +8,9 @@ from threading import Event
 import pytest
 
 from penstock.stins.messages import Frame, SeriesEnd
-from penstock.streamer.camera import Acquisition, CameraError, Exposure
+from penstock.streamer.camera import Acquisition, Exposure
 from penstock.streamer.errors import Refused
+from penstock.streamer.unit import CameraError
 from tests.streamer.rig import DEADLINE, Rig, done, settings
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from penstock.devices._base import registry
-from penstock.streamer.camera import CameraError
 from penstock.streamer.loading import CameraFileError, load_camera_file, load_sdk
+from penstock.streamer.unit import CameraError
 from tests.streamer.rig import DEADLINE
 
 CAMERA = """

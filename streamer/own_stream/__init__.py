@@ -1,0 +1,1 @@
+"""Detectors whose own box sends the frames: their contract, the engine that drives one, its states."""
