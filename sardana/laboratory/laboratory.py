@@ -147,6 +147,7 @@ class Laboratory:
         self._children.pop(name).stop()
         self._children[name] = self._commands[name]()
         if name == SARDANA:
+            servers.wait_sardana(self._children[name], self.tango_host)
             self.door.__exit__(None, None, None)
             self._open_door()
             limit = time.monotonic() + EVENTS_WITHIN
@@ -210,12 +211,15 @@ class Laboratory:
         database = self._stack.enter_context(start_database(own / "tango"))
         self.tango_host = f"127.0.0.1:{database.answer}"
         self._note(f"Tango database {self.tango_host} (embedded)")
+        self._note("Sardana: Pool, MacroServer, Door")
+        servers.register_sardana(self._database(), own, plugins=self._plugins)
+        # It computes while the detectors, which it does not know yet, start.
+        self._launch(SARDANA, lambda: servers.start_sardana(self.tango_host))
         for unit in self.units.values():
             self._note(f"detector {unit.device}, its streamer and its receiver")
             self._start_unit(unit, own)
-        self._note("Sardana: Pool, MacroServer, Door")
-        servers.register_sardana(self._database(), own, plugins=self._plugins)
-        self._launch(SARDANA, lambda: servers.start_sardana(self.tango_host))
+        self._children[SARDANA] = self._children.pop(SARDANA)  # the last one is the first to be ended
+        servers.wait_sardana(self._children[SARDANA], self.tango_host)
         self._open_door()
         self._note("elements: two motors, a timer, the detectors, a measurement group")
         for unit in self.units.values():
