@@ -332,6 +332,12 @@ class SeriesCheck:
     """Of one frame as it will be sent: (rows, cols), or (k, rows, cols) for k blobs."""
     dtype: str | None = None
     """NumPy name of its pixels; asked together with `shape`."""
+    rotation: int | None = None
+    """Degrees counter-clockwise, in steps of 90, that the receiver's transforms shall turn frames by; `None`
+    where the streamer has turned them already."""
+    fliplr: bool = False
+    """Likewise, mirrored left and right after that; asked together with `rotation`."""
+    flipud: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

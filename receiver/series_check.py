@@ -13,6 +13,7 @@ from penstock.receiver.refusal import Refused
 from penstock.receiver.transforms import Transform
 from penstock.receiver.transforms.chain import Chain
 from penstock.receiver.transforms.format import Format, TransformConfigError
+from penstock.receiver.transforms.turned import does
 from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError
 
@@ -56,6 +57,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
         if over := memory.objection(name, config, sizes):
             raise Refused("over_memory", over)
         need = memory.bound(memory.parts(config, sizes))
+    _check_orientation(name, config, series)
     shape, dtype = _stored(config, series)
     return SeriesCheckResult(
         filename=str(path) if path else None,
@@ -91,6 +93,21 @@ def _behind(transforms: tuple[Transform, ...], format: Format) -> Format:
         blob_layout(format.shape, format.type)
         return format
     return Chain(transforms).follow(format)
+
+
+def _check_orientation(name: str, config: ReceiverConfig, series: SeriesCheck) -> None:
+    """A detector that streams by itself has no streamer to turn its frames."""
+    asked = (series.rotation or 0, series.fliplr, series.flipud)
+    if series.rotation is None or not any(asked) or does(config.transforms, *asked):
+        return
+    words = [f"Rotation {series.rotation}"] if series.rotation else []
+    words += [flip for flip, wanted in (("Fliplr", series.fliplr), ("Flipud", series.flipud)) if wanted]
+    raise Refused(
+        "no_orientation",
+        f"the transforms of receiver {name} do not do {' and '.join(words)}, and frames of this detector "
+        "pass no streamer; set rotate and flip among the receiver's transforms accordingly, or leave "
+        "Rotation at 0 and the flips off",
+    )
 
 
 def _check_state(name: str, status: Status) -> None:

@@ -29,10 +29,6 @@ class UserPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trigger_mode: Name | None = None
     frame_time: float | None = None
     """Seconds from one frame to the next, in trigger mode INTERNAL."""
-    rotation: int = 0
-    """Degrees counter-clockwise, in steps of 90, that the receiver is to turn the frames by."""
-    fliplr: bool = False
-    flipud: bool = False
     metadata: dict[str, Any] = {}
     """As in the second part of a STINS start message: what the file shall keep."""
 

@@ -16,11 +16,12 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.sources import Decoded, _vendor
+from penstock.receiver.sources._user import Armings
 from penstock.stins import metadata as free_metadata
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError, StinsError
-from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, SeriesEnd, Start
+from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, SeriesEnd
 from penstock.stins.texts import plural
 
 NAMES: Mapping[str, str] = {
@@ -120,6 +121,7 @@ class DectrisV1Source:
     def __init__(self) -> None:
         self._frames_per_trigger: int | None = None
         self._series: int | None = None
+        self._armings = Armings()
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
         """One multi-part message; before a start message, which of its parts are not known.
@@ -138,7 +140,7 @@ class DectrisV1Source:
             case _End():
                 if len(parts) > 1:
                     raise RemoteError("extra_parts", f"series end has {plural(len(parts), 'part')}; V1 has 1")
-                return SeriesEnd(series=str(first.series))
+                return SeriesEnd(series=self._armings.name(str(first.series)))
             case _:
                 assert_never(first)
 
@@ -169,34 +171,27 @@ class DectrisV1Source:
                 "extra_parts",
                 f"start message has {plural(len(parts), 'part')} with header_detail {header.header_detail}",
             )
-        filename, user = _vendor.user_data(rest[0] if rest else None, "header appendix")
-        if user is not None:
-            metadata["user"] = user
-
         images = _vendor.count(config, "nimages", "detector configuration")
         triggers = _vendor.count(config, "ntrigger", "detector configuration")
         self._series = header.series
         self._frames_per_trigger = images
         mode = config.get("trigger_mode")
         compression = config.get("compression")
-        start = Start(
-            Header(
-                filename=filename,
-                series=str(header.series),
-                frames=None if images is None or triggers is None else images * triggers,
-                # The configuration has the size of the detector, not that of a region of interest:
-                # the first frame says what frames look like.
-                compression=compression if isinstance(compression, str) else None,
-                # In the other modes a missed edge shifts all frames that follow, unseen.
-                index_source=IndexSource.HARDWARE_COUNTER.value if mode == "ints" else None,
-                # `trigger_mode` stays unknown, though the metadata have the vendor's own: even "ints"
-                # waits for a command after arming, so no silence can be called too long but by the
-                # receiver's idle limit.
-                frame_time=_vendor.seconds(config, "frame_time"),
-            ),
-            metadata,
+        stated = Header(
+            filename=None,
+            series=str(header.series),
+            frames=None if images is None or triggers is None else images * triggers,
+            # The configuration has the size of the detector, not that of a region of interest:
+            # the first frame says what frames look like.
+            compression=compression if isinstance(compression, str) else None,
+            # In the other modes a missed edge shifts all frames that follow, unseen.
+            index_source=IndexSource.HARDWARE_COUNTER.value if mode == "ints" else None,
+            # `trigger_mode` stays unknown unless our own device says it: even "ints" waits for a
+            # command after arming, so no silence can be called too long but by the receiver's idle limit.
+            frame_time=_vendor.seconds(config, "frame_time"),
         )
-        return (*left_out, start) if left_out else start
+        start = self._armings.start(stated, metadata, rest[0] if rest else None, "header appendix")
+        return (*left_out, *start) if isinstance(start, tuple) else (*left_out, start) if left_out else start
 
     def _frame(self, image: _Image, parts: Sequence[Buffer]) -> Frame:
         # A fifth part is the image appendix: the user's own text, not needed for the frame.
@@ -216,7 +211,7 @@ class DectrisV1Source:
                 compression=_compression(data.encoding, data.type),
                 frame=image.frame,
                 exposure_time=None if times.real_time is None else times.real_time * NANOSECOND,
-                series=str(image.series),
+                series=self._armings.name(str(image.series)),
                 trigger=None if per_trigger is None else image.frame // per_trigger,
                 timestamp_hw=None if times.start_time is None else times.start_time * NANOSECOND,
             ),

@@ -19,10 +19,11 @@ from typing import Any, TypeGuard
 import cbor2
 import numpy as np
 
-from penstock.receiver.sources import _vendor
+from penstock.receiver.sources import Decoded, _vendor
+from penstock.receiver.sources._user import Armings
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import MAX_NAME, Buffer, Frame, Header, Image, Message, SeriesEnd, Start
+from penstock.stins.messages import MAX_NAME, Buffer, Frame, Header, Image, SeriesEnd
 from penstock.stins.texts import plural
 
 SHAPED = 40
@@ -79,8 +80,9 @@ class DectrisV2Source:
         self._series: str | None = None
         self._channels: tuple[str, ...] = ()
         self._frames_per_trigger: int | None = None
+        self._armings = Armings()
 
-    def decode(self, parts: Sequence[Buffer]) -> Message:
+    def decode(self, parts: Sequence[Buffer]) -> Decoded:
         """One message.
 
         Raises:
@@ -99,12 +101,12 @@ class DectrisV2Source:
             case "start":
                 return self._start(message)
             case "end":
-                return SeriesEnd(series=_series(message, "end"))
+                return SeriesEnd(series=self._armings.name(_series(message, "end")))
             case None:
                 raise RemoteError("missing_key", 'message has no "type"')
         raise RemoteError("unknown_htype", f"unknown type {kind!r:.60}; V2 knows start, image and end")
 
-    def _start(self, message: Mapping[str, Any]) -> Start:
+    def _start(self, message: Mapping[str, Any]) -> Decoded:
         series = _series(message, "start")
         channels = _channels(message)
         for name in (series, *channels):
@@ -118,31 +120,25 @@ class DectrisV2Source:
             for key, value in message.items()
             if key not in _NOT_METADATA and isinstance(key, str)
         }
-        filename, user = _vendor.user_data(plain(message.get("user_data")), "user_data")
         metadata = _vendor.translate(sent, NAMES)
         if (distance := _distance(sent.get("detector_translation"))) is not None:
             metadata["distance"] = distance
-        if user is not None:
-            metadata["user"] = user
 
         images = _vendor.count(message, "number_of_images", "start")
         # Older control units have no number of triggers: number_of_images is then all there is.
         triggers = _vendor.count(message, "number_of_triggers", "start") or 1
         self._series, self._channels, self._frames_per_trigger = series, channels, images
-        return Start(
-            Header(
-                filename=filename,
-                series=series,
-                frames=None if images is None else images * triggers,
-                channels=channels if len(channels) > 1 else None,
-                # Without the compression, which no start message has, shape and type would not say
-                # how to store frames: the first frame says it all. Nor is `trigger_mode` given,
-                # though the metadata have the vendor's own: an armed detector may wait for its trigger
-                # for as long as the receiver's idle limit allows.
-                frame_time=_vendor.seconds(message, "frame_time"),
-            ),
-            metadata,
+        stated = Header(
+            filename=None,
+            series=series,
+            frames=None if images is None else images * triggers,
+            channels=channels if len(channels) > 1 else None,
+            # Without the compression, which no start message has, shape and type would not say how to
+            # store frames: the first frame says it all. Nor is `trigger_mode` known, unless our own device
+            # says it: an armed detector may wait for its trigger for as long as the idle limit allows.
+            frame_time=_vendor.seconds(message, "frame_time"),
         )
+        return self._armings.start(stated, metadata, plain(message.get("user_data")), "user_data")
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
         series = _series(message, "image")
@@ -171,7 +167,7 @@ class DectrisV2Source:
                 compression=compression,
                 frame=frame,
                 exposure_time=_ratio(message.get("real_time")),
-                series=series,
+                series=self._armings.name(series),
                 trigger=None if per_trigger is None else frame // per_trigger,
                 timestamp=_moment(message),
                 timestamp_hw=_ratio(message.get("start_time")),

@@ -58,6 +58,24 @@ def described(
     return turned
 
 
+def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bool:
+    """Whether the steps turn and mirror an image so.
+
+    Args:
+        steps: of the chain.
+        rotation: degrees counter-clockwise, a multiple of 90.
+        fliplr: mirrored left and right after that.
+        flipud: mirrored up and down.
+    """
+    corners = np.arange(6).reshape(2, 3)
+    wanted = np.rot90(corners, rotation // 90)
+    wanted = wanted[:, ::-1] if fliplr else wanted
+    wanted = wanted[::-1] if flipud else wanted
+    return np.array_equal(
+        _turned(corners, [step for step in steps if isinstance(step, (Rotate, Flip))]), wanted
+    )
+
+
 def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str, Any]:
     """The metadata with what the steps turn or mirror noted in the object `acquisition`, for the file."""
     turns = [_words(step) for step in steps if isinstance(step, (Rotate, Flip))]

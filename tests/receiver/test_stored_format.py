@@ -70,3 +70,43 @@ def test_a_table_that_went_away_leaves_what_is_stored_unknown(tmp_path: Path) ->
 def test_what_modules_become_only_their_start_messages_say() -> None:
     endpoints = ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"]
     assert stored(config(endpoints=endpoints, join="modules")) == ([], "")
+
+
+ROTATE, LEFT_RIGHT, UP_DOWN = (
+    {"type": "rotate", "quarter_turns": 1}, {"type": "flip", "direction": "left-right"},
+    {"type": "flip", "direction": "up-down"},
+)  # fmt: skip
+
+
+def turned(
+    *transforms: dict[str, Any], rotation: int = 0, fliplr: bool = False, flipud: bool = False
+) -> None:
+    asked = SeriesCheck(filename="", rotation=rotation, fliplr=fliplr, flipud=flipud)
+    series_check.check("sim-1", config(*transforms), Status(state="idle"), asked)
+
+
+def test_what_the_transforms_turn_may_be_asked_for_by_a_detector_that_streams_by_itself() -> None:
+    turned()
+    turned(ROTATE)  # of the receiver's own accord, as ever
+    turned(ROTATE, rotation=90)
+    turned(LEFT_RIGHT, UP_DOWN, rotation=180)
+    turned(ROTATE, UP_DOWN, rotation=90, flipud=True)
+    turned({"type": "decompress"}, UP_DOWN, fliplr=False, flipud=True)
+
+
+@pytest.mark.parametrize(
+    ("transforms", "asked", "words"),
+    [
+        ((), {"rotation": 90}, "do not do Rotation 90, and"),
+        ((ROTATE,), {"rotation": 180}, "do not do Rotation 180, and"),
+        ((LEFT_RIGHT,), {"flipud": True}, "do not do Flipud, and"),
+        ((UP_DOWN, ROTATE), {"rotation": 90, "flipud": True}, "do not do Rotation 90 and Flipud, and"),
+    ],
+)
+def test_what_they_do_not_is_refused_with_the_remedy(
+    transforms: tuple[dict[str, Any], ...], asked: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(Refused, match=words) as refused:
+        turned(*transforms, **asked)
+    assert refused.value.kind == "no_orientation"
+    assert "set rotate and flip among the receiver's transforms" in str(refused.value)
