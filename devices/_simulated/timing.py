@@ -11,6 +11,9 @@ from penstock.devices._simulated.triggers import Edge, TriggerInput
 from penstock.streamer.camera import Acquisition
 from penstock.streamer.settings import Settings, TriggerMode
 
+TOLERANCE = 1e-6
+"""Seconds that no trigger input resolves: no edge at the least distance is lost to the rounding of large times."""
+
 
 class Shot(msgspec.Struct, frozen=True):
     """A frame whose exposure has just ended."""
@@ -89,7 +92,7 @@ def _edges(
             return  # Stop begins no exposure for edges that wait already
         edge = line.take()
         if not counts_edges:
-            if edge.moment < free_at:
+            if edge.moment < free_at - TOLERANCE:
                 continue
             edge = msgspec.structs.replace(edge, counter=counter + 1)
         if edge.counter >= settings.n_triggers:
@@ -98,7 +101,7 @@ def _edges(
             continue  # the source began a new train: not of this series
         counter = edge.counter
         acquisition.triggered((counter + 1) * settings.n_frames_per_trigger)
-        if edge.moment < free_at:
+        if edge.moment < free_at - TOLERANCE:
             continue
         free_at = edge.moment + (edge.gate + readout if gated else burst)
         delay = min(delay, acquisition.now() - edge.moment)

@@ -368,6 +368,18 @@ def test_an_edge_that_comes_during_an_exposure_is_missed(rig: Rig, line: Trigger
     assert [frame.image.frame for frame in rig.receive_series()[1]] == [0, 2]
 
 
+def test_edges_at_the_least_distance_are_all_taken_whatever_their_numbers_round_to(
+    rig: Rig, line: TriggerSource
+) -> None:
+    exposure, readout = 0.005, rig.engine.describe().readout_time
+    rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI, exposure_time=exposure, n_triggers=40)
+    for number in range(40):
+        line.pulse(
+            moment=36035.123456 + 0.5 + number * (exposure + readout)
+        )  # a computer that is up for 10 h
+    assert [frame.image.frame for frame in rig.receive_series()[1]] == list(range(40))
+
+
 def test_a_gate_exposes_for_as_long_as_it_lasts(rig: Rig, line: TriggerSource) -> None:
     rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI_GATE, exposure_time=0.5, n_triggers=2)
     line.pulse(0.001, moment=1.0)
