@@ -12,7 +12,7 @@ from penstock.streamer.camera import Acquisition
 from penstock.streamer.settings import Settings, TriggerMode
 
 TOLERANCE = 1e-6
-"""Seconds that no trigger input resolves: no edge at the least distance is lost to the rounding of large times."""
+"""Seconds that no trigger input resolves: no edge at the least distance is lost to rounding."""
 
 
 class Shot(msgspec.Struct, frozen=True):
