@@ -1,4 +1,7 @@
-"""Scans whose points a hardware signal makes; of two real detectors one knows which trigger it has missed."""
+"""Less usual fly scans; of two real detectors one knows which trigger it has missed.
+
+The usual ones are in `test_scans.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import tango
 from penstock.sardana.laboratory.laboratory import FLY_GROUP, GROUP, TRIGGERS, Laboratory, Unit
 from penstock.sardana.reference import parse
 from tests.sardana.scan_files import frames_of, points, statuses, texts
+
+pytestmark = pytest.mark.slow
 
 BY_ARRIVAL = "slow"
 
@@ -49,22 +54,6 @@ def synchronize(laboratory: Laboratory, how: str, group: str) -> None:
     laboratory.define("set_meas_conf", "Synchronization", how, "[", *laboratory.units, "]", group)
 
 
-def test_every_point_of_an_ascanct_has_its_own_frame(laboratory: Laboratory) -> None:
-    scan(laboratory, "ascanct", "mot01", "0", "1", "20", "0.01", "0.05")
-    for unit in laboratory.units:
-        references = points(laboratory.data / "scan.h5", unit)
-        assert [reference.index for reference in references] == list(range(21))
-        assert frames_of(references) == list(range(21))
-        assert laboratory.device(unit).Warning == ""
-
-
-def test_a_step_scan_of_both(laboratory: Laboratory) -> None:
-    laboratory.define("senv", "ActiveMntGrp", GROUP)
-    scan(laboratory, "ascan", "mot01", "0", "1", "4", "0.01")
-    for unit in laboratory.units:
-        assert frames_of(points(laboratory.data / "scan.h5", unit)) == [0, 1, 2, 3, 4]
-
-
 def test_points_that_sardana_skips_shift_nothing(laboratory: Laboratory) -> None:
     laboratory.define("senv", "ActiveMntGrp", GROUP)
     scan(laboratory, "ascanct", "mot01", "0", "1", "10", "0.01", "0.01")
@@ -77,17 +66,6 @@ def test_points_that_sardana_skips_shift_nothing(laboratory: Laboratory) -> None
     laboratory.run("ct", "0.01")
     assert channel.LastFile != taken[0].file
     assert frames_of(taken) == list(range(len(taken)))
-
-
-def test_every_row_of_a_meshct_has_a_file_of_its_own(laboratory: Laboratory) -> None:
-    scan(
-        laboratory, "meshct", "mot01", "0", "1", "3", "mot02", "0", "1", "2", "0.01", "False", "0.05"
-    )  # fmt: skip
-    references = points(laboratory.data / "scan.h5")
-    assert [reference.index for reference in references] == [0, 1, 2, 3] * 3
-    assert frames_of(references) == [0, 1, 2, 3] * 3
-    rows = [reference.file for reference in references]
-    assert [rows[0], rows[4], rows[8]] == sorted(set(rows))
 
 
 def test_a_step_scan_with_hardware_triggers(laboratory: Laboratory) -> None:
@@ -141,21 +119,3 @@ def test_the_last_triggers_lost_end_the_scan_too(laboratory: Laboratory) -> None
     channel = laboratory.device("sim")
     assert [reference.index for reference in points(laboratory.data / "scan.h5")] == list(range(10))
     assert channel.Warning.endswith("indices 8 to 9 missing")
-
-
-@pytest.mark.parametrize("how", ["stop", "abort"])
-def test_a_scan_that_is_ended_leaves_everything_ready(laboratory: Laboratory, how: str) -> None:
-    detector = laboratory.detector()
-    before = detector.SeriesId
-    run = laboratory.door.start("ascanct", "mot01", "0", "1", "50", "0.05", "0.1")
-    laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= 3)
-    getattr(laboratory.door, how)()
-    laboratory.door.wait(run)
-    assert run.ending == how
-    assert detector.State() is tango.DevState.ON, detector.Status()
-    assert laboratory.receiver().status().state == "idle"
-    channel = laboratory.device("sim")
-    stored = statuses(channel.LastFile, channel.FileDataset).count(1)
-    assert stored >= 3
-    scan(laboratory, "ascanct", "mot01", "0", "1", "4", "0.01", "0.05")
-    assert frames_of(points(laboratory.data / "scan.h5")) == list(range(5))

@@ -42,9 +42,9 @@ def test_every_point_of_an_ascan_has_its_own_frame(laboratory: Laboratory) -> No
 @pytest.mark.parametrize(
     ("command", "planned"),
     [
-        ("dscan mot01 -1 1 2 0.01", 3),
         ("mesh mot01 0 1 2 mot02 0 1 1 0.01 False", 6),
-        ("timescan 3 0.01 0.3", 3),
+        pytest.param("dscan mot01 -1 1 2 0.01", 3, marks=pytest.mark.slow),
+        pytest.param("timescan 3 0.01 0.3", 3, marks=pytest.mark.slow),
     ],
 )
 def test_other_step_scans(laboratory: Laboratory, command: str, planned: int) -> None:
@@ -116,6 +116,7 @@ def works(laboratory: Laboratory) -> None:
     assert run.ending == "finish", (run.error, run.said())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["stop", "abort"])
 def test_a_step_scan_that_is_ended_leaves_everything_ready(laboratory: Laboratory, how: str) -> None:
     run = begun(laboratory, *STEP, frames=3)

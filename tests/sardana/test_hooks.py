@@ -91,7 +91,10 @@ def test_files_are_named_after_the_scan_and_say_what_they_belong_to(laboratory: 
 
 @pytest.mark.parametrize(
     ("away", "sentence"),
-    [("Simulator/sim", "sim: sim/det/1 does not answer: "), ("receiver sim", "sim: sim/det/1.* receiver")],
+    [
+        pytest.param("Simulator/sim", "sim: sim/det/1 does not answer: ", marks=pytest.mark.slow),
+        ("receiver sim", "sim: sim/det/1.* receiver"),
+    ],
 )
 def test_a_detector_that_is_not_ready_ends_the_scan_before_anything_moves(
     laboratory: Laboratory, away: str, sentence: str
@@ -133,7 +136,11 @@ def test_by_hand_det_end_stops_what_a_failed_count_has_left_armed(mixed: Laborat
     assert mixed.detector().State() is tango.DevState.ON
 
 
-@pytest.mark.parametrize("method", ["PrepareOne", "StateOne", "ReadOne", "StartOne"])
+@pytest.mark.parametrize(
+    "method",
+    ["PrepareOne", pytest.param("StateOne", marks=pytest.mark.slow),
+     pytest.param("ReadOne", marks=pytest.mark.slow), "StartOne"],
+)  # fmt: skip
 def test_another_channel_that_fails_leaves_no_armed_detector(mixed: Laboratory, method: str) -> None:
     """StartOne is last: Sardana 3.7 takes nothing more with a group in which it has failed."""
     mixed.device("fail01").FailIn = method
@@ -167,6 +174,7 @@ def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None
         laboratory.wait_idle()
 
 
+@pytest.mark.slow
 def test_somebodys_live_view_is_left_running_and_not_waited_for(laboratory: Laboratory) -> None:
     """After a restart of the Pool the channel knows of no file, and the view has none."""
     laboratory.restart(SARDANA)

@@ -125,11 +125,11 @@ def test_a_step_scan_of_two_detectors(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     ("command", "points"),
     [
-        ("dscan mot01 -0.5 0.5 2 0.01", 3),
         ("mesh mot01 0 1 1 mot02 0 1 1 0.01 False", 4),
-        ("timescan 2 0.01 0.3", None),
-        ("ascanct mot01 0 1 4 0.05 0.1", 5),
-        ("meshct mot01 0 1 2 mot02 0 1 1 0.05 False 0.1", 6),
+        pytest.param("dscan mot01 -0.5 0.5 2 0.01", 3, marks=pytest.mark.slow),
+        pytest.param("timescan 2 0.01 0.3", None, marks=pytest.mark.slow),
+        pytest.param("ascanct mot01 0 1 4 0.05 0.1", 5, marks=pytest.mark.slow),
+        pytest.param("meshct mot01 0 1 2 mot02 0 1 1 0.05 False 0.1", 6, marks=pytest.mark.slow),
     ],
 )
 def test_scans_of_every_kind(laboratory: Laboratory, command: str, points: int | None) -> None:
@@ -138,7 +138,7 @@ def test_scans_of_every_kind(laboratory: Laboratory, command: str, points: int |
         assert expect_own_frames(newest(root), points) > 0
 
 
-@pytest.mark.parametrize("end", ["stop", "abort"])
+@pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.slow), "abort"])
 @pytest.mark.parametrize("command", ["ascan mot01 0 1 500 0.01", "ascanct mot01 0 10 200 0.05 0.05"])
 def test_a_scan_that_is_broken_off_has_the_points_so_far(
     laboratory: Laboratory, command: str, end: str
@@ -263,6 +263,7 @@ def test_silx_opens_on_the_images_and_draws_the_counters(laboratory: Laboratory)
         assert len(counters.axes[0]) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validate", [validators.nxcheck, validators.punx])
 def test_validators_find_no_error(laboratory: Laboratory, validate: Callable[[Path], Report]) -> None:
     laboratory.define("set_meas_conf", "PlotType", "Spectrum", "[", TIMER, "]", GROUP)

@@ -115,7 +115,7 @@ def test_a_continuous_scan_that_software_synchronises(laboratory: Laboratory, sy
     check(laboratory, 6)
 
 
-@pytest.mark.parametrize("lost", [(3, 7), (9, 10)])
+@pytest.mark.parametrize("lost", [(3, 7), pytest.param((9, 10), marks=pytest.mark.slow)])
 def test_a_lost_trigger_leaves_its_own_point_empty(laboratory: Laboratory, lost: tuple[int, int]) -> None:
     laboratory.device("sim").MissingTriggerTime = 0.3
     laboratory.device(TRIGGERS).Missed = json.dumps(lost)
@@ -127,7 +127,7 @@ def test_a_lost_trigger_leaves_its_own_point_empty(laboratory: Laboratory, lost:
     check(laboratory, 11, lost)
 
 
-@pytest.mark.parametrize("way", ["stop", "abort"])
+@pytest.mark.parametrize("way", [pytest.param("stop", marks=pytest.mark.slow), "abort"])
 def test_an_interrupted_scan_leaves_it_idle(laboratory: Laboratory, way: str) -> None:
     laboratory.device("sim").MissingTriggerTime = 10.0
     laboratory.device(TRIGGERS).Missed = json.dumps([*range(2, 60)])

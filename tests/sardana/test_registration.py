@@ -117,6 +117,7 @@ def test_from_nothing_to_a_scan_and_back(
     bare.define("ct", "0.01", TIMER)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused_in_words(
     database: tango.Database, register: Register
 ) -> None:  # fmt: skip

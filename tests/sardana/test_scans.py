@@ -94,17 +94,27 @@ def test_two_detectors_of_unlike_speed(laboratory: Laboratory) -> None:
 # Ends before their time -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["stop", "abort"])
+STEPS = ("ascan", "mot01", "0", "1", "200", "0.02")
+LINE = ("ascanct", "mot01", "0", "1", "400", "0.008", "0.002")
+MESH = ("meshct", "mot01", "0", "1", "100", "mot02", "0", "1", "4", "0.008", "True", "0.002")
+TIMES = ("timescan", "400", "0.008")
+
+
 @pytest.mark.parametrize(
-    ("group", "command"),
+    ("group", "command", "how"),
     [
-        ("step_sim", ("ascan", "mot01", "0", "1", "200", "0.02")),
-        ("fly", ("ascanct", "mot01", "0", "1", "400", "0.008", "0.002")),
-        ("fly", ("meshct", "mot01", "0", "1", "100", "mot02", "0", "1", "4", "0.008", "True", "0.002")),
-        ("fly", ("timescan", "400", "0.008")),
+        ("step_sim", STEPS, "stop"),
+        ("fly", LINE, "abort"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("step_sim", STEPS, "abort"), ("fly", LINE, "stop"), ("fly", MESH, "stop"),
+                ("fly", MESH, "abort"), ("fly", TIMES, "stop"), ("fly", TIMES, "abort"),
+            )
+        ),
     ],
-    ids=["ascan", "ascanct", "meshct", "timescan"],
-)
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)  # fmt: skip
 def test_ended_in_the_middle_and_then_another(
     laboratory: Laboratory, group: str, command: tuple[str, ...], how: str
 ) -> None:
@@ -207,11 +217,8 @@ def test_the_receiver_is_killed_in_the_middle(laboratory: Laboratory) -> None:
     assert file.frame_numbers("slow") == _own_frames(4)
 
 
-@pytest.mark.parametrize(
-    "victim",
-    ["receiver slow", pytest.param("streamer", marks=pytest.mark.slow),
-     pytest.param("Simulator/slow", marks=pytest.mark.slow)],
-)  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["receiver slow", "streamer", "Simulator/slow"])
 def test_a_continuous_scan_fails_with_its_detector(laboratory: Laboratory, victim: str) -> None:
     """Sardana itself takes the scan for a good one: it looks only whether the group still moves."""
     laboratory.define("senv", "ActiveMntGrp", laboratory.fly_group)

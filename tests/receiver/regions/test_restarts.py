@@ -83,7 +83,7 @@ def test_regions_that_cannot_be_kept_are_refused_and_nothing_changes(
     assert receiver.client.rois().rois == {}
 
 
-@pytest.mark.parametrize("swmr", [False, True])
+@pytest.mark.parametrize("swmr", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_series_goes_on_with_its_regions_after_a_kill(
     start_receiver: Start, streamer: Streamer, swmr: bool
 ) -> None:
@@ -132,12 +132,13 @@ def test_a_file_that_is_marked_after_a_kill_has_the_values_of_its_frames(
 @pytest.mark.parametrize(
     "keys",
     [
-        {"swmr": True},
-        {"frames_per_file": 4},
-        {"writers": 2},
-        {"workers": 3, "transforms": [{"type": "bslz4"}]},
+        pytest.param({"frames_per_file": 4}, id="segments"),
+        pytest.param({"writers": 2}, id="two writers"),
+        pytest.param({"swmr": True}, id="swmr", marks=pytest.mark.slow),
+        pytest.param(
+            {"workers": 3, "transforms": [{"type": "bslz4"}]}, id="three threads", marks=pytest.mark.slow
+        ),
     ],
-    ids=["swmr", "segments", "two writers", "three threads"],
 )
 def test_values_are_in_the_file_however_it_is_written(
     start_receiver: Start, streamer: Streamer, keys: dict[str, Any]
@@ -221,7 +222,7 @@ def test_a_receiver_that_ends_while_a_series_runs_writes_the_values_that_it_has(
     assert sums_in(path) == [total(pixels(number), PEAK) for number in range(4)]
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_values_are_those_of_the_image_behind_the_transforms(
     start_receiver: Start, streamer: Streamer, workers: int
 ) -> None:

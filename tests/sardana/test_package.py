@@ -1,4 +1,4 @@
-"""A laboratory comes up and takes a scan."""
+"""The package beside Sardana itself."""
 
 from __future__ import annotations
 
@@ -6,20 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import h5py
-
-from penstock.sardana.laboratory.laboratory import Laboratory
-
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_a_step_scan_into_one_file(laboratory: Laboratory) -> None:
-    run = laboratory.run("ascan", "mot01", "0", "1", "4", "0.01")
-    assert run.ending == "finish", (run.error, run.said())
-    files = sorted(laboratory.data.glob("*.h5"))
-    with h5py.File(laboratory.data / "scan.h5", locking=False) as scan:
-        assert scan["entry1/measurement/mot01"].shape == (5,)
-    assert files
 
 
 def test_the_folder_does_not_shadow_sardana() -> None:
