@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event
 
 import tango
 
 from penstock.devices._simulated.triggers import TriggerSource
+from penstock.sardana.shelter import Job, Shelter
 
 
 class TriggerTrainError(Exception):
@@ -81,7 +82,8 @@ class TriggerLine:
 
     def __init__(self) -> None:
         self._source = TriggerSource()
-        self._thread: Thread | None = None
+        self._shelter = Shelter("trigger train")
+        self._train: Job | None = None
         self._stop = Event()
         self.error = ""
         """Why the last train ended early; "" where it did not."""
@@ -96,7 +98,7 @@ class TriggerLine:
     @property
     def running(self) -> bool:
         """Whether edges are still to come."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._train is not None and not self._train.over
 
     @property
     def emitted(self) -> int:
@@ -111,20 +113,15 @@ class TriggerLine:
             missed: numbers of edges in the series, from 0, that reach nobody.
         """
         self.stop()
-        self._stop = Event()
-        self._thread = Thread(
-            target=self._emit,
-            args=(time.monotonic(), tuple(groups), frozenset(missed), self._stop),
-            name="trigger train",
-            daemon=True,
-        )
-        self._thread.start()
+        self._stop = stop = Event()
+        begin, edges, dropped = time.monotonic(), tuple(groups), frozenset(missed)
+        self._train = self._shelter.begin(lambda: self._emit(begin, edges, dropped, stop))
 
     def stop(self) -> None:
         """Emit no further edge; returns when there can be none."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._train is not None:
+            self._train.wait()
 
     def close(self) -> None:
         """Stop, and close the socket."""

@@ -12,9 +12,9 @@ from penstock.sardana.channel.arming import POLL, Arming, stop_quietly
 from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
 from penstock.sardana.channel.phases import STATE, UNDER_WAY, Event, Phase, next_phase
 from penstock.sardana.channel.plan import Plan, plan
-from penstock.sardana.channel.sheltered import sheltered
 from penstock.sardana.channel.verdict import judge
 from penstock.sardana.reference import Reference
+from penstock.sardana.shelter import Shelter
 
 READY_WITHIN: Final = 2.0
 """Seconds that a start waits for a detector that arms slowly, where triggers would be lost otherwise."""
@@ -47,6 +47,7 @@ class Channel:
         self._clock = clock
         self._pause = pause
         self._lock = threading.RLock()
+        self._shelter = Shelter("arming")
         self.arming = Arming(detector, name, clock=clock, pause=pause)
         self.missing_trigger_time = 10.0
         """Seconds beyond the planned period; 0 waits for ever."""
@@ -101,7 +102,13 @@ class Channel:
                 "ValueRefEnabled)",
             )
         self._cancelled = False
-        sheltered(lambda: self._prepare(asked), self.stop)
+        try:
+            self._shelter.run(lambda: self._prepare(asked))
+        except Refused:
+            raise
+        except BaseException:
+            self.stop()
+            raise
 
     def _prepare(self, asked: Plan) -> None:
         self._let_go()

@@ -25,15 +25,19 @@ from sardana.sardanaevent import EventType
 from penstock.sardana.channel import file_template
 from penstock.sardana.channel.channel import Channel
 from penstock.sardana.channel.detector import PREFIX, Refused, TangoDetector
+from penstock.sardana.shelter import Shelter
 
-TELL_AGAIN_AFTER = (1.0, 3.0)
-"""Seconds after Stop or Abort at which the group's state is told once more."""
+TELL_AGAIN_AFTER = (1.0, 2.0)
+"""Seconds after Stop or Abort, and after that, at which the group's state is told once more."""
 
 
-def _tell_state(group: Any) -> None:
-    state = group.inspect_state()
-    if state != State.Moving:
-        group.fire_event(EventType("state", priority=2), state)
+def _tell_state(group: Any, hush: threading.Event) -> None:
+    for seconds in TELL_AGAIN_AFTER:
+        if hush.wait(seconds):
+            return
+        state = group.inspect_state()
+        if state != State.Moving:
+            group.fire_event(EventType("state", priority=2), state)
 
 
 def _shown(kind: type, description: str) -> dict[str, Any]:
@@ -93,7 +97,8 @@ class PenstockDetector(TwoDController, Referable):
         self._synchronization = AcqSynch.SoftwareTrigger
         self._detector = TangoDetector(self.DetectorDevice)
         self._channel = Channel(self._detector, self._channel_name)
-        self._tell_again: list[threading.Timer] = []
+        self._teller = Shelter("state of the group")
+        self._hush = threading.Event()
 
     def _element(self) -> Any:
         return self._getPoolController().get_element(axis=1)
@@ -105,8 +110,7 @@ class PenstockDetector(TwoDController, Referable):
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
         """Arm one series for everything that is to come."""
-        for timer in self._tell_again:
-            timer.cancel()  # or the new acquisition would look finished as it begins
+        self._hush.set()  # or the new acquisition would look finished as it begins
         synchronization = AcqSynch(self._synchronization)
         if synchronization == AcqSynch.SoftwareStart:
             nb_starts = self._true_starts(nb_starts)
@@ -164,10 +168,9 @@ class PenstockDetector(TwoDController, Referable):
         group = getattr(self._getPoolController(), "operator", None)
         if group is None:
             return
-        self._tell_again = [threading.Timer(seconds, _tell_state, (group,)) for seconds in TELL_AGAIN_AFTER]
-        for timer in self._tell_again:
-            timer.daemon = True
-            timer.start()
+        self._hush.set()
+        self._hush = hush = threading.Event()
+        self._teller.begin(lambda: _tell_state(group, hush))
 
     # Parameters
 

@@ -61,7 +61,7 @@ class PenstockTriggers(TriggerGateController):
         self._missed: list[int] = []
 
     def DeleteDevice(self, axis: int) -> None:
-        """End the thread and close the socket."""
+        """End the train and close the socket."""
         self._line.close()
 
     def PrepareOne(self, axis: int, nb_starts: int) -> None:

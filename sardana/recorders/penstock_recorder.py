@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,9 +15,12 @@ from taurus.core.util.log import Logger
 from penstock.sardana.reference import parse
 from penstock.sardana.scan_file import entry as scan_entry
 from penstock.sardana.scan_file import links
+from penstock.sardana.shelter import Shelter
 
 UNITS = {"timestamp": "s", "epoch": "s"}
 """Of Sardana's own columns."""
+SHELTER = Shelter("recorder")
+"""Of all scans: a recorder is made in the macro's thread, which may begin no other."""
 
 
 class PenstockRecorder(NXscanH5_FileRecorder):
@@ -43,19 +45,15 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             ) from error
 
     def _endRecordList(self, recordlist: Any) -> None:
-        """In a thread of its own: AbortMacro raises an exception in the macro's, wherever that is."""
-        if self.filename is None:
-            return
-        with ThreadPoolExecutor(1, "recorder") as thread:
-            ended = thread.submit(self._end, recordlist)
-        ended.result()
+        """Not in the macro's thread: AbortMacro raises an exception there."""
+        if self.filename is not None:
+            SHELTER.run(lambda: self._end(recordlist))
 
     def _end(self, recordlist: Any) -> None:
-        with tango.EnsureOmniThread():
-            try:
-                self._finish()
-            finally:
-                self._close_entry(recordlist)
+        try:
+            self._finish()
+        finally:
+            self._close_entry(recordlist)
 
     def _finish(self) -> None:
         entry = self.fd[self.entryname]

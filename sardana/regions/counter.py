@@ -93,8 +93,13 @@ class RegionCounter:
     # Axes ---------------------------------------------------------------------------------------
 
     def add(self, axis: int) -> None:
-        """A counter that has no region yet."""
+        """A counter that has no region yet. The thread begins with the first one, not with a measurement:
+        see `penstock.sardana.shelter`."""
         self._axes.setdefault(axis, Axis())
+        if self._thread is None:
+            self._closing = False
+            self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
+            self._thread.start()
 
     def remove(self, axis: int) -> None:
         """Forget a counter; without any, the thread ends."""
@@ -143,10 +148,6 @@ class RegionCounter:
             if series is None:
                 return
             series.due += series.per_start
-            if self._thread is None:
-                self._closing = False
-                self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
-                self._thread.start()
             self._changed.notify_all()
 
     def state(self, axis: int) -> tuple[str, str]:
