@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import tango
 
-from penstock.sardana.channel.client import ChannelClient, sentence
+from penstock.sardana.channel.client import ChannelClient, NotReady, sentence
 from penstock.stins.texts import plural
 
 WIDTH: Final = 80
@@ -24,7 +24,7 @@ class NoSuchValue(Exception):
 
 
 def status_lines(channel: ChannelClient) -> Iterator[str]:
-    """State, series, frames, file and the device's own sentence."""
+    """State, series, frames, file, the device's own sentence, and what would keep a scan from beginning."""
     try:
         device = channel.detector
         state, status = device.state(), device.status()
@@ -39,6 +39,11 @@ def status_lines(channel: ChannelClient) -> Iterator[str]:
         yield f"  series  {series}, {frames}"
         yield f"  file    {file or 'none'}"
     yield from _wrapped(status)
+    if state is tango.DevState.ON:
+        try:
+            channel.check_ready()
+        except NotReady as error:
+            yield from _wrapped(f"Not ready for a scan. {error}")
 
 
 def parameter_lines(device: tango.DeviceProxy) -> Iterator[str]:

@@ -28,14 +28,26 @@ def test_status_of_detectors(laboratory: Laboratory, command: tuple[str, ...]) -
     assert said[-1].startswith("  ")
 
 
-def test_status_of_a_detector_that_is_gone(laboratory: Laboratory) -> None:
-    laboratory.process("Simulator/sim").stop()
+@pytest.mark.parametrize(
+    ("process", "words"),
+    [
+        ("Simulator/sim", ["sim  sim/det/1  does not answer"]),
+        (
+            "receiver sim",
+            ["sim  sim/det/1  ON", "Not ready for a scan.", "does not answer (nobody listens there)"],
+        ),
+    ],
+)
+def test_status_of_a_detector_that_is_gone(laboratory: Laboratory, process: str, words: list[str]) -> None:
+    laboratory.process(process).stop()
     try:
         run = laboratory.run("det_status")
     finally:
-        laboratory.restart("Simulator/sim")
+        laboratory.restart(process)
         laboratory.wait_idle()
-    assert "sim  sim/det/1  does not answer" in lines(run)
+    said = " ".join(" ".join(lines(run)).split()).replace("sim sim/det/1 ", "sim  sim/det/1  ")
+    for each in words:
+        assert each in said
 
 
 def test_parameters_are_shown_with_unit_limits_and_choices(laboratory: Laboratory) -> None:
