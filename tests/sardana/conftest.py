@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock.sardana.laboratory.laboratory import Laboratory, Unit
+
+# Seconds, set before Tango is used for the first time: a device in a forked process (DeviceTestContext) takes
+# as long to end, five by default.
+os.environ.setdefault("ORBscanGranularity", "1")
 
 
 @pytest.fixture(scope="module")

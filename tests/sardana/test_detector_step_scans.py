@@ -30,11 +30,11 @@ def _ready(laboratory: Laboratory) -> Iterator[None]:
 
 def test_every_point_of_an_ascan_has_its_own_frame(laboratory: Laboratory) -> None:
     before = set(laboratory.data.glob("scan_*_sim_*.h5"))
-    run = laboratory.run("ascan", "mot01", "0", "1", "20", "0.01")
+    run = laboratory.run("ascan", "mot01", "0", "1", "5", "0.01")
     assert run.ending == "finish", (run.error, run.said())
     references = points(laboratory.data / "scan.h5")
-    assert [reference.index for reference in references] == list(range(21))
-    assert frames_of(references) == list(range(21))
+    assert [reference.index for reference in references] == list(range(6))
+    assert frames_of(references) == list(range(6))
     assert len({reference.file for reference in references}) == 1, "one file per scan"
     assert set(laboratory.data.glob("scan_*_sim_*.h5")) - before == {Path(references[0].file)}
 
