@@ -6,7 +6,7 @@ import contextlib
 import json
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
@@ -20,6 +20,8 @@ IDLE: Final = (tango.DevState.ON, tango.DevState.ALARM)
 """States of a Door at which no macro runs; ALARM: the last one failed."""
 SILENCE: Final = 2.0
 """Seconds without an event after which the Door's State is asked whether the macro has ended."""
+AGAIN: Final = 10.0
+"""Seconds after which `Door.end` presses again."""
 
 
 class MacroTimeout(Exception):
@@ -117,6 +119,36 @@ class Door:
                 self._ask_state(run)
         return run
 
+    def end(
+        self, run: MacroRun, motors: Sequence[tango.DeviceProxy] = (), *, timeout: float = 60.0
+    ) -> MacroRun:
+        """Follow a macro that was stopped or aborted to its end, and press again as a user does.
+
+        Sardana 3.7 loses a Stop or Abort that comes as the macro begins. And where Pool and MacroServer are
+        one process, a motor that starts may swallow the exception of an Abort together with its own event
+        (`Motor.on_motor_changed`); the macro then waits for that event for ever, deaf to every further Abort
+        and Release, and a motion of the motor to where it is wakes it.
+
+        Args:
+            run: as `start` has returned it.
+            motors: those that the macro moves.
+            timeout: seconds that it may take.
+
+        Raises:
+            MacroTimeout: it has not ended. A restart of the MacroServer is what is left.
+        """
+        limit = time.monotonic() + timeout
+        while True:
+            try:
+                return self.wait(run, timeout=min(AGAIN, timeout))
+            except MacroTimeout:
+                if time.monotonic() > limit:
+                    raise
+            self.abort()
+            for motor in motors:
+                with contextlib.suppress(tango.DevFailed):  # it moves
+                    motor.Position = motor.Position
+
     def wait_idle(self, within: float = 10.0) -> None:
         """Wait until no macro runs.
 
@@ -154,7 +186,10 @@ class Door:
 
     def _ask_state(self, run: MacroRun) -> None:
         """The event of the end may be lost, as while Tango connects to a Door that was restarted."""
-        state = self.proxy.State()
+        try:
+            state = self.proxy.State()
+        except tango.CommunicationFailed:  # a busy machine; a Door that is gone raises ConnectionFailed
+            return
         self._idle = state in IDLE
         if self._idle:
             run.ending = run.ending or ("finish" if state is tango.DevState.ON else "exception")

@@ -24,7 +24,7 @@ from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, 
 from penstock.devices._base.registration import register
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
-from penstock.sardana.door import Door, MacroRun
+from penstock.sardana.door import IDLE, Door, MacroRun, MacroTimeout
 from penstock.sardana.laboratory import servers
 from penstock.sardana.registration.hooks import HOOKS
 
@@ -39,7 +39,7 @@ TRIGGERS = "tg01"
 """The trigger line to all detectors."""
 FLY_GROUP = "fly"
 """The detectors alone, synchronised by the trigger line."""
-EVENTS_WITHIN = 30.0
+EVENTS_WITHIN = 60.0
 """Seconds in which events must come again from a Sardana that was restarted."""
 READY_WITHIN = 20.0
 """Seconds in which a detector must be ready."""
@@ -158,6 +158,28 @@ class Laboratory:
     def run(self, *command: str, timeout: float = 60.0) -> MacroRun:
         """Run a macro at the Door and wait until it has ended."""
         return self.door.run(*command, timeout=timeout)
+
+    def end(self, run: MacroRun, timeout: float = 60.0) -> MacroRun:
+        """Follow a macro that was stopped or aborted to its end; see `Door.end`."""
+        return self.door.end(run, [self.device(motor) for motor in MOTORS], timeout=timeout)
+
+    def tidy(self) -> None:
+        """Leave no macro and no series running, whatever has gone wrong.
+
+        Raises:
+            LaboratoryFailed: a detector does not become ready.
+        """
+        if self.door.proxy.State() not in IDLE:
+            self.door.abort()
+            try:
+                self.end(MacroRun(("the macro that ran",)), timeout=30.0)
+            except MacroTimeout:
+                self.restart(SARDANA)
+        for unit in self.units:
+            proxy = self.detector(unit)
+            if proxy.State() is tango.DevState.RUNNING:
+                proxy.Abort()
+            self.recover(unit)
 
     def wait_idle(self, unit: str = "sim", within: float = 10.0) -> None:
         """Wait until a detector is ready for the next series and its receiver idle.

@@ -22,3 +22,11 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
     unit = Unit("sim", {"SensorWidth": 64, "SensorHeight": 32})
     with Laboratory(folder, [unit]) as laboratory:
         yield laboratory
+
+
+@pytest.fixture(autouse=True)
+def _tidy(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that fails is the only one that does."""
+    yield
+    if "laboratory" in request.fixturenames:
+        request.getfixturevalue("laboratory").tidy()

@@ -40,7 +40,7 @@ def database(bare: Laboratory) -> tango.Database:
 def register(bare: Laboratory) -> Register:
     def run(*options: str) -> tuple[int, dict[str, Any], str]:
         done = subprocess.run(
-            [*PENSTOCK, "sardana-register", "--json", *options], capture_output=True, text=True, timeout=60,
+            [*PENSTOCK, "sardana-register", "--json", *options], capture_output=True, text=True, timeout=120,
             env={**os.environ, "TANGO_HOST": bare.tango_host},
         )  # fmt: skip
         return done.returncode, json.loads(done.stdout), done.stderr
@@ -54,6 +54,7 @@ def paths(database: tango.Database) -> dict[str, list[str]]:
     return {name: list(values) for name, values in {**pool, **other}.items()}
 
 
+@pytest.mark.timeout(400)  # seven processes and a restart of Sardana: 80 s on a busy machine
 def test_from_nothing_to_a_scan_and_back(
     bare: Laboratory, database: tango.Database, register: Register
 ) -> None:

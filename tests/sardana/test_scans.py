@@ -127,9 +127,9 @@ def test_ended_in_the_middle_and_then_another(
     laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired > some)
     assert laboratory.door.proxy.State() is tango.DevState.RUNNING
     getattr(laboratory.door, how)()
-    laboratory.door.wait(run, timeout=15.0)
+    laboratory.wait_idle("sim")
+    laboratory.end(run)
     assert run.ending in ("stop", "abort"), (run.ending, run.error, run.said())
-    laboratory.wait_idle("sim", within=5.0)
     account = json.loads(detector.LastSeries)
     taken = account["counts"]["stored"]
     assert some < taken < account["planned"], account
