@@ -13,7 +13,7 @@ import h5py
 import pytest
 import tango
 
-from penstock.sardana import plugin
+from penstock.sardana import door, plugin
 from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import SARDANA, Laboratory, Unit
@@ -160,6 +160,23 @@ def test_a_scan_that_is_stopped_leaves_no_armed_detector(laboratory: Laboratory)
     laboratory.end(run)
     assert run.ending in ("stop", "abort")
     assert context(laboratory) == ""
+
+
+def test_a_macro_whose_motor_has_swallowed_an_abort_is_ended(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sardana's own: Pool and MacroServer in one process, no detector in it."""
+    monkeypatch.setattr(door, "AGAIN", 1.0)
+    laboratory.define("swallowed_abort")
+    run = laboratory.door.start("mv", "mot01", "3")
+    with pytest.raises(door.MacroTimeout):
+        laboratory.door.wait(run, timeout=2.0)
+    laboratory.door.abort()
+    with pytest.raises(door.MacroTimeout):
+        laboratory.door.wait(run, timeout=1.0)
+    laboratory.end(run)
+    assert run.ending == "abort"
+    laboratory.define("mv", "mot01", "0")
 
 
 def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None:
