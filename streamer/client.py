@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
-from threading import Event, Lock, Thread, current_thread
+from threading import Condition, Event, Thread, current_thread
 from typing import TypeVar
 
 import msgspec
@@ -69,7 +69,8 @@ class StreamerClient:
         self._timeout = timeout
         self._context = zmq.Context()
         self._idle: list[zmq.Socket[bytes]] = []
-        self._lock = Lock()
+        self._lock = Condition()
+        self._asking = 0
         self._ids = itertools.count(1)
         self._closed = Event()
         self._threads: list[Thread] = []
@@ -78,25 +79,30 @@ class StreamerClient:
         """The camera as it was set last."""
         return self._ask(protocol.Describe(id=self._id()), Description)
 
-    def set(self, values: Mapping[str, Value]) -> Description:
-        """Set parameters of the camera's own; standard ones travel in `Settings`."""
-        return self._ask(protocol.Set(id=self._id(), values=dict(values)), Description)
+    def set(self, values: Mapping[str, Value], patience: float = 0.0) -> Description:
+        """Set parameters of the camera's own; standard ones travel in `Settings`.
+
+        Args:
+            values: by name.
+            patience: seconds to wait, where a detector's own box may need more than `timeout`; so below.
+        """
+        return self._ask(protocol.Set(id=self._id(), values=dict(values)), Description, patience)
 
     def check(self, settings: Settings) -> Checked:
         """Ask whether `prepare` would do, as far as it can be known without the hardware; changes nothing."""
         return self._ask(protocol.Check(id=self._id(), settings=settings), Checked)
 
-    def prepare(self, settings: Settings) -> Prepared:
+    def prepare(self, settings: Settings, patience: float = 0.0) -> Prepared:
         """Check everything and set the hardware up; nothing is sent."""
-        return self._ask(protocol.Prepare(id=self._id(), settings=settings), Prepared)
+        return self._ask(protocol.Prepare(id=self._id(), settings=settings), Prepared, patience)
 
     def announce(self) -> None:
         """Send the start message of the prepared series."""
         self._ask(protocol.Announce(id=self._id()), type(None))
 
-    def start(self) -> None:
+    def start(self, patience: float = 0.0) -> None:
         """Arm the hardware; returns when triggers are taken."""
-        self._ask(protocol.Start(id=self._id()), type(None))
+        self._ask(protocol.Start(id=self._id()), type(None), patience)
 
     def trigger(self) -> None:
         """One software trigger; refused when the detector does not wait for one."""
@@ -122,9 +128,9 @@ class StreamerClient:
         """Forget a series that has not been started."""
         self._ask(protocol.Cancel(id=self._id()), type(None))
 
-    def reset(self) -> None:
-        """Leave fault."""
-        self._ask(protocol.Reset(id=self._id()), type(None))
+    def reset(self, patience: float = 0.0) -> None:
+        """Leave fault; a detector's own box is brought to idle."""
+        self._ask(protocol.Reset(id=self._id()), type(None), patience)
 
     def shutdown(self) -> None:
         """End the streamer's process; a running series ends as a fault."""
@@ -160,9 +166,10 @@ class StreamerClient:
         return end
 
     def close(self) -> None:
-        """End the subscriptions and close the sockets; not to be called during another call."""
+        """End the subscriptions and the calls under way, and close the sockets."""
         with self._lock:
             self._closed.set()
+            self._lock.wait_for(lambda: not self._asking, timeout=1.0)
         for thread in self._threads:
             if thread is not current_thread():
                 thread.join()
@@ -175,21 +182,17 @@ class StreamerClient:
     def _id(self) -> int:
         return next(self._ids)
 
-    def _ask(self, request: protocol.AnyRequest, kind: type[T]) -> T:
+    def _ask(self, request: protocol.AnyRequest, kind: type[T], patience: float = 0.0) -> T:
         socket = self._take_socket()
         reusable = False
         try:
             socket.send(msgspec.json.encode(request), zmq.NOBLOCK)
-            answer = self._await(socket, request)
+            answer = self._await(socket, request, max(patience, self._timeout))
             reusable = True
         except zmq.Again:
-            raise StreamerUnavailable(self._silent(request)) from None
+            raise StreamerUnavailable(self._silent(request, self._timeout)) from None
         finally:
-            # A socket whose answer may still come is not used for another question.
-            if reusable:
-                self._give_socket(socket)
-            else:
-                socket.close(0)
+            self._give_socket(socket, reusable=reusable)
         if answer.refused is not None:
             raise StreamerRefused(answer.refused.kind, answer.refused.message)
         try:
@@ -199,14 +202,17 @@ class StreamerClient:
                 f"the streamer at {self.control} answered what this version does not understand: {error}"
             ) from error
 
-    def _await(self, socket: zmq.Socket[bytes], request: protocol.AnyRequest) -> protocol.Answer:
-        deadline = time.monotonic() + self._timeout
+    def _await(
+        self, socket: zmq.Socket[bytes], request: protocol.AnyRequest, limit: float
+    ) -> protocol.Answer:
+        deadline = time.monotonic() + limit
         while True:
             left = max(0.0, deadline - time.monotonic())
-            if not socket.poll(math.ceil(left * 1000)):
+            if not socket.poll(min(TICK_MS, math.ceil(left * 1000))):
+                self._refuse_when_closed()
                 if left:
                     continue
-                raise StreamerUnavailable(self._silent(request))
+                raise StreamerUnavailable(self._silent(request, limit))
             try:
                 answer = msgspec.json.decode(socket.recv(), type=protocol.Answer)
             except msgspec.DecodeError as error:
@@ -216,24 +222,32 @@ class StreamerClient:
             if answer.id == request.id:
                 return answer
 
-    def _silent(self, request: protocol.AnyRequest) -> str:
+    def _silent(self, request: protocol.AnyRequest, limit: float) -> str:
         return (
             f"the streamer at {self.control} did not answer {type(request).__name__.lower()} "
-            f"in {self._timeout:g} s; is its process running?"
+            f"in {limit:g} s; is its process running?"
         )
 
     def _take_socket(self) -> zmq.Socket[bytes]:
         with self._lock:
             self._refuse_when_closed()
-            return self._idle.pop() if self._idle else self._connect()
+            socket = self._idle.pop() if self._idle else self._connect()
+            self._asking += 1
+            return socket
 
     def _refuse_when_closed(self) -> None:
         if self._closed.is_set():
             raise StreamerUnavailable(f"the client of {self.control} is closed")
 
-    def _give_socket(self, socket: zmq.Socket[bytes]) -> None:
+    def _give_socket(self, socket: zmq.Socket[bytes], *, reusable: bool) -> None:
         with self._lock:
-            self._idle.append(socket)
+            # A socket whose answer may still come is not used for another question.
+            if reusable:
+                self._idle.append(socket)
+            else:
+                socket.close(0)
+            self._asking -= 1
+            self._lock.notify_all()
 
     def _connect(self) -> zmq.Socket[bytes]:
         socket = self._context.socket(zmq.DEALER)

@@ -1,13 +1,13 @@
-"""What Arm does, step by step, until the hardware takes triggers: everything that can fail, fails here.
+"""The steps of Arm until the hardware takes triggers: everything that can fail, fails here.
 
-Every step is bounded by one time budget, so that a client's own time-out (3 s by default) never
-strikes first.
+`arm_streamer` and `arm_box` put them in order, each for its kind of detector.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
@@ -16,7 +16,7 @@ from penstock.streamer.client import Checked, Prepared, StreamerClient
 from penstock.streamer.settings import Settings
 
 ARM_LIMIT = 2.2
-"""Seconds for everything; a Tango client waits 3 s."""
+"""Seconds for everything, or until State is MOVING; a Tango client waits 3 s."""
 PEERS_LIMIT = 1.5
 """Seconds for connections to appear, or for those of a dead peer to vanish: more than the pause of a receiver
 between two attempts to connect (`receiver.ingest.RECONNECT_MS`)."""
@@ -55,7 +55,7 @@ class Budget:
 
 def check_receiver(
     receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, frames: Prepared | Checked,
-    endpoint: str, budget: Budget, pause: Callable[[float], object] = time.sleep,
+    endpoint: str, budget: Budget, pause: Callable[[float], object] = time.sleep, *, own_stream: bool = False,
 ) -> SeriesCheckResult:  # fmt: skip
     """Ask the receiver whether it can take the series, and that nobody else would take its frames.
 
@@ -67,6 +67,8 @@ def check_receiver(
         endpoint: of the streamer's data.
         budget: time that is left.
         pause: waits between two looks.
+        own_stream: the detector sends by itself; what turns the frames is the receiver then, and nobody sees
+            who else is connected.
 
     Raises:
         ReceiverRefused, ReceiverUnavailable: the receiver says why.
@@ -80,6 +82,7 @@ def check_receiver(
         endpoint=endpoint,
         shape=list(frames.shape) or None,
         dtype=frames.dtype or None,
+        **(orientation(settings) if own_stream else {}),
     )
     end = budget.now() + min(PEERS_LIMIT, budget.left())
     while True:
@@ -92,9 +95,9 @@ def check_receiver(
                 raise
             pause(POLL)
             continue
-        peers = streamer.status().peers
-        if peers is None:
-            return result  # nobody sees who is connected to the detector's own box
+        if own_stream:
+            return result
+        peers = streamer.status().peers or 0
         if peers == result.connections and peers > 0:
             return result
         if last:
@@ -117,8 +120,23 @@ def check_receiver(
     )
 
 
+def orientation(settings: Settings) -> dict[str, Any]:
+    """What the receiver is asked to turn, as fields of `SeriesCheck`."""
+    return {"rotation": settings.rotation, "fliplr": settings.fliplr, "flipud": settings.flipud}
+
+
+def bring_to_idle(streamer: StreamerClient, state: str) -> None:
+    """End what is left of a series at a streamer that was found in this state."""
+    if state in ("prepared", "announced"):
+        streamer.cancel()
+    elif state in ("acquiring", "ending"):
+        streamer.abort()
+    elif state == "fault":
+        streamer.reset()
+
+
 def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
-    """Wait until the receiver has begun the series: its file exists.
+    """Wait until the receiver has begun the series: its file exists. A short one may have ended by then.
 
     Raises:
         ReceiverUnavailable: it went away.
@@ -133,12 +151,11 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
                 "RestartReceiver resets it",
             )
         if status.series is not None and status.series.id == series:
-            if status.state == "running":
-                return status
-            if status.refused:
+            if status.state != "running" and status.refused:
                 raise ArmRefused(
                     "not_taken", f"the receiver at {receiver.url} refused the series: {status.refused}"
                 )
+            return status
         left = budget.left()
         if left <= 0.0:
             raise ArmRefused(

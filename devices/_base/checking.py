@@ -40,7 +40,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     """Of the refusal: the reason of Arm's DevFailed is this behind "Penstock_"."""
     sentence: str = ""
-    """The refusal, as Arm would say it."""
+    """The refusal, as Arm would say it; where `ok`, what could not be checked."""
     file: str = ""
     """As the receiver sees it; "" when nothing is written, or before it has been found good."""
     frames: int
@@ -68,7 +68,7 @@ class Checker:
 
     def answer(
         self, view: SeriesView, status: Status | None, streamer: Callable[[], StreamerClient],
-        endpoint: str, settings: Settings, period: float,
+        endpoint: str, settings: Settings, period: float, *, unchecked: str = "",
     ) -> Answer:  # fmt: skip
         """The answer.
 
@@ -79,6 +79,7 @@ class Checker:
             endpoint: of the streamer's data.
             settings: of the next series.
             period: of its frames, in seconds.
+            unchecked: of a detector that streams by itself: what nobody can tell, in words; "" of others.
         """
         seconds = settings.frames * period if settings.trigger_mode in OWN_PACE else None
         free = status.free_bytes if status is not None else None
@@ -98,10 +99,14 @@ class Checker:
             draft = msgspec.structs.replace(draft, frame_bytes=checked.frame_bytes)
             found = self._once(
                 self._receiver.url,
-                lambda: arming.check_receiver(self._receiver, client, settings, checked, endpoint, budget),
+                lambda: arming.check_receiver(
+                    self._receiver, client, settings, checked, endpoint, budget, own_stream=bool(unchecked)
+                ),
             )
             free = free if found.free_bytes is None else found.free_bytes
-            draft = msgspec.structs.replace(draft, ok=True, file=found.filename or "", free_bytes=free)
+            draft = msgspec.structs.replace(
+                draft, ok=True, sentence=unchecked, file=found.filename or "", free_bytes=free
+            )
         except REFUSALS as error:
             draft = refused(draft, error)
         return msgspec.structs.replace(draft, bytes=draft.frames * draft.frame_bytes)

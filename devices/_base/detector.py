@@ -44,14 +44,15 @@ from penstock.devices._base.series_settings import (
 )  # fmt: skip
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
-from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
+from penstock.devices._base.streamer_link import streamer_link, streamer_properties
+from penstock.devices._base.streamer_process import StreamerLink
 from penstock.devices._base.tango_text import tango_json, tango_text, tango_value
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
-from penstock.stins.addresses import joined
-from penstock.streamer.camera import Camera
 from penstock.streamer.client import Description, StreamerClient, StreamerRefused
+from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value, default_trigger_mode
+from penstock.streamer.unit import Unit
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ PERIODS = {parameter.name: parameter for parameter in PERIOD_ATTRIBUTES if param
 class Detector(Device):
     """What every detector device does; its subclasses differ in their camera only."""
 
-    camera: ClassVar[type[Camera]]
+    camera: ClassVar[type[Unit]]
     parameters: ClassVar[Mapping[str, Parameter]]
     """Everything that is written or read back as it is, by attribute name."""
 
@@ -77,26 +78,15 @@ class Detector(Device):
         dtype=str, default_value="",
         doc='Control address of a streamer on another host, tcp://HOST:PORT; "" starts one as a child.',
     )  # fmt: skip
-    DataHost = device_property(
-        dtype=str, default_value="127.0.0.1",
-        doc="Address of this host that the child streamer's data socket binds to.",
-    )  # fmt: skip
-    DataPort = device_property(
-        dtype=int,
-        default_value=9999,
-        doc="Port of the child streamer's data socket; 0 lets the system choose.",
-    )
-    BuffersMB = device_property(
-        dtype=int, default_value=256, doc="Memory of the child streamer's buffer ring."
-    )
-    HighWaterMark = device_property(
-        dtype=int, default_value=0, doc="ZeroMQ high-water mark in messages; 0 for the streamer's own choice."
-    )
-    IoThreads = device_property(dtype=int, default_value=1, doc="ZeroMQ I/O threads of the child streamer.")
     LiveImageRate = device_property(dtype=float, default_value=5.0, doc="LiveImage updates a second at most.")
     LiveImageSize = device_property(dtype=int, default_value=1024, doc="Longest edge of LiveImage in pixels.")
 
     # Life
+
+    @property
+    def _box(self) -> bool:
+        """Whether the detector streams by itself: its box has its settings, and keeps them."""
+        return issubclass(self.camera, StreamingDetector)
 
     def init_device(self) -> None:
         """Read the properties, forget the settings, start the streamer in the background."""
@@ -110,6 +100,8 @@ class Detector(Device):
             name: parameter.default for name, parameter in self.parameters.items() if parameter.writable
         }
         modes = tuple(str(mode) for mode in self.camera.trigger_modes)
+        self._unknown = set(self._camera_names()) if self._box else set()
+        """Parameters of a detector's own box, before the box has told them."""
         self._values["TriggerMode"] = default_trigger_mode(self.camera.trigger_modes).value
         self._take_modes(modes)
         self._readout = 0.0
@@ -172,18 +164,8 @@ class Detector(Device):
         ]
 
     def _link(self) -> StreamerLink:
-        if self.StreamerControl:
-            return RemoteStreamer(self.StreamerControl)
-        options = {"--buffers-mb": str(self.BuffersMB), "--io-threads": str(self.IoThreads)}
-        if self.HighWaterMark:
-            options["--hwm"] = str(self.HighWaterMark)
-        return ChildStreamer(
-            self.camera.__name__,
-            self._properties,
-            f"tcp://{joined(self.DataHost, self.DataPort)}",
-            options,
-            device=self.get_name(),
-        )
+        streamer = {each.name: getattr(self, each.name) for each in streamer_properties(self.camera)}
+        return streamer_link(self.camera, self._properties, streamer, self.StreamerControl, self.get_name())
 
     # Commands
 
@@ -314,7 +296,7 @@ class Detector(Device):
     def _write_parameter(self, parameter: Parameter, value: Value) -> None:
         value = check_value(parameter, value)
         name = parameter.name
-        if is_as_displayed(parameter, value, self._values[name]):
+        if is_as_displayed(parameter, value, self._values[name]) and name not in self._unknown:
             value = self._values[name]
         if name == "TriggerMode" and value not in self._modes:
             raise ValueRefused(
@@ -324,6 +306,9 @@ class Detector(Device):
             raise ValueRefused(f"Rotation {value} is not a multiple of 90; choose 0, 90, 180 or 270")
         if name == "Metadata":
             parse_metadata(str(value))
+        if self._box and name in self._camera_names():
+            self._control.box.set({name: value})  # which shows what the box makes of it
+            return
         if name in self._camera_names() and self._control.connected:
             self._take_limits(self._control.streamer.set({name: value}))
         self._values[name] = value
@@ -344,7 +329,7 @@ class Detector(Device):
         computed = {**PERIODS, "LatencyTime": self.parameters["LatencyTime"]}
         values |= {name: as_displayed(parameter, values[name]) for name, parameter in computed.items()}
         for name in (*self._values, *PERIODS):
-            if self._set_points.get(name) != values[name]:
+            if not isinstance(values[name], Unread) and self._set_points.get(name) != values[name]:
                 attributes.get_w_attr_by_name(name).set_write_value(values[name])
                 self._set_points[name] = values[name]
 
@@ -378,6 +363,7 @@ class Detector(Device):
         """Every scalar attribute as it reads now; `Unread` for a reading of the camera that is not known."""
         view = self._control.view
         values: dict[str, Any] = dict(self._values)
+        values |= {name: Unread(self._values[name]) for name in self._unknown}
         for parameter in self.camera.parameters:
             if not parameter.writable:
                 values[parameter.name] = view.readings.get(parameter.name, Unread(parameter.default))
@@ -406,8 +392,17 @@ class Detector(Device):
         self._broken = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
-        """A streamer is there: give it the camera's settings, take over its limits."""
+        """A streamer is there: give it the camera's settings, or take a box's own; take over its limits."""
         self._take_modes(tuple(str(mode) for mode in description.trigger_modes))
+        if self._box:
+            told = {
+                name: description.values[name] for name in self._camera_names() if name in description.values
+            }
+            self._values |= told
+            self._unknown -= set(told)
+            self._take_limits(description)
+            self._unmeasured = True
+            return
         for name in self._camera_names():
             try:
                 streamer.set({name: self._values[name]})

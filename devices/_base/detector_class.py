@@ -13,25 +13,31 @@ from penstock.devices._base.attributes import declare
 from penstock.devices._base.detector import IDENTITY, Detector
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
-from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
-from penstock.streamer.camera import Camera
+from penstock.devices._base.streamer_link import streamer_properties
+from penstock.devices._base.view_attributes import view_parameters
+from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import STANDARD, Parameter, Value
+from penstock.streamer.unit import Unit
 
 
-def detector_class(camera: type[Camera]) -> type[Detector]:
+def detector_class(camera: type[Unit]) -> type[Detector]:
     """The Tango class of a camera, named as the camera.
 
     Its attributes are the standard parameters, the device's and the camera's own, and what every series
-    shows; its device properties are the camera's and those of `Detector`.
+    shows; its device properties are the camera's, its streamer's and those of `Detector`.
     """
-    own = {parameter.name: parameter for parameter in (*STANDARD, *DEVICE_SETTINGS, *camera.parameters)}
+    mine = camera.parameters
+    if issubclass(camera, StreamingDetector):
+        # The box keeps its settings: Tango must not write those of another day into it.
+        mine = tuple(msgspec.structs.replace(parameter, memorized=False) for parameter in mine)
+    own = {parameter.name: parameter for parameter in (*STANDARD, *DEVICE_SETTINGS, *mine)}
     body: dict[str, Any] = {
         "__doc__": camera.__doc__,
         "__module__": camera.__module__,
         "camera": camera,
         "parameters": own,
     }
-    for parameter in camera.properties:
+    for parameter in (*camera.properties, *streamer_properties(camera)):
         body[parameter.name] = device_property(
             dtype=type(parameter.default), default_value=parameter.default, doc=parameter.doc
         )
@@ -45,7 +51,7 @@ def detector_class(camera: type[Camera]) -> type[Detector]:
         *PERIOD_ATTRIBUTES,
         *identity,
         PARAMETERS,
-        *(reading.parameter for reading in VIEW_ATTRIBUTES),
+        *view_parameters(camera),
     ]
     for parameter in shown:
         body.update(_attribute_body(parameter))

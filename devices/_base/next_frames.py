@@ -4,9 +4,10 @@ stored."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from penstock.devices._base.arming import ArmRefused
+from penstock.devices._base.arming import ArmRefused, orientation
 from penstock.devices._base.attributes import ValueRefused
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
@@ -48,23 +49,25 @@ class NextFrames:
             settings: gives those of the next series, or raises ValueRefused.
         """
         self._asked_receiver = self._record.receiver_is_idle
-        checked = Checked(frames=0)
+        checked, turning = Checked(frames=0), {}
         try:
-            checked = streamer().check(settings())
+            next_settings = settings()
+            turning = orientation(next_settings) if self._record.own_stream else {}
+            checked = streamer().check(next_settings)
         except ValueRefused:
             return True  # too many frames, but no others
         except (ArmRefused, StreamerRefused, StreamerUnavailable) as error:
             if getattr(error, "kind", "") == "busy":
                 return False
             log.debug("frames of the next series: %s", error)  # Check says it to who asks
-        self._record.on_next_frames(checked.frame_bytes, *self._stored(checked))
+        self._record.on_next_frames(checked.frame_bytes, *self._stored(checked, turning))
         return True
 
-    def _stored(self, checked: Checked) -> tuple[tuple[int, ...], str]:
+    def _stored(self, checked: Checked, turning: Mapping[str, Any]) -> tuple[tuple[int, ...], str]:
         """Shape and type in the file; as sent where the receiver cannot be asked."""
         if not self._asked_receiver or not checked.shape:
             return checked.shape, checked.dtype
-        question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype)
+        question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype, **turning)
         try:
             found = self._receiver.check(question)
         except ReceiverRefused as error:

@@ -19,6 +19,7 @@ from penstock.devices._base.beamline_file import PlannedDevice
 from penstock.devices._base.detector import Detector
 from penstock.devices._base.registry import UnknownCamera
 from penstock.devices._base.server import server_classes, server_names
+from penstock.devices._base.streamer_link import streamer_properties
 from penstock.streamer.loading import CameraFileError
 
 LAST_PORT = 65535
@@ -133,7 +134,11 @@ def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str,
 
 def _port(kind: Kind, values: Mapping[str, tuple[str, ...]]) -> tuple[str, int] | None:
     """Address that the detector's own streamer binds; `None` where it has none, or any free port."""
-    if not issubclass(kind, Detector) or any(values.get("streamercontrol", ())):
+    if (
+        not issubclass(kind, Detector)
+        or not streamer_properties(kind.camera)
+        or any(values.get("streamercontrol", ()))
+    ):
         return None
     defaults = kind.TangoClassClass.device_property_list
     (host,) = values.get("datahost", (defaults["DataHost"][2],))[:1]

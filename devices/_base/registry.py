@@ -6,8 +6,8 @@ is the class name in lower case.
 
 from __future__ import annotations
 
-from penstock.streamer.camera import Camera
 from penstock.streamer.loading import CAMERAS, camera_files, camera_in, camera_names, load_camera_file
+from penstock.streamer.unit import Unit
 
 __all__ = ["UnknownCamera", "camera_class", "camera_names"]
 
@@ -16,7 +16,7 @@ class UnknownCamera(Exception):
     """There is no such camera; the sentence lists those that there are."""
 
 
-def camera_class(name: str) -> type[Camera]:
+def camera_class(name: str) -> type[Unit]:
     """Class of a camera by its name, in any case of letters.
 
     Raises:

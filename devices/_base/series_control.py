@@ -6,33 +6,32 @@ the `SeriesRecord`, and `step`, called often by one thread, has the `SeriesJudge
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable
 
 from penstock.devices._base import arming
-from penstock.devices._base.arming import ArmRefused, Budget
+from penstock.devices._base.arm_box import BoxArming
+from penstock.devices._base.arm_streamer import NO_RECEIVER, NO_STREAMER, StreamerArming
+from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.checking import Answer, Checker
+from penstock.devices._base.configuring import Configuring
 from penstock.devices._base.next_frames import NextFrames
 from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
-from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
-from penstock.streamer.client import (
-    Description,
-    StreamerClient,
-    StreamerRefused,
-    StreamerUnavailable,
-)
+from penstock.streamer.client import Description, StreamerClient
 from penstock.streamer.settings import Settings, TriggerMode
 
 log = logging.getLogger(__name__)
 
-NO_STREAMER = (StreamerRefused, StreamerUnavailable)
-NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)
+UNCHECKED = "other consumers of the stream cannot be seen (unchecked)"
+"""Of a detector that streams by itself: nobody sees who is connected to its box."""
+LEFT_OVER = ("prepared", "announced", "acquiring", "ending")
+"""States of a streamer with a series of a device process that is gone."""
 
 
 class SeriesControl:
@@ -42,7 +41,8 @@ class SeriesControl:
         link: how the streamer is started or reached.
         receiver: client of the receiver.
         clock: monotonic seconds.
-        connected: told about a streamer that has just been reached, before it may be armed.
+        connected: told about a streamer that has just been reached, before it may be armed; and again when
+            the box of a detector that streams by itself has taken settings.
         changed: called after every change worth a `step`; must only take note.
         limits: seconds after which silence is judged.
         armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
@@ -63,6 +63,10 @@ class SeriesControl:
         self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
         self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits(), armed_limit)
+        self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
+        self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
+        self._arm_box = BoxArming(self.record, receiver, self, self._on_armed)
+        self._box_changed = False
         self._streamer: StreamerClient | None = None
         self._endpoint = ""
         self._in_arm = False
@@ -110,17 +114,9 @@ class SeriesControl:
             self._in_arm = True
             self.record.begin(settings)
             self.record.move(Event.ARM, "Arming: checks, start message, hardware.")
+        arming_of_its_kind = self._arm_box if self.record.own_stream else self._arm_streamer
         try:
-            self._arm(streamer, settings, armed_by, Budget(self._clock))
-        except (ArmRefused, *NO_STREAMER, *NO_RECEIVER) as error:
-            died = self._link.died()
-            self._undo_arm(streamer, str(error))
-            if died is not None:
-                raise ArmRefused("streamer_died", f"{sentence(died)} Call Reset.") from error
-            raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
-        except Exception as error:
-            self._undo_arm(streamer, f"internal error, {error!r}")
-            raise
+            arming_of_its_kind.arm(streamer, self._endpoint, settings, armed_by)
         finally:
             self._in_arm = False
             self._changed()
@@ -135,8 +131,9 @@ class SeriesControl:
         record = self.record
         status = record.receiver_status if record.receiver_silence is None else None
         return self._checker.answer(
-            self.view, status, lambda: self.streamer, self._endpoint, settings, period
-        )
+            self.view, status, lambda: self.streamer, self._endpoint, settings, period,
+            unchecked=UNCHECKED if record.own_stream else "",
+        )  # fmt: skip
 
     def measure(self, settings: Callable[[], Settings]) -> bool:
         """Find out what the frames of the next series will be; whether it could be tried now."""
@@ -195,6 +192,9 @@ class SeriesControl:
         if not self.connected or self._link.died() is not None:
             self.record.move(Event.RECONNECT, "The streamer is being started.")
             return
+        if self.record.own_stream:
+            self.box.reset()
+            return
         try:
             self.streamer.reset()
         except NO_STREAMER as error:
@@ -221,17 +221,21 @@ class SeriesControl:
             self._connect()
         elif not self._in_arm:
             self._judge.judge()
+            if self._box_changed and self.connected:
+                self._box_changed = False
+                self.box.take_over()
 
     def _connect(self) -> None:
         self._streamer = None
         try:
             streamer = self._link.open()
             description = streamer.describe()
-            left_over = streamer.status()
-            if left_over.state != "idle":
+            status = streamer.status()
+            if status.state in LEFT_OVER or (status.state == "fault" and not description.own_stream):
                 # A series of a device process that is gone: nobody can account for it any more.
-                log.warning("streamer was found %s with series %s", left_over.state, left_over.series)
-                self._bring_to_idle(streamer, left_over.state)
+                log.warning("streamer was found %s with series %s", status.state, status.series)
+                arming.bring_to_idle(streamer, status.state)
+                status = streamer.status()
             self._connected(streamer, description)
         except NO_STREAMER as error:
             self.record.move(Event.FAIL, f"{sentence(str(error))} Then call Reset.")
@@ -239,11 +243,14 @@ class SeriesControl:
         self._endpoint = description.data_endpoint
         with self.record.lock:
             self._streamer = streamer
-            self.record.streamer_lost = False
-            self.record.streamer_status = None
-            self.record.forget_name()
-            self.record.on_index_source(description.index_source)
-            self.record.move(Event.CONNECTED, "Ready.")
+            self.box.forget()
+            self.record.meet(description)
+            if not description.own_stream or status.state == "idle":
+                self.record.move(Event.CONNECTED, "Ready.")
+            elif status.state == "fault":
+                self.record.move(Event.FAIL, f"{sentence(status.message)} Call Reset.")
+            else:
+                self.record.move(Event.CONFIGURE, sentence(status.message or "The detector is being reached"))
         streamer.subscribe(self.record.on_streamer)
 
     # What the judge has done ------------------------------------------------------------------
@@ -256,7 +263,8 @@ class SeriesControl:
                 return  # it has failed, or was stopped, in the meantime
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
             frames = "frames until Stop" if view.endless else plural(view.planned, "frame")
-            self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}.")
+            more = f"; {UNCHECKED}" if self.record.own_stream else ""
+            self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
         self.record.catch_up()
 
     def fail(self, cause: str, *, lost: bool = False) -> None:
@@ -274,6 +282,14 @@ class SeriesControl:
                 self.streamer.abort(cause)
             except NO_STREAMER as error:
                 log.warning("abort after a failure: %s", error)
+
+    def configures(self) -> bool:
+        """Whether a call that sets or resets the detector's own box is under way."""
+        return self.box.pending
+
+    def configured(self) -> None:
+        """See whether the box is still busy with settings, or with Reset, and show what it made of them."""
+        self.box.finish()
 
     def tell_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
@@ -295,54 +311,10 @@ class SeriesControl:
         if self.record.receiver_runs:
             self.tell_receiver(f"the detector was reset: {self.record.failure}")
 
-    def _arm(self, streamer: StreamerClient, settings: Settings, armed_by: str, budget: Budget) -> None:
-        prepared = streamer.prepare(settings)
-        found = arming.check_receiver(self._receiver, streamer, settings, prepared, self._endpoint, budget)
-        self.record.name(prepared, found, armed_by)
-        streamer.announce()
-        self.record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget))
-        try:
-            streamer.start()
-        except StreamerUnavailable:
-            if self.record.streamer_lost or self._link.died() is not None:
-                raise
-            log.info("the detector needs longer to arm")
-            return
-        self.ready()
-
-    def _undo_arm(self, streamer: StreamerClient, cause: str) -> None:
-        """Take everything back; what cannot be taken back is a FAULT."""
-        died = self._link.died()
-        if died is None:
-            try:
-                self._withdraw(streamer)
-            except NO_STREAMER as error:
-                died = str(error)
-        if died is not None:
-            self.fail(died, lost=True)
-        else:
-            self.record.end(
-                Event.REFUSED, f"Ready. The last Arm was refused: {cause}",
-                f"Arm was refused: {sentence(cause)}",
-            )  # fmt: skip
-
-    def _withdraw(self, streamer: StreamerClient) -> None:
-        state = streamer.status().state
-        self._bring_to_idle(streamer, state)
-        series = self.view.series
-        if state != "prepared" and series:
-            # The receiver may have begun; the next Arm must not find it busy with this series.
-            with contextlib.suppress(*NO_RECEIVER):
-                self.record.on_receiver(arming.await_idle(self._receiver, series, Budget(self._clock, 0.5)))
-
-    @staticmethod
-    def _bring_to_idle(streamer: StreamerClient, state: str) -> None:
-        if state in ("prepared", "announced"):
-            streamer.cancel()
-        elif state in ("acquiring", "ending"):
-            streamer.abort()
-        elif state == "fault":
-            streamer.reset()
+    def _on_armed(self) -> None:
+        """The box was configured for a series, and may have made other values of those that it got."""
+        self._box_changed = True
+        self._changed()
 
     def _end(self, doing: str, *, aborted: bool, cause: str = "") -> None:
         record = self.record

@@ -36,6 +36,10 @@ class JudgeLimits:
     """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
     abort: float = 3.0
     """After Abort, until the streamer counts as stuck."""
+    box: float = 15.0
+    """Both, for the box of a detector that streams by itself, whose calls may take seconds."""
+    lasting: float = 0.3
+    """A box that is said to be in fault, or busy, between series: longer than a snapshot can be late."""
     end_lost: float = 3.0
     """End message sent, and the receiver neither ends nor takes anything more."""
     closing: float = 10.0
@@ -59,6 +63,12 @@ class Actions(Protocol):
 
     def abort(self) -> None:
         """Abort the series."""
+
+    def configures(self) -> bool:
+        """Whether a call that sets or resets the detector's own box is under way."""
+
+    def configured(self) -> None:
+        """See whether the box is still busy with settings, or with Reset; if not, the state is another."""
 
     def fail(self, cause: str, *, lost: bool = False) -> None:
         """The series cannot go on; `lost`: the streamer is gone."""
@@ -89,6 +99,7 @@ class SeriesJudge:
         self._armed_limit = armed_limit
         self._judgements: dict[SeriesState, Callable[[], None]] = {
             SeriesState.IDLE: self._idle,
+            SeriesState.CONFIGURING: self._configuring,
             SeriesState.ARMING: self._arming,
             SeriesState.TAKING: self._taking,
             SeriesState.STOPPING: self._taking,
@@ -105,12 +116,26 @@ class SeriesJudge:
     # By state ---------------------------------------------------------------------------------
 
     def _idle(self) -> None:
-        self._streamer_lives()
+        record = self._record
+        if not self._streamer_lives() or not record.own_stream or self._do.configures():
+            return
+        status = record.streamer_status
+        state = status.state if status is not None else ""
+        message = status.message if status is not None else ""
+        if record.lasts("box in fault", state == "fault") > self._limits.lasting:
+            self._do.fail(message)
+        elif record.lasts("box busy", state == "configuring") > self._limits.lasting:
+            record.move(Event.CONFIGURE, sentence(message or "The detector takes settings"))
+
+    def _configuring(self) -> None:
+        """Settings or Reset, of this device or of another client of the streamer."""
+        if self._streamer_lives():
+            self._do.configured()
 
     def _arming(self) -> None:
         """Hardware that needs longer than Arm may take."""
-        if not (self._streamer_lives() and self._receiver_lives()):
-            return
+        if not (self._streamer_lives() and self._receiver_lives()) or self._record.own_stream:
+            return  # what a box says to Arm, `arm_box` hears
         status = self._record.own_streamer_status
         if status is not None and status.state == "fault":
             self._do.fail(f"the detector could not be armed: {status.message}")
@@ -122,6 +147,8 @@ class SeriesJudge:
     def _taking(self) -> None:
         if not self._streamer_lives():
             return
+        if self._record.own_stream and not self._record.ready:
+            return  # Stop while it was being armed: `arm_box` ends what there is
         status = self._record.own_streamer_status
         if status is not None and status.state == "fault":
             self._do.fail(f"the detector failed: {status.message}")
@@ -146,7 +173,9 @@ class SeriesJudge:
     def _stopping(self) -> None:
         record, limits = self._record, self._limits
         status = record.own_streamer_status
-        if record.aborted:
+        if record.own_stream:
+            patience = limits.box + (record.settings.exposure_time if record.settings else 0.0)
+        elif record.aborted:
             patience = limits.abort
         elif status is not None and status.state == "ending":
             # Frames that a slow receiver has yet to take; the streamer gives up by itself.
@@ -254,16 +283,25 @@ class SeriesJudge:
         status = self._record.receiver_status
         if status is None or not status.stalled or self._record.receiver_silence is not None:
             return ""
+        where = (
+            "in the detector" if self._record.own_stream
+            else f"at the streamer, {self._buffers():.0%} of whose buffers are used"
+        )  # fmt: skip
         return (
             f"The receiver's data process has not answered for {status.stalled:.0f} s (is its file system "
-            f"hanging?); frames wait at the streamer, {self._buffers():.0%} of whose buffers are used."
+            f"hanging?); frames wait {where}."
         )
 
     def _unconnected(self) -> str:
         """That the streamer has nobody to send to, in words; "" while it has."""
         status = self._record.own_streamer_status
-        if status is None or status.peers is None or status.peers:
+        if status is None or status.peers:
             return ""
+        if status.peers is None:
+            receiver = self._record.receiver_status
+            if receiver is None or any(item.connections for item in receiver.connections):
+                return ""
+            return "The receiver is not connected to the detector's stream; frames wait in the detector."
         if self._record.receiver_silence is None:
             return "No receiver is connected to the streamer; frames wait there."
         return (
@@ -313,8 +351,15 @@ class SeriesJudge:
         over = record.receiver_status is not None and not record.receiver_runs
         if record.lasts("receiver over", over) > limit:
             series = record.own_receiver_series
-            if series is None:
+            if series is None and record.own_stream:
+                self._do.fail(
+                    "the receiver was restarted after the start message, which the detector sends once, and "
+                    "knows nothing of the series; the detector was aborted"
+                )
+            elif series is None:
                 self._do.fail("the receiver was restarted and knows nothing of the series")
+            elif series.complete and record.own_stream:
+                return True  # every frame is in; the box has yet to say that it has ended
             else:
                 self._do.fail(f"the receiver ended the series: {series.reason}")
             return False

@@ -16,8 +16,7 @@ from penstock.devices._base.last_series import last_series
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
-from penstock.stins.messages import IndexSource
-from penstock.streamer.client import Prepared, StreamerStatus
+from penstock.streamer.client import Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings, TriggerMode
 
 log = logging.getLogger(__name__)
@@ -49,6 +48,12 @@ class SeriesRecord:
         self.receiver_status: Status | None = None
         self.receiver_silence: str | None = None
         """Why the receiver does not answer; `None` while it does."""
+        self.own_stream = False
+        """The detector's own box sends the frames."""
+        self.series_number = 0
+        """Of the series that was armed last, counted from the start of this device."""
+        self.ready = False
+        """The hardware has taken triggers in this series."""
         self._named_at = 0.0
         self.settings: Settings | None = None
         self.failure = ""
@@ -105,10 +110,14 @@ class SeriesRecord:
                 self._view = replace(self._view, frame_bytes=frame_bytes, frame_shape=shape, frame_type=dtype)
         self._changed()
 
-    def on_index_source(self, source: IndexSource) -> None:
-        """How the camera knows to which trigger a frame belongs."""
+    def meet(self, description: Description) -> None:
+        """A streamer that has just been reached; nothing that is known is about it."""
         with self.lock:
-            self._view = replace(self._view, index_source=source.value)
+            self.own_stream = description.own_stream
+            self.streamer_lost = False
+            self.streamer_status = None
+            self.forget_name()
+            self._view = replace(self._view, index_source=description.index_source.value)
 
     # The state --------------------------------------------------------------------------------
 
@@ -121,6 +130,7 @@ class SeriesRecord:
         with self.lock:
             before = self._view.state
             after = next_state(before, event)
+            self.ready = self.ready or after is SeriesState.TAKING
             ready = self._view.ready_for_trigger and after is SeriesState.TAKING
             self._view = replace(
                 self._view, state=after, sentence=sentence, warning="", ready_for_trigger=ready
@@ -149,6 +159,8 @@ class SeriesRecord:
         """Forget the last series: all counts begin anew."""
         with self.lock:
             self.settings = settings
+            self.series_number += 1
+            self.ready = False
             self.failure, self.aborted, self.told_to_stop, self.stranger = "", False, False, ""
             self.stopped_by = ""
             counts = Counts(planned=settings.frames, pending=settings.frames)

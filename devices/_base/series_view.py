@@ -27,6 +27,8 @@ class SeriesView:
     planned: int = 0
     acquired: int = 0
     """Frames out of the hardware."""
+    counts_frames: bool = True
+    """`acquired` is the hardware's own count; otherwise it is the highest index at the receiver + 1."""
     ready_for_trigger: bool = False
     triggered: int = 0
     """Least frames that the SoftwareTriggers so far have started; an older snapshot has fewer."""
@@ -54,7 +56,8 @@ class SeriesView:
     receiver_queue: float | None = None
     """Share of what may wait in the receiver that does, in %; `None` while it does not answer."""
     ring_fill: float | None = None
-    """Share of the streamer's buffers that is used, in %; `None` while it does not answer."""
+    """Share of the streamer's buffers that is used, in %; `None` while it does not answer, and where
+    frames do not pass it."""
     latest_frame: int | None = None
 
     @property
@@ -64,7 +67,11 @@ class SeriesView:
 
     def with_streamer(self, status: StreamerStatus) -> SeriesView:
         """The view after a snapshot of the streamer."""
-        view = replace(self, readings=status.readings, ring_fill=percent(status.ring_used, status.ring_total))
+        # A detector that sends by itself has no ring that anybody sees.
+        ring = None if status.peers is None else percent(status.ring_used, status.ring_total)
+        view = replace(
+            self, readings=status.readings, ring_fill=ring, counts_frames=status.acquired is not None
+        )
         if not self.series or status.series != self.series:
             return view
         ready = status.ready_for_trigger and status.triggered >= view.triggered
@@ -86,6 +93,8 @@ class SeriesView:
                 frame_shape=tuple(series.shape) or self.frame_shape,
                 frame_type=series.dtype or self.frame_type,
             )
+        if not self.counts_frames and status.latest_frame is not None:
+            view = replace(view, acquired=max(self.acquired, status.latest_frame + 1))
         return replace(view, counts=status.counts, latest_frame=status.latest_frame, frame_rate=rate)
 
     def without_streamer(self) -> SeriesView:

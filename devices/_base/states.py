@@ -15,6 +15,8 @@ class SeriesState(StrEnum):
     OFFLINE = "offline"
     """The streamer is being started or reached."""
     IDLE = "idle"
+    CONFIGURING = "configuring"
+    """The box of a detector that streams by itself takes settings, or is being reset."""
     ARMING = "arming"
     """Checks, start message, hardware; not yet ready for triggers."""
     TAKING = "taking"
@@ -33,9 +35,13 @@ class Event(Enum):
 
     CONNECTED = auto()
     """The streamer answers."""
+    CONFIGURE = auto()
+    """The detector's own box is busy with settings, or with Reset."""
+    CONFIGURED = auto()
+    """It has done that, or refused it."""
     ARM = auto()
     REFUSED = auto()
-    """Arm cannot be done; nothing of the series is left."""
+    """Arm cannot be done, or was ended before the hardware took triggers; nothing of the series is left."""
     READY = auto()
     """The hardware takes triggers."""
     STOP = auto()
@@ -57,7 +63,11 @@ _S, _E = SeriesState, Event
 
 TABLE: Mapping[tuple[SeriesState, Event], SeriesState] = {
     (_S.OFFLINE, _E.CONNECTED): _S.IDLE,
+    (_S.OFFLINE, _E.CONFIGURE): _S.CONFIGURING,
     (_S.OFFLINE, _E.FAIL): _S.FAULT,
+    (_S.IDLE, _E.CONFIGURE): _S.CONFIGURING,
+    (_S.CONFIGURING, _E.CONFIGURED): _S.IDLE,
+    (_S.CONFIGURING, _E.FAIL): _S.FAULT,
     (_S.IDLE, _E.ARM): _S.ARMING,
     (_S.IDLE, _E.FAIL): _S.FAULT,
     (_S.ARMING, _E.REFUSED): _S.IDLE,
@@ -68,12 +78,14 @@ TABLE: Mapping[tuple[SeriesState, Event], SeriesState] = {
     (_S.TAKING, _E.END_SENT): _S.CLOSING,
     (_S.TAKING, _E.FAIL): _S.FAILING,
     (_S.STOPPING, _E.STOP): _S.STOPPING,
+    (_S.STOPPING, _E.REFUSED): _S.IDLE,
     (_S.STOPPING, _E.END_SENT): _S.CLOSING,
     (_S.STOPPING, _E.FAIL): _S.FAILING,
     (_S.CLOSING, _E.CLOSED): _S.IDLE,
     (_S.CLOSING, _E.FAIL): _S.FAILING,
     (_S.FAILING, _E.SETTLED): _S.FAULT,
     (_S.FAULT, _E.RESET): _S.IDLE,
+    (_S.FAULT, _E.CONFIGURE): _S.CONFIGURING,
     (_S.FAULT, _E.RECONNECT): _S.OFFLINE,
 }
 
@@ -83,6 +95,7 @@ ACTIVE = frozenset({_S.ARMING, _S.TAKING, _S.STOPPING, _S.CLOSING, _S.FAILING})
 TANGO_STATE: Mapping[SeriesState, str] = {
     _S.OFFLINE: "INIT",
     _S.IDLE: "ON",
+    _S.CONFIGURING: "MOVING",
     _S.ARMING: "MOVING",
     _S.TAKING: "RUNNING",
     _S.STOPPING: "RUNNING",

@@ -56,7 +56,7 @@ class ChildStreamer:
     Args:
         camera: class name of the camera.
         properties: the camera's properties.
-        data: address to bind the data socket to.
+        data: address to bind the data socket to; "" where no frame passes the streamer.
         options: further command line options, such as "--hwm": "8".
         device: name of the device, for messages.
     """
@@ -79,8 +79,8 @@ class ChildStreamer:
         self._data = data
         self._argv = [
             *PYTHON, "-m", "penstock.streamer.process", camera,
-            "--properties", json.dumps(dict(properties)), "--data", data,
-            "--control", "tcp://127.0.0.1:0", "--with-parent",
+            "--properties", json.dumps(dict(properties)),
+            "--control", "tcp://127.0.0.1:0", "--with-parent", *(("--data", data) if data else ()),
         ]  # fmt: skip
         for option, value in (options or {}).items():
             self._argv += [option, value]
@@ -122,7 +122,7 @@ class ChildStreamer:
         """Sentence that says what to set, where somebody else has the port; "" if nobody has."""
         address, _, port = self._data.removeprefix("tcp://").rpartition(":")
         host = bare(address)
-        if not int(port) or not is_taken(host, int(port)):
+        if not port or not int(port) or not is_taken(host, int(port)):
             return ""
         free, device = next_free_port(host, int(port)), self._device
         return (

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from penstock.devices._base.attributes import Unread
 from penstock.devices._base.series_view import SeriesView
+from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import Parameter, Value
+from penstock.streamer.unit import Unit
+
+ACQUIRED = "nFramesAcquired"
+COUNTED_BY_BOX = (
+    "Frames of the series by the detector's own counter; a step scan is done with a point when it counts."
+)
+SEEN_AT_RECEIVER = (
+    "Highest index of a frame at the receiver, plus 1: this detector counts none itself; a step scan is "
+    "done with a point when it counts."
+)
 
 
 class ViewAttribute(NamedTuple):
@@ -31,7 +44,7 @@ def _known(value: float | None) -> float | Unread:
 VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("nFramesPlanned", 0, "Frames of the series: nTriggers x nFramesPerTrigger at Arm.",
              lambda view: view.planned),
-    _reading("nFramesAcquired", 0,
+    _reading(ACQUIRED, 0,
              "Frames out of the hardware; a step scan is done with a point when it counts.",
              lambda view: view.acquired),
     _reading("nFramesReceived", 0, "Frames that the receiver has taken into its account.",
@@ -79,3 +92,12 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
              lambda view: _known(view.receiver_queue), "%"),
 )  # fmt: skip
 """Written + partial + delivered + discarded + corrupt + missing + not triggered + pending = planned."""
+
+
+def view_parameters(camera: type[Unit]) -> list[Parameter]:
+    """The declarations for one kind of detector."""
+    shown = [reading.parameter for reading in VIEW_ATTRIBUTES]
+    if not issubclass(camera, StreamingDetector):
+        return shown
+    doc = COUNTED_BY_BOX if camera.counts_frames else SEEN_AT_RECEIVER
+    return [replace(each, doc=doc) if each.name == ACQUIRED else each for each in shown]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import ClassVar
 
 import msgspec
 
@@ -54,6 +55,9 @@ class StreamingDetector(Unit):
     gets only what has changed, and may take a minute (a photon energy moves every threshold). `prepare`
     configures the box, and reads back what it made of it: the frame format is the box's own answer.
     """
+
+    counts_frames: ClassVar[bool] = False
+    """The box counts the frames of a series: `Progress.acquired` is never `None`."""
 
     @abstractmethod
     def connect(self) -> Progress:

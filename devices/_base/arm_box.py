@@ -1,0 +1,215 @@
+"""Arms a detector that streams by itself, in a thread of its own: its box takes as long as it takes.
+
+The start message goes out while the box is armed, with the id of the series in it; the device is RUNNING once
+the receiver has begun a series of this id.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from penstock.devices._base import arming
+from penstock.devices._base.arm_streamer import NO_RECEIVER, NO_STREAMER
+from penstock.devices._base.arming import ARM_LIMIT, ArmRefused, Budget
+from penstock.devices._base.series_judge import Actions, sentence
+from penstock.devices._base.series_record import SeriesRecord
+from penstock.devices._base.states import Event, SeriesState
+from penstock.receiver.client import ReceiverClient
+from penstock.streamer.client import StreamerClient, StreamerRefused
+from penstock.streamer.settings import Settings
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 120.0
+"""Seconds for one call of the box: to configure, or to arm."""
+DISARM_LIMIT = 10.0
+"""Seconds until the box is idle after an Arm that was refused or ended."""
+TAKEN_LIMIT = 3.0
+"""Seconds until the receiver has begun the series, once the box is armed."""
+UNDO_LIMIT = 0.3
+"""Seconds that a refusal waits until everything is as it was; a Tango client waits 3 s for all of Arm."""
+POLL = 0.05
+"""Seconds between two looks at a box that is being disarmed."""
+
+
+class _Ended(Exception):
+    """Stop, Abort or a failure has ended the series while it was being armed."""
+
+
+class BoxArming:
+    """The order of a series: configure the box, ask the receiver, arm the box, receiver Running.
+
+    Args:
+        record: its state is ARMING.
+        receiver: client of the receiver.
+        actions: what happens next.
+        changed: called at the end of each arming, from its thread; must only take note.
+    """
+
+    def __init__(
+        self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions, changed: Callable[[], None]
+    ) -> None:
+        self._record = record
+        self._receiver = receiver
+        self._do = actions
+        self._changed = changed
+        self._limit = ARM_LIMIT
+
+    def arm(self, streamer: StreamerClient, endpoint: str, settings: Settings, armed_by: str) -> None:
+        """Arm; returns when the box takes triggers, or after `ARM_LIMIT` while it is still being armed.
+
+        Raises:
+            ArmRefused: why not, within `ARM_LIMIT`; the state is IDLE, or will be as soon as the box is.
+        """
+        attempt = _Attempt(self._record, self._receiver, self._do, streamer, endpoint, settings, armed_by)
+        thread = threading.Thread(target=self._run, args=(attempt,), name="arming", daemon=True)
+        thread.start()
+        error = attempt.wait(self._limit)
+        if error is not None:
+            thread.join(UNDO_LIMIT)
+            raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
+
+    def _run(self, attempt: _Attempt) -> None:
+        attempt.run()
+        self._changed()
+
+
+class _Attempt:
+    """One Arm."""
+
+    def __init__(
+        self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions, streamer: StreamerClient,
+        endpoint: str, settings: Settings, armed_by: str,
+    ) -> None:  # fmt: skip
+        self._record = record
+        self._receiver = receiver
+        self._do = actions
+        self._streamer = streamer
+        self._endpoint = endpoint
+        self._settings = settings
+        self._armed_by = armed_by
+        self._number = record.series_number
+        self._decided = threading.Event()
+        self._alone = False
+        """Whoever called Arm has gone: a failure is a FAULT from now on."""
+        self._refused: Exception | None = None
+
+    def wait(self, seconds: float) -> Exception | None:
+        """Why Arm is refused; `None` when it was not within this time, and cannot be any more."""
+        self._decided.wait(seconds)
+        with self._record.lock:
+            self._alone = True
+            return self._refused
+
+    def run(self) -> None:
+        """Arm, or take everything back."""
+        try:
+            self._steps()
+        except _Ended:
+            self._undo("")
+        except (ArmRefused, *NO_STREAMER, *NO_RECEIVER) as error:
+            self._give_up(error)
+        except Exception as error:
+            log.exception("arming failed inside")
+            self._give_up(ArmRefused("internal", f"internal error, {error!r}"))
+        finally:
+            self._decided.set()
+
+    def _steps(self) -> None:
+        record = self._record
+        prepared = self._streamer.prepare(self._settings, PATIENCE)
+        self._go_on()
+        found = arming.check_receiver(
+            self._receiver, self._streamer, self._settings, prepared, self._endpoint, Budget(record.clock),
+            own_stream=True,
+        )  # fmt: skip
+        with record.lock:
+            self._go_on()
+            record.name(prepared, found, self._armed_by)
+        self._streamer.start(PATIENCE)
+        self._go_on()
+        budget = Budget(record.clock, TAKEN_LIMIT)
+        record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget))
+        self._go_on()
+        self._do.ready()
+
+    def _go_on(self) -> None:
+        if not self._is(SeriesState.ARMING):
+            raise _Ended
+
+    def _is(self, *states: SeriesState) -> bool:
+        """Whether the device is in one of these states, and still with this series."""
+        with self._record.lock:
+            return self._record.series_number == self._number and self._record.view.state in states
+
+    def _give_up(self, error: Exception) -> None:
+        with self._record.lock:
+            late = self._is(SeriesState.ARMING) and self._alone
+            if not late and self._is(SeriesState.ARMING):
+                self._refused = error
+        if late:
+            self._do.fail(f"the detector could not be armed: {error}")
+        else:
+            self._decided.set()
+            self._undo(str(error))
+
+    def _undo(self, cause: str) -> None:
+        """Leave box and receiver as they were; what cannot be taken back is a FAULT."""
+        if not self._is(SeriesState.ARMING, SeriesState.STOPPING):
+            return  # it has failed, which was seen to, or is long over
+        try:
+            self._disarm()
+        except NO_STREAMER as error:
+            if self._is(SeriesState.ARMING, SeriesState.STOPPING):
+                self._do.fail(f"{cause}; {error}" if cause else str(error))
+            return
+        self._end_at_receiver(cause)
+        with self._record.lock:
+            if self._is(SeriesState.STOPPING):
+                word = "Abort" if self._record.aborted else "Stop"
+                said = f"The last Arm was ended by {word} before the detector took triggers."
+                self._record.end(Event.REFUSED, f"Ready. {said}", said)
+            elif self._is(SeriesState.ARMING):
+                self._record.end(
+                    Event.REFUSED, f"Ready. The last Arm was refused: {cause}",
+                    f"Arm was refused: {sentence(cause)}",
+                )  # fmt: skip
+
+    def _disarm(self) -> None:
+        """Bring the box to idle.
+
+        Raises:
+            StreamerRefused, StreamerUnavailable: it does not come to idle, or is in fault.
+        """
+        status, end = self._streamer.status(), time.monotonic() + DISARM_LIMIT
+        if status.state == "prepared":
+            self._streamer.cancel()
+        elif status.state not in ("idle", "fault"):
+            self._streamer.abort()
+        while (status := self._streamer.status()).state not in ("idle", "fault"):
+            if time.monotonic() > end:
+                raise StreamerRefused(
+                    "not_idle",
+                    f"the detector is still {status.state} after {DISARM_LIMIT:g} s: {status.message}",
+                )
+            time.sleep(POLL)
+        self._record.on_streamer(status)
+        if status.state == "fault":
+            raise StreamerRefused("fault", status.message)
+
+    def _end_at_receiver(self, cause: str) -> None:
+        """The next Arm must not find it busy with this series, of which it may have the start message."""
+        series = self._record.view.series
+        if not series:
+            return
+        try:
+            status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 0.2))
+            if status.state == "running" and status.series is not None and status.series.id == series:
+                self._receiver.stop(f"the detector was not armed: {cause or 'Stop or Abort'}")
+                status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 2.0))
+            self._record.on_receiver(status)
+        except NO_RECEIVER as error:
+            log.warning("the receiver cannot be told that the series was not armed: %s", error)

@@ -1,0 +1,56 @@
+"""How a device gets its streamer, by its properties: a child process, or one on another host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
+from penstock.stins.addresses import joined
+from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.settings import Parameter, Value
+from penstock.streamer.unit import Unit
+
+_OF_FRAMES: tuple[Parameter, ...] = (
+    Parameter(
+        name="DataHost", default="127.0.0.1",
+        doc="Address of this host that the child streamer's data socket binds to.",
+    ),
+    Parameter(
+        name="DataPort", default=9999,
+        doc="Port of the child streamer's data socket; 0 lets the system choose.",
+    ),
+    Parameter(name="BuffersMB", default=256, doc="Memory of the child streamer's buffer ring."),
+    Parameter(
+        name="HighWaterMark", default=0,
+        doc="ZeroMQ high-water mark in messages; 0 for the streamer's own choice.",
+    ),
+    Parameter(name="IoThreads", default=1, doc="ZeroMQ I/O threads of the child streamer."),
+)  # fmt: skip
+
+
+def streamer_properties(camera: type[Unit]) -> tuple[Parameter, ...]:
+    """Device properties of the streamer: none where no frame passes it."""
+    return () if issubclass(camera, StreamingDetector) else _OF_FRAMES
+
+
+def streamer_link(
+    camera: type[Unit], unit: Mapping[str, Value], streamer: Mapping[str, Value], control: str, device: str
+) -> StreamerLink:
+    """The link of one device.
+
+    Args:
+        camera: the detector's class.
+        unit: its properties.
+        streamer: values of `streamer_properties`.
+        control: address of a streamer on another host; "" starts one as a child.
+        device: name, for messages.
+    """
+    if control:
+        return RemoteStreamer(control)
+    if not streamer:
+        return ChildStreamer(camera.__name__, unit, "", device=device)
+    options = {"--buffers-mb": str(streamer["BuffersMB"]), "--io-threads": str(streamer["IoThreads"])}
+    if streamer["HighWaterMark"]:
+        options["--hwm"] = str(streamer["HighWaterMark"])
+    data = f"tcp://{joined(str(streamer['DataHost']), int(streamer['DataPort']))}"
+    return ChildStreamer(camera.__name__, unit, data, options, device=device)
