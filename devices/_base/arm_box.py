@@ -56,7 +56,6 @@ class BoxArming:
         self._receiver = receiver
         self._do = actions
         self._changed = changed
-        self._limit = ARM_LIMIT
 
     def arm(self, streamer: StreamerClient, endpoint: str, settings: Settings, armed_by: str) -> None:
         """Arm; returns when the box takes triggers, or after `ARM_LIMIT` while it is still being armed.
@@ -67,7 +66,7 @@ class BoxArming:
         attempt = _Attempt(self._record, self._receiver, self._do, streamer, endpoint, settings, armed_by)
         thread = threading.Thread(target=self._run, args=(attempt,), name="arming", daemon=True)
         thread.start()
-        error = attempt.wait(self._limit)
+        error = attempt.wait(ARM_LIMIT)
         if error is not None:
             thread.join(UNDO_LIMIT)
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error

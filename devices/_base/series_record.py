@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from penstock.devices._base.last_series import last_series
-from penstock.devices._base.series_view import SeriesView
+from penstock.devices._base.series_view import SeriesView, without_pending
 from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
 from penstock.streamer.client import Description, Prepared, StreamerStatus
@@ -215,6 +215,8 @@ class SeriesRecord:
         """
         with self.lock:
             series = self.own_receiver_series
+            if series is None and not self.ready:
+                self._view = replace(self._view, counts=without_pending(self._view.counts))
             if self._view.series:
                 told = last_series(self._view, series, verdict, self._named_at)
                 self._view = replace(self._view, last_series=told)

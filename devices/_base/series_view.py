@@ -122,6 +122,11 @@ def lossless(counts: Counts) -> bool:
     return not any((*wrong, counts.duplicate, counts.out_of_range))
 
 
+def without_pending(counts: Counts) -> Counts:
+    """The account of a series that no receiver has begun."""
+    return replace(counts, not_triggered=counts.not_triggered + counts.pending, pending=0)
+
+
 def account_sentence(view: SeriesView, where: str = "") -> str:
     """The counts in words, naming only what is there: "5 of 10 frames stored in x.h5, 5 not triggered"."""
     counts = view.counts

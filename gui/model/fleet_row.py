@@ -131,16 +131,18 @@ def row(found: Found, values: Mapping[str, Value | None], receiver_url: str = ""
     frames = account(values, file=file)
     known = bool(values.get("SeriesId"))
     rate = values.get("FrameRateMeasured" if detector else "FrameRate")
+    # MOVING without a series: a detector's own box takes settings, or is being reset.
+    running = state in RUNNING and not (state == "MOVING" and known and not frames.fates["pending"])
     return Row(
         name=found.name, kind=found.kind, tango_class=found.cls, server=found.server,
         state=state,
         status=status,
-        problem=status if state in TROUBLED else _problem(values, frames, running=state in RUNNING),
+        problem=status if state in TROUBLED else _problem(values, frames, running=running),
         file=file,
         live=known and not file,
         done=frames.whole if known else None,
         planned=frames.planned if known and frames.planned >= 0 and not frames.endless else None,
-        rate=float(rate) if state in RUNNING and isinstance(rate, (int, float)) else None,
+        rate=float(rate) if running and isinstance(rate, (int, float)) else None,
         # A receiver that is away leaves its device with the figures of before.
         free_bytes=None if state == "UNKNOWN" else _free(values.get("FreeSpace")),
         receiver_url=receiver_url,

@@ -30,7 +30,7 @@ def progress(view: DetectorView) -> Progress:
         return Progress(frames="Not known yet")
     account = view.account
     if not account.planned:
-        return Progress(frames="Being armed" if view.running else "No series yet")
+        return Progress(frames="Being armed" if view.running and not view.configuring else "No series yet")
     by = f"armed by {view.armed_by}" if view.armed_by else ""
     file = str(view.values.get("FileWritten") or "") or "Live view only: nothing is written"
     if account.endless:
@@ -65,7 +65,7 @@ def _left(view: DetectorView) -> str:
         return f"as of {clock(view.since)}"
     if view.account.endless:
         return "until stopped" if view.running else "stopped"
-    if not view.running:
+    if not view.running or view.configuring:
         return "ended"
     if view.state == "MOVING" and not view.account.done:
         return "being armed"

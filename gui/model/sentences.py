@@ -26,14 +26,14 @@ def message(view: DetectorView) -> Message:
         return Message("away", "AWAY", f"Away since {clock(view.since)}: {view.waits_for}")
     status = view.status.strip() or "The device says nothing more."
     status = status[0].upper() + status[1:]
-    if view.running and not view.own and view.armed_by:
+    if view.running and not view.configuring and not view.own and view.armed_by:
         status = f"{status} Armed by {view.armed_by}."
     return Message(KIND.get(view.state, "notice"), view.state, status)
 
 
 def stop_question(view: DetectorView) -> str:
     """What to ask before somebody else's series is stopped; "" where there is nothing to ask."""
-    if not view.running or view.own:
+    if not view.running or view.configuring or view.own:
         return ""
     who = view.armed_by or "somebody else"
     return (
@@ -45,6 +45,8 @@ def why_locked(view: DetectorView) -> str:
     """Why no setting can be changed now; "" where they can."""
     if not view.here:
         return "The device does not answer: nothing can be set now."
+    if view.configuring:
+        return "The detector is busy. Settings can be changed when its State is ON."
     if view.running:
         return "A series runs. Settings can be changed when it has ended."
     return ""

@@ -81,6 +81,11 @@ class DetectorView:
         return self.state in ("MOVING", "RUNNING")
 
     @property
+    def configuring(self) -> bool:
+        """Whether it is MOVING without a series: a detector's own box takes settings, or is being reset."""
+        return self.state == "MOVING" and not self.account.fates["pending"] and bool(self.values)
+
+    @property
     def account(self) -> Account:
         """The running, or the last, series in figures."""
         return account(self.values, file=str(self.values.get("FileWritten") or ""))

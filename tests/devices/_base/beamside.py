@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import Connection, Counts, Series, SeriesCheck, SeriesCheckResult, Status
@@ -43,6 +46,7 @@ class StandInReceiver:
         self.counts = Counts()
         self.connections = 1
         self.stalled = 0.0
+        self.latest_frame: int | None = None
         self.away = False
         self.deaf = False
         """Takes no start message."""
@@ -82,7 +86,7 @@ class StandInReceiver:
         return Status(
             state=self.state, error=self.error, series=self.series, counts=self.counts,  # type: ignore[arg-type]
             connections=[Connection(endpoint="tcp://stand-in:9999", connections=self.connections)],
-            stalled=self.stalled, refused=self.refuses,
+            stalled=self.stalled, refused=self.refuses, latest_frame=self.latest_frame,
         )  # fmt: skip
 
     def begin(self, series: str, planned: int) -> None:
@@ -207,10 +211,88 @@ class StandInStreamer:
         self._call("reset")
         self.say(state="idle")
 
+    @staticmethod
+    def fresh() -> StreamerStatus:
+        """Of a streamer that has just been started."""
+        return StreamerStatus(state="idle", peers=1)
+
     def _call(self, name: str) -> None:
         self.calls.append(name)
         if name in self.refuses:
             raise self.refuses[name]
+
+
+class StandInBox(StandInStreamer):
+    """The client of the streamer of a detector that streams by itself; its calls wait for the test."""
+
+    def __init__(self, receiver: StandInReceiver) -> None:
+        super().__init__(receiver)
+        self.energy = 8000.0
+        self.holds: dict[str, threading.Event] = {}
+        """Calls that take until the event is set."""
+        self.refuses_late: dict[str, Exception] = {}
+        """What is raised once they are let go."""
+        self.now = self.fresh()
+
+    def describe(self) -> Description:
+        return msgspec.structs.replace(super().describe(), own_stream=True, values={"Energy": self.energy})
+
+    def prepare(self, settings: Settings, patience: float = 0.0) -> Prepared:
+        self._wait("prepare")
+        prepared = super().prepare(settings)
+        self.say(acquired=None)
+        return prepared
+
+    def announce(self) -> None:
+        raise AssertionError("there is nothing to announce")
+
+    def start(self, patience: float = 0.0) -> None:
+        self.say(state="acquiring")
+        self._wait("start")
+        if self.now.state != "acquiring":
+            raise StreamerRefused("camera", "the detector was aborted")
+        self._call("start")
+        self._receiver.begin(self.now.series, self.now.planned)
+        self.say(armed=True)
+
+    def set(self, values: Mapping[str, Any], patience: float = 0.0) -> Description:
+        self.say(state="configuring", message="the detector takes Energy")
+        try:
+            self._wait("set")
+            self._call("set")
+            self.energy = values["Energy"]
+        finally:
+            self.say(state="idle", message="")
+        return self.describe()
+
+    def stop(self, cause: str = "") -> None:
+        super().stop(cause)
+        self._let_go()
+
+    def abort(self, cause: str = "") -> None:
+        super().abort(cause)
+        if self.now.state == "acquiring":
+            self.say(state="idle")
+        self._let_go()
+
+    def reset(self, patience: float = 0.0) -> None:
+        self.say(state="configuring", message="the detector is initialised")
+        self._wait("reset")
+        super().reset()
+
+    def _wait(self, call: str) -> None:
+        if call in self.holds:
+            assert self.holds[call].wait(10.0), f"{call} was never let go"
+        if call in self.refuses_late:
+            raise self.refuses_late[call]
+
+    def _let_go(self) -> None:
+        if "start" in self.holds:
+            self.holds["start"].set()
+
+    @staticmethod
+    def fresh() -> StreamerStatus:
+        return StreamerStatus(state="idle", peers=None, acquired=None)
 
 
 class StandInLink:
@@ -223,13 +305,15 @@ class StandInLink:
         self.death: str | None = None
         self.opened = 0
         self.cannot_open: str | None = None
+        self.found: StreamerStatus | None = None
+        """As the streamer is found."""
 
     def open(self) -> StandInStreamer:
         if self.cannot_open is not None:
             raise StreamerUnavailable(self.cannot_open)
         self.opened += 1
         self.death = None
-        self._streamer.now = StreamerStatus(state="idle", peers=1)
+        self._streamer.now = self.found or self._streamer.fresh()
         return self._streamer
 
     def died(self) -> str | None:

@@ -1,0 +1,285 @@
+"""A detector that streams by itself: Arm in a thread, what is said late, and what ends it meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from penstock.devices._base import arm_box
+from penstock.devices._base.arming import ArmRefused
+from penstock.devices._base.series_control import UNCHECKED, SeriesControl
+from penstock.devices._base.states import SeriesState
+from penstock.receiver.client import ReceiverRefused
+from penstock.receiver.models import Counts
+from penstock.streamer.client import StreamerUnavailable
+from penstock.streamer.settings import TriggerMode
+from tests.devices._base.beamside import HeldClock, StandInBox, StandInLink, StandInReceiver, refused
+from tests.devices._base.test_series_control import LIMITS, Loop, settings
+
+LATE = 0.05
+
+
+class BoxLoop(Loop):
+    """The loop of a detector that streams by itself."""
+
+    def __init__(self) -> None:
+        self.clock = HeldClock()
+        self.receiver = StandInReceiver(self.clock)
+        self.streamer: StandInBox = StandInBox(self.receiver)
+        self.link = StandInLink(self.streamer)
+        self.told: list[float] = []
+        self.control = SeriesControl(
+            self.link, self.receiver, clock=self.clock, limits=LIMITS,  # type: ignore[arg-type]
+            connected=lambda _, description: self.told.append(float(description.values["Energy"])),
+        )  # fmt: skip
+        self.control.step()
+        self.hear()
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Let the device's thread look around until it is so, in real time."""
+        end = time.monotonic() + 5.0
+        while not condition():
+            assert time.monotonic() < end, f"{what}: {self.state}, {self.sentence}"
+            self.hear()
+            self.control.step()
+            time.sleep(0.005)
+
+    def hold(self, call: str) -> threading.Event:
+        self.streamer.holds[call] = threading.Event()
+        return self.streamer.holds[call]
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[BoxLoop]:
+    monkeypatch.setattr(arm_box, "ARM_LIMIT", LATE)
+    loop = BoxLoop()
+    assert loop.state is SeriesState.IDLE
+    yield loop
+    for event in loop.streamer.holds.values():
+        event.set()
+
+
+@pytest.fixture
+def patient(loop: BoxLoop, monkeypatch: pytest.MonkeyPatch) -> BoxLoop:
+    """A device whose Arm waits for as long as in life."""
+    monkeypatch.setattr(arm_box, "ARM_LIMIT", 2.2)
+    return loop
+
+
+def test_the_order_is_box_receiver_arm_and_the_receiver_running_with_this_id(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(3, rotation=90, fliplr=True))
+    assert loop.state is SeriesState.TAKING
+    assert loop.streamer.calls == ["prepare", "start"]
+    (question,) = loop.receiver.checks
+    assert (question.rotation, question.fliplr, question.flipud) == (90, True, False)
+    assert loop.sentence == f"Taking 3 frames, SOFTWARE, into /data/x.h5; {UNCHECKED}."
+
+
+def test_a_series_goes_to_the_closed_file_and_counts_what_the_receiver_has_seen(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(3))
+    for index in range(3):
+        loop.receiver.take(1)
+        loop.receiver.latest_frame = index
+        loop.wait(0.1)
+        assert loop.control.view.acquired == index + 1
+    loop.streamer.say(state="idle")
+    loop.control.step()
+    assert loop.state is SeriesState.CLOSING
+    loop.receiver.end()
+    loop.wait(0.1)
+    assert loop.state is SeriesState.IDLE
+    assert "3 of 3 frames stored in /data/x.h5" in loop.sentence
+
+
+def test_the_boxs_own_counter_goes_before_what_the_receiver_has_seen(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(9))
+    loop.streamer.say(acquired=5)
+    loop.receiver.latest_frame = 2
+    loop.wait(0.1)
+    assert loop.control.view.acquired == 5
+
+
+def test_a_short_series_that_is_over_before_anybody_looks_has_been_armed(patient: BoxLoop) -> None:
+    loop = patient
+    begin = loop.receiver.begin
+
+    def begin_and_end(series: str, planned: int) -> None:
+        begin(series, planned)
+        loop.receiver.counts = Counts(planned=planned, received=planned, stored=planned)
+        loop.receiver.end()
+
+    loop.receiver.begin = begin_and_end  # type: ignore[method-assign]
+    loop.control.arm(settings(1, TriggerMode.INTERNAL))
+    loop.streamer.say(state="idle")
+    loop.wait(0.2)
+    assert loop.state is SeriesState.IDLE
+    assert "1 of 1 frame stored" in loop.sentence
+
+
+def test_a_receiver_that_is_not_connected_is_refused_before_the_box_is_armed(patient: BoxLoop) -> None:
+    loop = patient
+    loop.receiver.check_refuses = ReceiverRefused("busy", "the receiver takes another series")
+    with pytest.raises(ArmRefused, match="takes another series") as refusal:
+        loop.control.arm(settings())
+    assert refusal.value.kind == "busy"
+    assert loop.streamer.calls == ["prepare", "cancel"]
+    assert loop.state is SeriesState.IDLE
+
+
+@pytest.mark.parametrize("call", ["prepare", "start"])
+def test_what_the_box_refuses_at_once_fails_arm_and_leaves_nothing(patient: BoxLoop, call: str) -> None:
+    loop = patient
+    loop.streamer.refuses[call] = refused()
+    with pytest.raises(ArmRefused, match="the hardware says no") as refusal:
+        loop.control.arm(settings())
+    assert refusal.value.kind == "camera"
+    assert loop.state is SeriesState.IDLE
+    assert loop.streamer.now.state == "idle"
+    loop.streamer.refuses.clear()
+    loop.control.arm(settings())
+    assert loop.state is SeriesState.TAKING
+
+
+def test_a_box_that_arms_slowly_is_moving_and_then_running(loop: BoxLoop) -> None:
+    start = loop.hold("start")
+    loop.control.arm(settings())
+    loop.wait(30.0)
+    assert loop.state is SeriesState.ARMING
+    start.set()
+    loop.until(lambda: loop.state is SeriesState.TAKING, "armed")
+
+
+@pytest.mark.parametrize("call", ["prepare", "start"])
+def test_a_refusal_that_comes_late_is_a_fault_and_never_on(loop: BoxLoop, call: str) -> None:
+    let_go = loop.hold(call)
+    loop.streamer.refuses_late[call] = refused()
+    loop.control.arm(settings())
+    assert loop.state is SeriesState.ARMING
+    let_go.set()
+    loop.until(lambda: loop.state is SeriesState.FAULT, "fault")
+    assert "could not be armed: the hardware says no" in loop.sentence
+    states = [view.state for view in loop.control.record.entered()]
+    assert SeriesState.IDLE not in states[states.index(SeriesState.ARMING) :]
+    assert loop.streamer.now.state == "idle"
+
+
+@pytest.mark.parametrize("aborted", [False, True])
+@pytest.mark.parametrize("call", ["prepare", "start"])
+def test_stop_and_abort_end_an_arming_that_is_under_way(loop: BoxLoop, call: str, aborted: bool) -> None:
+    let_go = loop.hold(call)
+    loop.control.arm(settings())
+    (loop.control.abort if aborted else loop.control.stop)()
+    assert loop.state is SeriesState.STOPPING
+    let_go.set()
+    loop.until(lambda: loop.state is SeriesState.IDLE, "idle")
+    word = "Abort" if aborted else "Stop"
+    assert loop.sentence == f"Ready. The last Arm was ended by {word} before the detector took triggers."
+    assert loop.streamer.now.state == "idle"
+    assert not loop.receiver.series or not loop.receiver.series.active or loop.receiver.stops
+    loop.streamer.holds.clear()
+    loop.receiver.state = "idle"
+    loop.control.arm(settings())
+    loop.until(lambda: loop.state is SeriesState.TAKING, "the next series")
+
+
+def test_a_receiver_that_does_not_begin_the_series_has_the_box_disarmed(patient: BoxLoop) -> None:
+    loop = patient
+    loop.receiver.deaf = True
+    with pytest.raises(ArmRefused, match="has not begun the series") as refusal:
+        loop.control.arm(settings())
+    assert refusal.value.kind == "not_started"
+    assert loop.streamer.now.state == "idle"
+    assert loop.state is SeriesState.IDLE
+
+
+def test_a_receiver_that_refuses_the_start_message_has_the_box_disarmed(patient: BoxLoop) -> None:
+    loop = patient
+    loop.receiver.refuses = "its memory_mb allows 300"
+    with pytest.raises(ArmRefused, match="refused the series: its memory_mb allows 300"):
+        loop.control.arm(settings())
+    assert loop.streamer.now.state == "idle"
+    assert loop.state is SeriesState.IDLE
+
+
+def test_a_streamer_that_dies_while_the_box_is_armed_is_a_fault(loop: BoxLoop) -> None:
+    start = loop.hold("start")
+    loop.control.arm(settings())
+    loop.link.death = "streamer of StandIn was killed by signal 9"
+    loop.wait(1.0)
+    assert loop.state is SeriesState.FAULT
+    assert "signal 9" in loop.sentence
+    loop.streamer.refuses_late["start"] = StreamerUnavailable("the client is closed")
+    loop.link.found = loop.streamer.fresh()
+    loop.control.reset()
+    loop.control.step()
+    assert loop.state is SeriesState.IDLE
+    start.set()
+    loop.wait(0.5)
+    assert loop.state is SeriesState.IDLE, "what the old arming says is about nothing any more"
+
+
+def test_a_receiver_that_was_restarted_after_the_start_message_aborts_the_box(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings())
+    loop.receiver.state, loop.receiver.series, loop.receiver.counts = "idle", None, Counts()
+    loop.wait(LIMITS.disagreement + 0.5)
+    loop.wait(LIMITS.settle)
+    assert loop.streamer.calls[-1] == "abort"
+    assert loop.state is SeriesState.FAULT
+    assert "restarted after the start message, which the detector sends once" in loop.sentence
+
+
+def test_a_box_that_is_lost_in_a_series_ends_it_at_the_receiver_with_final_counts(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(5))
+    loop.receiver.take(2)
+    loop.hear()
+    loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
+    loop.wait(1.0)
+    assert loop.receiver.stops == ["the detector failed: the detector at 10.0.0.1 does not answer"]
+    loop.receiver.end("stopped")
+    loop.wait(0.2)
+    assert loop.state is SeriesState.FAULT
+    assert "does not answer" in loop.sentence
+    assert "2 of 5 frames stored" in loop.sentence
+
+
+def test_a_receiver_in_error_aborts_the_box(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(5))
+    loop.receiver.state, loop.receiver.error = "error", "disk /data is full"
+    loop.wait(0.1)
+    assert "abort" in loop.streamer.calls
+
+
+def test_a_receiver_that_has_every_frame_waits_for_a_box_that_has_yet_to_end(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(1, TriggerMode.INTERNAL))
+    loop.receiver.take(1)
+    loop.receiver.end()
+    loop.wait(30.0)
+    assert loop.state is SeriesState.TAKING
+    loop.streamer.say(state="idle")
+    loop.wait(0.1)
+    assert loop.state is SeriesState.IDLE
+
+
+def test_a_receiver_that_lost_its_connection_to_the_box_is_said(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(1))
+    loop.receiver.connections = 0
+    loop.wait(0.1)
+    assert "not connected to the detector's stream" in loop.control.view.warning
+    assert loop.state is SeriesState.TAKING
+
+
+def test_check_says_what_cannot_be_checked(loop: BoxLoop) -> None:
+    answer = loop.control.check(settings(rotation=180), 0.1)
+    assert (answer.ok, answer.sentence) == (True, UNCHECKED)
+    assert loop.receiver.checks[-1].rotation == 180
