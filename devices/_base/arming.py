@@ -129,7 +129,7 @@ def bring_to_idle(streamer: StreamerClient, state: str) -> None:
     """End what is left of a series at a streamer that was found in this state."""
     if state in ("prepared", "announced"):
         streamer.cancel()
-    elif state in ("acquiring", "ending"):
+    elif state in ("arming", "acquiring", "ending"):
         streamer.abort()
     elif state == "fault":
         streamer.reset()

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 UNCHECKED = "other consumers of the stream cannot be seen (unchecked)"
 """Of a detector that streams by itself: nobody sees who is connected to its box."""
-LEFT_OVER = ("prepared", "announced", "acquiring", "ending")
+LEFT_OVER = ("prepared", "announced", "arming", "acquiring", "ending")
 """States of a streamer with a series of a device process that is gone."""
 
 

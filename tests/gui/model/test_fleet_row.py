@@ -141,3 +141,13 @@ def test_the_counts_name_what_is_not_as_it_should_be() -> None:
     assert summary([away(detector(), "Gone."), receiver(State="UNKNOWN")]) == (
         "1 detector, 1 away; 1 receiver, 1 in UNKNOWN"
     )
+
+
+def test_a_detector_that_takes_settings_shows_its_last_series_and_no_rate() -> None:
+    found = detector(
+        State="MOVING", Status="Energy is being set in the detector.", SeriesId="s1", nFramesPlanned=1000,
+        nFramesWritten=990, nFramesMissing=10, nFramesPending=0, FrameRateMeasured=0.0,
+        LastSeries=last_series(complete=False),
+    )  # fmt: skip
+    assert (found.state, found.rate) == ("MOVING", None)
+    assert found.problem == "990 of 1000 frames stored, 10 missing"

@@ -16,6 +16,7 @@ from penstock.gui.model.buffers import fills, notice
 from penstock.gui.model.fate_bar import in_words, legend, segments
 from penstock.gui.model.outcome import Outcome, ending, outcome
 from penstock.gui.model.progress import Progress, progress
+from penstock.gui.model.sentences import message, stop_question, why_locked
 from penstock.gui.model.view import DetectorView, Presence
 from penstock.gui.model.words import when
 from penstock.receiver.models import Counts
@@ -200,3 +201,20 @@ def at(*day: int) -> float:
 )
 def test_a_time_as_one_says_it(then: tuple[int, int, int], words: str) -> None:
     assert when(at(*then), at(2026, 3, 1)) == words
+
+
+# -- a detector's own box ------------------------------------------------------------------------------
+
+
+def test_a_box_that_takes_settings_runs_no_series() -> None:
+    ended = {"nFramesPlanned": 10, "nFramesWritten": 10, "nFramesPending": 0, "FileWritten": "/data/a.h5",
+             "ArmedBy": "somebody", "FrameRateMeasured": 0.0}  # fmt: skip
+    view = replace(seen("MOVING", **ended), status="Energy is being set in the detector.")
+    assert view.configuring
+    assert why_locked(view) == "The detector is busy. Settings can be changed when its State is ON."
+    assert message(view).text == "Energy is being set in the detector."
+    assert stop_question(view) == ""
+    assert progress(view).left == "ended"
+    arming = seen("MOVING", nFramesPlanned=10, nFramesPending=10)
+    assert not arming.configuring
+    assert progress(arming).left == "being armed"
