@@ -25,6 +25,8 @@ WAIT = 0.7
 PATIENCE = 180.0
 """Seconds for one call of the box: moving every threshold, or initialising it."""
 RESET = "Reset"
+UNKNOWN = ("configuring", "fault")
+"""States of the streamer in which nobody knows what the box has."""
 
 
 class Configuring:
@@ -99,7 +101,9 @@ class Configuring:
             self._job = None
         if status is None or status.state == "configuring":
             return
-        refused = sentence(f"{job.what} failed: {job.error}") if job is not None and job.error else ""
+        refused = ""
+        if job is not None and job.error is not None:
+            refused = sentence(f"{job.what} {'failed' if job.what == RESET else 'was not set'}: {job.error}")
         with self._record.lock:
             if self._record.view.state is not SeriesState.CONFIGURING:
                 return
@@ -112,8 +116,9 @@ class Configuring:
         """Show what the box has now; the streamer's status, `None` where it does not answer."""
         try:
             streamer = self._streamer()
-            self._took(streamer, streamer.describe())
             status = streamer.status()
+            if status.state not in UNKNOWN:
+                self._took(streamer, streamer.describe())
         except (ArmRefused, *NO_STREAMER) as error:
             log.warning("what the detector is set to is not known: %s", error)
             return None

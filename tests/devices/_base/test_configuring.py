@@ -82,7 +82,7 @@ def test_a_late_failure_is_said_and_the_boxs_own_value_shown(loop: BoxLoop) -> N
     loop.control.box.set({"Energy": 12000.0})
     let_go.set()
     loop.until(lambda: loop.state is SeriesState.IDLE, "ready")
-    assert loop.sentence == "Ready. Energy failed: 12 keV is too much."
+    assert loop.sentence == "Ready. Energy was not set: 12 keV is too much."
     assert loop.told[-1] == 8000.0
 
 
