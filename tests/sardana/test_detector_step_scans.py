@@ -17,7 +17,7 @@ from penstock.sardana.laboratory.laboratory import Laboratory
 from penstock.sardana.reference import parse
 from tests.sardana.scan_files import frames_of, points, statuses
 
-STEP = ("ascan", "mot01", "0", "1", "10", "0.05")
+STEP = ("ascan", "mot01", "0", "1", "100", "0.05")
 
 
 @pytest.fixture(autouse=True)

@@ -116,6 +116,13 @@ def test_taking_that_is_stopped_completes_the_file(laboratory: Laboratory) -> No
     assert detector.FileWritten in run.said("Output")
 
 
+def test_stop_comes_too_late_for_a_macro_that_has_ended(laboratory: Laboratory) -> None:
+    run = laboratory.run("det_status")
+    laboratory.door.stop()
+    laboratory.door.abort()
+    assert laboratory.end(run).ending == "finish"
+
+
 def test_taking_without_files_is_refused(laboratory: Laboratory) -> None:
     detector = laboratory.detector()
     detector.SaveRaw = False
