@@ -1,4 +1,4 @@
-"""Run the streamer of one camera.
+"""Run the streamer of one detector.
 
 Examples:
   penstock streamer Simulator
@@ -7,7 +7,8 @@ Examples:
 
 A Tango detector device whose property StreamerControl is the control endpoint drives it; it prints its
 endpoints as one JSON line when it is ready, and logs to standard error. The data endpoint is what
-a receiver's source connects to.
+a receiver's source connects to: the streamer's own (--data), or that of the detector's box where this
+sends the frames.
 """
 
 from __future__ import annotations

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.streamer.camera import Camera
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, Value
-from penstock.streamer.unit import FrameFormat
+from penstock.streamer.unit import FrameFormat, Unit
 
 ROTATIONS = (0, 90, 180, 270)
 
 
-def complete_properties(kind: type[Camera], given: Mapping[str, object]) -> dict[str, Value]:
+def complete_properties(kind: type[Unit], given: Mapping[str, object]) -> dict[str, Value]:
     """The properties of a unit: those given, checked, and the defaults of the others.
 
     Raises:
@@ -40,7 +39,7 @@ def check_values(
     return checked
 
 
-def check_settings(settings: Settings, kind: type[Camera], limits: Mapping[str, Limits]) -> None:
+def check_settings(settings: Settings, kind: type[Unit], limits: Mapping[str, Limits]) -> None:
     """The standard settings of a series against the limits of a unit.
 
     Raises:

@@ -320,7 +320,7 @@ class Engine:
             self._parameters.refresh,
         )
         check_orientation(settings, frames)
-        self._announcement = header_of(series, self._camera), metadata_of(series, self._camera)
+        self._announcement = header_of(series, self._camera), metadata_of(series.settings, self._camera)
         self._series = series
         self._machine.fire(Event.PREPARE, f"{plural(series.planned, 'frame')} prepared")
         return Prepared(

@@ -6,7 +6,8 @@ from penstock.stins.messages import Header
 from penstock.stins.metadata import read
 from penstock.streamer.acquisition import Series
 from penstock.streamer.camera import Camera
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.unit import Unit
 
 ACQUISITION_MODE = {
     TriggerMode.SOFTWARE: "triggered",
@@ -31,17 +32,16 @@ def header_of(series: Series, camera: Camera) -> Header:
         streams=1,
         index_source=camera.index_source.value,
         trigger_mode=settings.trigger_mode.value,
-        frame_time=_period(series, camera),
+        frame_time=period_of(settings, camera),
         overwrite=settings.overwrite,
     )
 
 
-def metadata_of(series: Series, camera: Camera) -> dict[str, object]:
+def metadata_of(settings: Settings, unit: Unit) -> dict[str, object]:
     """The metadata: what the file keeps; in s and m, the beam centre in pixels of the image as sent."""
-    settings = series.settings
-    metadata: dict[str, object] = dict(camera.describe())
+    metadata: dict[str, object] = dict(unit.describe())
     if settings.rotation % 180 and {"x_pixel_size", "y_pixel_size"} <= metadata.keys():
-        # A camera describes its sensor; what is sent is turned.
+        # The unit describes its sensor; what is sent is turned.
         metadata |= {"x_pixel_size": metadata["y_pixel_size"], "y_pixel_size": metadata["x_pixel_size"]}
     metadata |= {
         "save_raw": settings.save_raw,
@@ -50,7 +50,7 @@ def metadata_of(series: Series, camera: Camera) -> dict[str, object]:
         "beam_center_x": settings.beam_center[0],
         "beam_center_y": settings.beam_center[1],
         "distance": settings.distance,
-        "frame_time": _period(series, camera),
+        "frame_time": period_of(settings, unit),
         "acquisition": {
             "trigger_mode": settings.trigger_mode.value,
             "triggers": settings.n_triggers,
@@ -68,7 +68,6 @@ def metadata_of(series: Series, camera: Camera) -> dict[str, object]:
     return metadata
 
 
-def _period(series: Series, camera: Camera) -> float:
+def period_of(settings: Settings, unit: Unit) -> float:
     """Seconds from one frame to the next, or the least such time."""
-    settings = series.settings
-    return settings.exposure_time + max(settings.latency_time, camera.readout_time())
+    return settings.exposure_time + max(settings.latency_time, unit.readout_time())

@@ -9,7 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from penstock.streamer.camera import Camera
-from penstock.streamer.unit import CameraError
+from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.unit import CameraError, Unit
 
 CAMERAS = "penstock.devices"
 """Package of the camera files: the class `Zebra` is in its module `zebra`."""
@@ -62,11 +63,13 @@ def camera_files() -> list[str]:
     return sorted(found.name for found in pkgutil.iter_modules(path) if not found.name.startswith("_"))
 
 
-def camera_in(module: ModuleType) -> type[Camera] | None:
+def camera_in(module: ModuleType) -> type[Unit] | None:
     """The camera's class in its module, named as the module in any case of letters."""
     name = module.__name__.rpartition(".")[2]
     for value in vars(module).values():
-        if isinstance(value, type) and issubclass(value, Camera) and value.__name__.lower() == name:
+        if not isinstance(value, type) or value.__name__.lower() != name:
+            continue
+        if issubclass(value, Camera | StreamingDetector):
             return value
     return None
 

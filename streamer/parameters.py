@@ -7,11 +7,12 @@ import math
 import os
 from collections.abc import Callable, Mapping
 
-from penstock.streamer.camera import Camera
 from penstock.streamer.checks import check_values
 from penstock.streamer.clock import Clock
+from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.protocol import Description
 from penstock.streamer.settings import Value
+from penstock.streamer.unit import Unit
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +30,12 @@ class Parameters:
 
     Args:
         camera: asked, never set.
-        data_endpoint: where its frames go; stands in the description.
+        data_endpoint: where its frames come from; stands in the description.
         clock: says how old readings are.
         changed: called after every change of `readings`.
     """
 
-    def __init__(self, camera: Camera, data_endpoint: str, clock: Clock, changed: Callable[[], None]) -> None:
+    def __init__(self, camera: Unit, data_endpoint: str, clock: Clock, changed: Callable[[], None]) -> None:
         self._camera = camera
         self._name = type(camera).__name__
         self._data_endpoint = data_endpoint
@@ -43,7 +44,8 @@ class Parameters:
         self._values: dict[str, Value] = {p.name: p.default for p in camera.parameters if p.writable}
         self._readings: dict[str, Value] = {}
         self._read_at = -math.inf
-        self.read()
+        if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
+            self.read()
         self.description = self._describe()
         """The camera as it was set last."""
 
@@ -98,4 +100,5 @@ class Parameters:
             index_source=camera.index_source,
             data_endpoint=self._data_endpoint,
             streamer_pid=os.getpid(),
+            own_stream=isinstance(camera, StreamingDetector),
         )

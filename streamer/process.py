@@ -1,4 +1,4 @@
-"""The streamer as a process: one camera, one data socket, one control socket.
+"""The streamer as a process: one detector, one control socket, and one data socket where it sends the frames.
 
 Prints one JSON line on standard output when it is ready, {"control", "data", "pid"}; logs to
 standard error. Ends on SIGTERM, SIGINT, a shutdown request or, with a parent, when its standard
@@ -20,12 +20,15 @@ import msgspec
 from penstock.stins.checksums import ALGORITHMS
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
+from penstock.streamer.driver import Driver
 from penstock.streamer.engine import Engine
 from penstock.streamer.errors import Refused
 from penstock.streamer.loading import CAMERAS, CameraFileError, camera_names, load_camera_file
+from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.remote import RemoteServer
 from penstock.streamer.sender import PushSocket
-from penstock.streamer.unit import CameraError
+from penstock.streamer.unit import CameraError, Unit
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ USAGE = 2
 
 
 class ReadyLine(msgspec.Struct, frozen=True):
-    """What the process prints when it is ready: its endpoints, as bound."""
+    """What the process prints when it is ready: its endpoints, as bound; data may be the detector's own."""
 
     control: str
     data: str
@@ -44,13 +47,16 @@ class ReadyLine(msgspec.Struct, frozen=True):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options, shared with `penstock streamer`."""
     parser.add_argument(
-        "camera", metavar="CAMERA", help="name of a camera such as Simulator, or module:Class"
+        "camera", metavar="DETECTOR", help="name of a detector such as Simulator, or module:Class"
     )
     parser.add_argument(
         "--properties", metavar="JSON", default="{}", help="the unit: serial number, sensor size, host …"
     )
     parser.add_argument(
-        "--data", metavar="ENDPOINT", default="tcp://127.0.0.1:9999", help="frames go out here (%(default)s)"
+        "--data",
+        metavar="ENDPOINT",
+        default="tcp://127.0.0.1:9999",
+        help="frames go out here (%(default)s), unless the detector's own box sends them",
     )
     parser.add_argument(
         "--control", metavar="ENDPOINT", default="tcp://127.0.0.1:9998",
@@ -87,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
     if args.cpus:
         os.sched_setaffinity(0, args.cpus)
     try:
-        camera = open_camera(args.camera, args.properties)
+        unit = open_unit(args.camera, args.properties)
     except Refused as error:
         log.error("%s", error)
         return USAGE
@@ -102,10 +108,10 @@ def run(args: argparse.Namespace) -> int:
         return 1
     try:
         remote = RemoteServer(args.control)
-        push = PushSocket(args.data, io_threads=args.io_threads)
+        push = PushSocket(args.data, io_threads=args.io_threads) if isinstance(unit, Camera) else None
     except OSError as error:
         log.error("%s; choose another address for it: --data or --control", error.strerror)
-        camera.close()
+        unit.close()
         return 1
 
     def told(number: int, _: FrameType | None) -> None:
@@ -119,16 +125,17 @@ def run(args: argparse.Namespace) -> int:
         deaths.append(True)
         remote.stop()
 
-    engine = Engine(
-        camera,
-        push,
-        buffer_bytes=args.buffers_mb * 2**20,
-        hwm=args.hwm,
-        checksum=args.checksum,
-        changed=remote.changed,
-        died=died,
-    )
-    print(msgspec.json.encode(ReadyLine(remote.endpoint, push.endpoint, os.getpid())).decode(), flush=True)
+    engine: Driver
+    if isinstance(unit, Camera) and push is not None:
+        engine, data = Engine(
+            unit, push, buffer_bytes=args.buffers_mb * 2**20, hwm=args.hwm, checksum=args.checksum,
+            changed=remote.changed, died=died,
+        ), push.endpoint  # fmt: skip
+    elif isinstance(unit, StreamingDetector):
+        engine, data = OwnStreamEngine(unit, changed=remote.changed, died=died), unit.stream_endpoint()
+    else:
+        raise TypeError(f"{type(unit).__name__} is neither a Camera nor a StreamingDetector")
+    print(msgspec.json.encode(ReadyLine(remote.endpoint, data, os.getpid())).decode(), flush=True)
     try:
         # Standard input as lifeline, not PR_SET_PDEATHSIG: that fires when the *thread* that
         # started us ends, and a Tango server's threads come and go.
@@ -147,8 +154,8 @@ def _cores(text: str) -> set[int]:
     return cores
 
 
-def open_camera(name: str, properties: str) -> Camera:
-    """An open unit of a camera.
+def open_unit(name: str, properties: str) -> Unit:
+    """An open unit of a detector.
 
     Args:
         name: class in the module of `penstock.devices` of the same name in lower case, or
@@ -170,8 +177,8 @@ def open_camera(name: str, properties: str) -> Camera:
         raise Refused("camera_file", f"camera {name}: {error}") from error
     if found is None:
         raise Refused("unknown_camera", f"there is no camera {kind} in {module}{there_are}")
-    if not (isinstance(found, type) and issubclass(found, Camera)):
-        raise Refused("unknown_camera", f"{kind} in {module} is no Camera")
+    if not (isinstance(found, type) and issubclass(found, Camera | StreamingDetector)):
+        raise Refused("unknown_camera", f"{kind} in {module} is no Camera, and no StreamingDetector")
     try:
         given = msgspec.json.decode(properties, type=dict[str, bool | int | float | str])
     except msgspec.DecodeError as error:

@@ -21,7 +21,7 @@ import zmq
 
 from penstock.stins.addresses import is_ipv6
 from penstock.streamer import protocol
-from penstock.streamer.engine import Engine
+from penstock.streamer.driver import Driver
 from penstock.streamer.errors import Refused
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class RemoteServer:
         self._dirty = False
         self._published = 0.0
         self._ending = False
-        self._handlers: Mapping[type, Callable[[Engine, Any], Any]] = {
+        self._handlers: Mapping[type, Callable[[Driver, Any], Any]] = {
             protocol.Describe: lambda engine, _: engine.describe(),
             protocol.Set: lambda engine, request: engine.set(request.values),
             protocol.Check: lambda engine, request: engine.check(request.settings),
@@ -103,7 +103,7 @@ class RemoteServer:
         with suppress(BlockingIOError):  # the pipe is full of wake-ups already
             os.write(self._wake, b"\0")
 
-    def serve(self, engine: Engine, lifeline: int | None = None) -> None:
+    def serve(self, engine: Driver, lifeline: int | None = None) -> None:
         """Answer until `stop`, a shutdown request, or the end of file on `lifeline`."""
         poller = zmq.Poller()
         poller.register(self._socket, zmq.POLLIN)
@@ -123,7 +123,7 @@ class RemoteServer:
             self._answer_finished()
             self._publish(engine)
 
-    def close(self, engine: Engine | None = None) -> None:
+    def close(self, engine: Driver | None = None) -> None:
         """Send a last snapshot to the subscribers and close the socket."""
         if engine is not None:
             self._dirty = True
@@ -138,7 +138,7 @@ class RemoteServer:
 
     # Requests ---------------------------------------------------------------------------------
 
-    def _receive(self, engine: Engine) -> bool:
+    def _receive(self, engine: Driver) -> bool:
         try:
             identity, *parts = self._socket.recv_multipart(zmq.NOBLOCK)
         except zmq.Again:
@@ -167,7 +167,7 @@ class RemoteServer:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refused("bad_request", f"not a request of this streamer: {error}") from None
 
-    def _handle(self, engine: Engine, identity: bytes, request: protocol.AnyRequest) -> None:
+    def _handle(self, engine: Driver, identity: bytes, request: protocol.AnyRequest) -> None:
         if isinstance(request, protocol.Subscribe):
             if identity not in self._subscribers and len(self._subscribers) >= MAX_SUBSCRIBERS:
                 raise Refused("too_many", f"{MAX_SUBSCRIBERS} clients subscribe already")
@@ -226,7 +226,7 @@ class RemoteServer:
         wait = LEAST_PUBLISH_INTERVAL if self._dirty else protocol.PUBLISH_EVERY
         return max(0.0, self._published + wait - time.monotonic())
 
-    def _publish(self, engine: Engine) -> None:
+    def _publish(self, engine: Driver) -> None:
         if self._next_publish() > 0:
             return
         # Cleared before the snapshot is made, so that a change while it is made is not lost.

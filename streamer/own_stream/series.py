@@ -1,0 +1,72 @@
+"""One series of a detector with a stream of its own, as far as its engine knows it."""
+
+from __future__ import annotations
+
+from penstock.streamer.errors import Refused
+from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.unit import FrameFormat
+
+
+class Series:
+    """See the module.
+
+    Args:
+        ident: its unique id, which is that of its arming.
+        settings: complete.
+        frames: what they look like, as the box says.
+    """
+
+    def __init__(self, ident: str, settings: Settings, frames: FrameFormat) -> None:
+        self.id = ident
+        self.settings = settings
+        self.frames = frames
+        self.acquired: int | None = None
+        """Frames that the box has taken; `None` where it has no such counter."""
+        self.armed = False
+        self.ended = False
+        self.triggering = settings.trigger_mode is TriggerMode.INTERNAL
+        """A software trigger is under way; in INTERNAL mode the start of the series."""
+        self.software_triggers = 0
+        self.armed_at = self.ended_at = 0.0
+        """When that was begun, by the engine's clock."""
+
+    @property
+    def ready_for_trigger(self) -> bool:
+        """Whether a software trigger would be taken now."""
+        settings = self.settings
+        return (
+            settings.trigger_mode is TriggerMode.SOFTWARE
+            and not self.triggering
+            and self.software_triggers < settings.n_triggers
+        )
+
+    @property
+    def triggered(self) -> int:
+        """Frames that were triggered, as far as is known here: by software, or by what the box has taken."""
+        settings, acquired = self.settings, self.acquired or 0
+        if settings.trigger_mode is TriggerMode.SOFTWARE:
+            return max(acquired, self.software_triggers * settings.n_frames_per_trigger)
+        return settings.frames if settings.trigger_mode is TriggerMode.INTERNAL else acquired
+
+    def trigger(self) -> None:
+        """A software trigger begins.
+
+        Raises:
+            Refused: the box does not wait for one now; nothing was triggered.
+        """
+        settings = self.settings
+        if settings.trigger_mode is not TriggerMode.SOFTWARE:
+            raise Refused("not_ready", f"SoftwareTrigger refused: TriggerMode is {settings.trigger_mode}")
+        if self.software_triggers >= settings.n_triggers:
+            raise Refused(
+                "not_ready",
+                f"SoftwareTrigger refused: all {settings.n_triggers} triggers were given; Arm again",
+            )
+        if self.triggering:
+            raise Refused(
+                "not_ready",
+                f"SoftwareTrigger {self.software_triggers} refused, the detector is still busy with the last "
+                "one; wait for ReadyForSwTrigger",
+            )
+        self.software_triggers += 1
+        self.triggering = True
