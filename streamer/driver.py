@@ -43,7 +43,7 @@ class Driver(Protocol):
     def cancel(self) -> Future[None]:
         """Forget a series that has not been started."""
 
-    def reset(self) -> None:
+    def reset(self) -> Future[None] | None:
         """Leave fault."""
 
     def status(self) -> StreamerStatus:

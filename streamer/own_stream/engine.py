@@ -188,8 +188,8 @@ class OwnStreamEngine:
             self._machine.fire(Event.CANCEL, "cancelled")
         return _done(None)
 
-    def reset(self) -> None:
-        """Reach the box and bring it to rest, whoever has armed it; the state says when it is done.
+    def reset(self) -> Future[None]:
+        """Reach the box and bring it to rest, whoever has armed it; answered when it is.
 
         Raises:
             Refused: a series is under way, or the box hangs in a call.
@@ -198,7 +198,7 @@ class OwnStreamEngine:
         if self._machine.state is State.PREPARED:
             self._machine.fire(Event.CANCEL, "reset")
         self._machine.fire(Event.RESET, "the detector is being reset")
-        self._on_box("reset", self._reset)
+        return self._on_box("reset", self._reset)
 
     def status(self) -> StreamerStatus:
         """Snapshot."""
@@ -390,7 +390,7 @@ class OwnStreamEngine:
         if state is State.ARMING:
             if now - series.armed_at > ARMED_WITHIN:
                 self._machine.fire(Event.FAIL, f"not armed within {ARMED_WITHIN:g} s", seen=seen)
-        elif progress.state is BoxState.IDLE and not series.triggering and not self._busy:
+        elif progress.state is BoxState.IDLE and self._busy != "arm":
             series.ended = True
             counts = f"{series.triggered} of {plural(series.settings.frames, 'frame')} triggered"
             said = self._machine.message if state is State.ENDING else ""

@@ -1,0 +1,385 @@
+"""The engine of a detector that streams by itself, over a box that really sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from threading import Condition
+from typing import Any, TypeVar
+
+import pytest
+import zmq
+
+from penstock.stins import codec
+from penstock.stins.messages import Frame, SeriesEnd, Start
+from penstock.streamer.errors import Refused
+from penstock.streamer.own_stream import engine as engine_module
+from penstock.streamer.own_stream.engine import OwnStreamEngine
+from penstock.streamer.own_stream.states import TABLE, Event, State
+from penstock.streamer.protocol import StreamerStatus
+from penstock.streamer.settings import TriggerMode
+from tests.streamer.own_stream.box import Box
+from tests.streamer.rig import DEADLINE, settings
+
+T = TypeVar("T")
+VALUES = {"Energy": 8000.0, "Threshold": 4000.0, "Faults": ""}
+
+
+class Rig:
+    """An engine, a box, and a receiver of its stream."""
+
+    def __init__(self, **properties: Any) -> None:
+        self.unit = Box(properties)
+        self.box = self.unit.box
+        self.changed = Condition()
+        self.context = zmq.Context()
+        self.pull = self.context.socket(zmq.PULL)
+        self.pull.connect(self.box.endpoint)
+        self.engine = OwnStreamEngine(self.unit, changed=self._changed)
+
+    def close(self) -> None:
+        self.engine.close()
+        self.context.destroy(0)
+
+    def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
+        with self.changed:
+            assert self.changed.wait_for(lambda: wanted(self.engine.status()), DEADLINE), self.engine.status()
+        return self.engine.status()
+
+    def until_state(self, state: str) -> StreamerStatus:
+        return self.until(lambda status: status.state == state)
+
+    def prepare(self, **changes: Any) -> str:
+        changes.setdefault("camera", {})
+        return done(self.engine.prepare(settings(exposure_time=0.001, **changes))).series
+
+    def arm(self, **changes: Any) -> str:
+        series = self.prepare(**changes)
+        done(self.engine.start())
+        return series
+
+    def series(self) -> tuple[Start, list[Frame], SeriesEnd]:
+        start, frames = self._receive(), []
+        assert isinstance(start, Start)
+        while isinstance(message := self._receive(), Frame):
+            frames.append(message)
+        assert isinstance(message, SeriesEnd)
+        return start, frames, message
+
+    def _receive(self) -> Any:
+        assert self.pull.poll(int(DEADLINE * 1000)), "no message in time"
+        return codec.decode(self.pull.recv_multipart())
+
+    def _changed(self) -> None:
+        with self.changed:
+            self.changed.notify_all()
+
+
+def done(future: Future[T]) -> T:
+    return future.result(DEADLINE)
+
+
+@pytest.fixture
+def make_rig() -> Iterator[Callable[..., Rig]]:
+    rigs: list[Rig] = []
+
+    def make(**properties: Any) -> Rig:
+        rigs.append(Rig(**properties))
+        return rigs[-1]
+
+    yield make
+    for rig in rigs:
+        rig.close()
+
+
+@pytest.fixture
+def rig(make_rig: Callable[..., Rig]) -> Rig:
+    rig = make_rig()
+    rig.until_state("idle")
+    return rig
+
+
+# A series -----------------------------------------------------------------------------------------
+
+
+def test_an_internal_series_is_started_by_itself_and_ends_with_the_box(rig: Rig) -> None:
+    series = rig.arm(filename="/data/x.h5", overwrite=True, metadata='{"sample": "gold"}')
+    start, frames, end = rig.series()
+    assert (start.header.series, start.header.filename, start.header.overwrite) == (
+        series,
+        "/data/x.h5",
+        True,
+    )
+    assert start.metadata["user"] == {"sample": "gold"} and start.metadata["save_raw"] is True
+    assert start.header.trigger_mode == "INTERNAL" and start.header.frame_time == pytest.approx(0.0011)
+    assert [frame.image.frame for frame in frames] == [0, 1, 2, 3]
+    assert end.series == series
+    status = rig.until(lambda status: status.state == "idle" and status.end_sent)
+    assert (status.series, status.planned, status.acquired, status.peers) == (series, 4, 4, None)
+    assert status.message == "4 of 4 frames triggered"
+
+
+def test_a_box_without_a_counter_of_frames_says_that_nobody_knows(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(CountsFrames=False)
+    rig.until_state("idle")
+    rig.arm()
+    assert rig.until(lambda status: status.end_sent).acquired is None
+
+
+def test_software_triggers_one_after_the_other(rig: Rig) -> None:
+    rig.arm(trigger_mode=TriggerMode.SOFTWARE, n_triggers=3, n_frames_per_trigger=2)
+    for trigger in range(3):
+        rig.until(lambda status: status.ready_for_trigger)
+        rig.engine.trigger()
+        rig.until(lambda status, trigger=trigger: status.acquired == 2 * (trigger + 1))
+    assert len(rig.series()[1]) == 6
+    rig.until_state("idle")
+
+
+def test_a_trigger_that_comes_too_early_is_refused_and_counts_nothing(rig: Rig) -> None:
+    done(rig.engine.prepare(settings(exposure_time=30.0, trigger_mode=TriggerMode.SOFTWARE)))
+    done(rig.engine.start())
+    rig.engine.trigger()
+    with pytest.raises(
+        Refused, match="SoftwareTrigger 1 refused, the detector is still busy with the last one"
+    ):
+        rig.engine.trigger()
+    assert rig.engine.status().triggered == 1
+
+
+def test_triggers_in_another_mode_or_without_a_series_are_refused(rig: Rig) -> None:
+    with pytest.raises(Refused, match="SoftwareTrigger refused: the detector is idle; Arm first"):
+        rig.engine.trigger()
+    rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI)
+    with pytest.raises(Refused, match="TriggerMode is EXTERNAL_MULTI"):
+        rig.engine.trigger()
+
+
+def test_all_triggers_given_and_one_more(rig: Rig) -> None:
+    rig.unit.faults.add("lose-end")
+    rig.arm(trigger_mode=TriggerMode.SOFTWARE, n_triggers=1)
+    rig.engine.trigger()
+    rig.until(lambda status: status.acquired == 1)
+    rig.until(lambda status: not rig.engine._series.triggering)  # type: ignore[union-attr]
+    with pytest.raises(Refused, match="all 1 triggers were given"):
+        rig.engine.trigger()
+
+
+def test_a_second_series_right_after(rig: Rig) -> None:
+    ids = set()
+    for _ in range(3):
+        ids.add(rig.arm())
+        assert len(rig.series()[1]) == 4
+        rig.until_state("idle")
+    assert len(ids) == 3 and [user.arm for user in rig.box.users if user] and len(rig.box.users) == 3
+
+
+# Ends ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["stop", "abort"])
+@pytest.mark.parametrize("mode", [TriggerMode.INTERNAL, TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI])
+def test_stop_and_abort_leave_the_box_idle(rig: Rig, how: str, mode: TriggerMode) -> None:
+    done(rig.engine.prepare(settings(exposure_time=30.0, trigger_mode=mode)))
+    done(rig.engine.start())
+    rig.until(lambda status: status.armed)
+    done(getattr(rig.engine, how)("the shutter closed"))
+    status = rig.until_state("idle")
+    assert status.message.startswith("the shutter closed")
+    assert rig.box.state == "idle"
+    assert rig.arm() and len(rig.series()[1]) == 0 and len(rig.series()[1]) == 4
+
+
+@pytest.mark.parametrize("how", ["stop", "abort"])
+def test_an_end_while_the_box_is_being_armed(rig: Rig, how: str) -> None:
+    rig.unit.faults.add("slow-arm")
+    rig.prepare()
+    armed = rig.engine.start()
+    rig.until(lambda status: status.state == "acquiring" and not status.armed)
+    done(getattr(rig.engine, how)())
+    rig.box.go.set()
+    with pytest.raises(Refused, match="while it was being armed"):
+        done(armed)
+    rig.until_state("idle")
+    assert rig.box.state == "idle" and rig.box.user is None
+    rig.unit.faults.clear()
+    rig.series()
+    rig.arm()
+    assert len(rig.series()[1]) == 4
+
+
+def test_a_prepared_series_can_be_cancelled_and_prepared_again(rig: Rig) -> None:
+    first = rig.prepare()
+    second = rig.prepare()
+    assert first != second
+    done(rig.engine.cancel())
+    assert rig.engine.status().state == "idle"
+    with pytest.raises(Refused, match="is idle"):
+        rig.engine.start()
+
+
+# Settings -----------------------------------------------------------------------------------------
+
+
+def test_the_values_are_those_of_the_box_and_never_our_defaults(rig: Rig) -> None:
+    assert rig.engine.describe().values == VALUES
+    assert rig.engine.describe().own_stream
+    description = done(rig.engine.set({"Energy": 10000.0}))
+    assert description.values == VALUES | {"Energy": 10000.0, "Threshold": 5000.0}
+    assert description.limits["Threshold"].maximum == 10000.0
+
+
+def test_settings_that_take_long_are_a_state_and_keep_nothing_waiting(rig: Rig) -> None:
+    rig.unit.faults.add("slow-set")
+    answer = rig.engine.set({"Energy": 10000.0})
+    assert rig.until_state("configuring").message == "Energy: the detector takes it over"
+    with pytest.raises(Refused, match="Energy: the detector takes it over"):
+        rig.engine.prepare(settings(camera={}))
+    with pytest.raises(Refused, match="Energy"):
+        rig.engine.set({"Threshold": 4100.0})
+    rig.box.go.set()
+    assert done(answer).values["Threshold"] == 5000.0
+    rig.until_state("idle")
+
+
+def test_what_the_box_refuses_is_said_and_what_it_has_is_shown(rig: Rig) -> None:
+    rig.unit.faults.add("fail-set")
+    with pytest.raises(Refused, match="the energy cannot be reached"):
+        done(rig.engine.set({"Energy": 10000.0}))
+    status = rig.until_state("idle")
+    assert status.message == "Energy was not set: the energy cannot be reached"
+    assert rig.engine.describe().values == VALUES
+
+
+def test_a_value_that_the_box_has_already_is_not_sent(rig: Rig) -> None:
+    rig.unit.faults.add("fail-set")
+    assert done(rig.engine.set({"Energy": 8000.0})).values == VALUES
+
+
+def test_wrong_values_are_refused_before_the_box_is_asked(rig: Rig) -> None:
+    with pytest.raises(Refused, match="the greatest is 8000 eV"):
+        rig.engine.set({"Threshold": 9000.0})
+    with pytest.raises(Refused, match="Box has INTERNAL"):
+        rig.engine.check(settings(trigger_mode=TriggerMode.EXTERNAL_MULTI_GATE, exposure_time=0.1))
+    assert done(rig.engine.check(settings(exposure_time=0.1))).shape == (3, 4)
+
+
+def test_prepare_that_fails_leaves_nothing_prepared(rig: Rig) -> None:
+    rig.prepare()
+    rig.unit.faults.add("fail-prepare")
+    with pytest.raises(Refused, match=r"count_time is 0\.1 s in the box"):
+        rig.prepare()
+    assert rig.engine.status().state == "idle"
+
+
+def test_announcing_is_the_boxs_own_affair(rig: Rig) -> None:
+    with pytest.raises(Refused, match="announces its series itself"):
+        rig.engine.announce()
+
+
+# Faults -------------------------------------------------------------------------------------------
+
+
+def test_a_box_that_does_not_arm_is_a_fault_and_keeps_no_user_part(rig: Rig) -> None:
+    rig.unit.faults.add("fail-arm")
+    rig.prepare()
+    with pytest.raises(Refused, match="the box does not arm"):
+        done(rig.engine.start())
+    assert "the box does not arm (500)" in rig.until_state("fault").message
+    assert rig.box.user is None and rig.box.users == []
+    rig.unit.faults.clear()
+    rig.engine.reset()
+    rig.until_state("idle")
+    rig.arm()
+    assert len(rig.series()[1]) == 4
+
+
+def test_a_box_that_hangs_in_arm_is_a_fault_and_reset_is_refused_until_it_returns(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "ARMED_WITHIN", 0.2)
+    rig.unit.faults.add("hang-arm")
+    rig.prepare()
+    rig.engine.start()
+    assert "not armed within 0.2 s" in rig.until_state("fault").message
+    with pytest.raises(Refused, match=r"has not returned from the last call \(arm\)"):
+        rig.engine.reset()
+    rig.box.go.set()
+    done(rig.engine._box.ask(lambda: None))
+    assert rig.box.state == "idle", "the arming that came too late is taken back"
+
+
+def test_a_trigger_that_fails_is_a_fault(rig: Rig) -> None:
+    rig.unit.faults.add("fail-trigger")
+    rig.arm(trigger_mode=TriggerMode.SOFTWARE)
+    rig.engine.trigger()
+    assert "trigger 1: the box does not take the trigger" in rig.until_state("fault").message
+
+
+@pytest.mark.parametrize("fault", ["lost", "uninitialised", "broken"])
+@pytest.mark.parametrize("armed", [False, True], ids=["idle", "armed"])
+def test_what_befalls_the_box_is_a_fault_that_reset_leaves(
+    rig: Rig, fault: str, armed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "SILENT_FOR", 0.2)
+    if armed:
+        rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI)
+    rig.unit.faults.add(fault)
+    said = {"lost": "does not answer", "uninitialised": "Reset initialises it", "broken": "reports an error"}
+    assert said[fault] in rig.until_state("fault").message
+    if fault == "lost":
+        rig.engine.reset()  # in vain
+        assert said[fault] in rig.until_state("fault").message
+        rig.unit.faults.clear()
+    rig.until(lambda status: not rig.engine._busy)
+    done(rig.engine.reset())
+    rig.until_state("idle")
+    assert rig.box.state == "idle"
+
+
+def test_a_box_found_armed_is_somebody_elses_until_reset(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(FoundArmed=True)
+    assert "was armed by somebody else; Reset disarms it" in rig.until_state("fault").message
+    assert rig.box.state == "armed"
+    with pytest.raises(Refused, match="armed by somebody else"):
+        rig.engine.prepare(settings(camera={}))
+    done(rig.engine.reset())
+    rig.until_state("idle")
+    assert rig.box.state == "idle"
+
+
+def test_a_box_that_somebody_else_arms_in_between_is_noticed(rig: Rig) -> None:
+    rig.box.send_start()
+    assert "armed by somebody else" in rig.until_state("fault").message
+
+
+def test_a_box_that_is_off_at_the_start_is_a_fault_and_is_found_later(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig()
+    rig.until_state("idle")
+    rig.unit.faults.add("lost")
+    again = OwnStreamEngine(rig.unit, changed=rig._changed)
+    with rig.changed:
+        assert rig.changed.wait_for(lambda: again.status().state == "fault", DEADLINE)
+    assert "does not answer; is it switched on" in again.status().message
+    rig.unit.faults.clear()
+    done(again.reset())
+    assert again.status().state == "idle"
+
+
+def test_readings_come_once_it_is_reached(rig: Rig) -> None:
+    assert rig.until(lambda status: bool(status.readings)).readings["Temperature"] == 31.5
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+def test_from_every_state_there_is_a_way_to_idle_and_a_fault_is_left_by_reset_alone() -> None:
+    assert {event for state, event in TABLE if state is State.FAULT} == {Event.RESET}
+    for state in State:
+        reached, todo = {state}, [state]
+        while todo:
+            found = {after for (before, _), after in TABLE.items() if before is todo[-1]} - reached
+            todo.pop()
+            reached |= found
+            todo += found
+        assert State.IDLE in reached
