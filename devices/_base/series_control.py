@@ -229,8 +229,7 @@ class SeriesControl:
         self._streamer = None
         try:
             streamer = self._link.open()
-            description = streamer.describe()
-            status = streamer.status()
+            status, description = streamer.status(), streamer.describe()  # what an idle box has, not before
             if status.state in LEFT_OVER or (status.state == "fault" and not description.own_stream):
                 # A series of a device process that is gone: nobody can account for it any more.
                 log.warning("streamer was found %s with series %s", status.state, status.series)

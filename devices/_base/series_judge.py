@@ -246,6 +246,7 @@ class SeriesJudge:
             or status.state in ("idle", "fault")
         )
         if (receiver_done and streamer_done) or record.in_state() > limits.settle:
+            record.give_up_pending()
             view = record.view
             where = f" File: {view.filename}." if view.filename else ""
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."

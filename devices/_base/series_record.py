@@ -205,6 +205,12 @@ class SeriesRecord:
         with self.lock:
             self._view = replace(self._view, series="", filename="", dataset="")
 
+    def give_up_pending(self) -> None:
+        """No frame will come of a series that no receiver has begun."""
+        with self.lock:
+            if self.own_receiver_series is None and not self.ready:
+                self._view = replace(self._view, counts=without_pending(self._view.counts))
+
     def end(self, event: Event, sentence: str, verdict: str) -> None:
         """Move by `event`, with which the series ends.
 
@@ -214,9 +220,8 @@ class SeriesRecord:
             verdict: how it ended, for those who look later; one sentence.
         """
         with self.lock:
+            self.give_up_pending()
             series = self.own_receiver_series
-            if series is None and not self.ready:
-                self._view = replace(self._view, counts=without_pending(self._view.counts))
             if self._view.series:
                 told = last_series(self._view, series, verdict, self._named_at)
                 self._view = replace(self._view, last_series=told)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
 from penstock.stins.addresses import joined
+from penstock.streamer.loading import CAMERAS
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import Parameter, Value
 from penstock.streamer.unit import Unit
@@ -47,10 +48,12 @@ def streamer_link(
     """
     if control:
         return RemoteStreamer(control)
+    shipped = camera.__module__.startswith(f"{CAMERAS}.")
+    name = camera.__name__ if shipped else f"{camera.__module__}:{camera.__name__}"
     if not streamer:
-        return ChildStreamer(camera.__name__, unit, "", device=device)
+        return ChildStreamer(name, unit, "", device=device)
     options = {"--buffers-mb": str(streamer["BuffersMB"]), "--io-threads": str(streamer["IoThreads"])}
     if streamer["HighWaterMark"]:
         options["--hwm"] = str(streamer["HighWaterMark"])
     data = f"tcp://{joined(str(streamer['DataHost']), int(streamer['DataPort']))}"
-    return ChildStreamer(camera.__name__, unit, data, options, device=device)
+    return ChildStreamer(name, unit, data, options, device=device)
