@@ -271,8 +271,16 @@ class OwnStreamEngine:
             self._thread("start of the series", lambda: self._trigger(series))
 
     def _not_armed(self, error: CameraError) -> None:
-        if self._machine.state is State.ARMING:
-            self._machine.fire(Event.FAIL, str(error))
+        """The box refuses to be armed: it is disarmed, and the next series may come."""
+        if self._machine.state is not State.ARMING:
+            return
+        try:
+            self._detector.abort()
+        except CameraError as worse:
+            self._machine.fire(Event.FAIL, f"{error}; {worse}")
+            return
+        self._machine.fire(Event.END, str(error))
+        self._machine.fire(Event.ENDED, str(error))
 
     def _user_part(self, series: Series) -> UserPart:
         settings = series.settings

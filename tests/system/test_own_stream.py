@@ -240,6 +240,7 @@ def test_a_refusal_that_comes_late_is_a_fault(station: BoxStation) -> None:
     station.take_series()
 
 
+@pytest.mark.slow
 def test_a_box_whose_start_message_is_lost_is_disarmed(station: BoxStation) -> None:
     station.box.mute = True
     station.arm("SOFTWARE", 1)
@@ -358,6 +359,7 @@ def test_a_receiver_that_is_restarted_after_the_start_message(station: BoxStatio
     station.take_series()
 
 
+@pytest.mark.slow
 def test_a_box_that_is_lost_in_a_series(station: BoxStation) -> None:
     station.arm("SOFTWARE", 5)
     station.trigger()

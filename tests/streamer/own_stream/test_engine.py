@@ -280,16 +280,14 @@ def test_announcing_is_the_boxs_own_affair(rig: Rig) -> None:
 # Faults -------------------------------------------------------------------------------------------
 
 
-def test_a_box_that_does_not_arm_is_a_fault_and_keeps_no_user_part(rig: Rig) -> None:
+def test_a_box_that_refuses_to_be_armed_is_disarmed_and_keeps_no_user_part(rig: Rig) -> None:
     rig.unit.faults.add("fail-arm")
     rig.prepare()
     with pytest.raises(Refused, match="the box does not arm"):
         done(rig.engine.start())
-    assert "the box does not arm (500)" in rig.until_state("fault").message
+    assert "the box does not arm (500)" in rig.until_state("idle").message
     assert rig.box.user is None and rig.box.users == []
     rig.unit.faults.clear()
-    rig.engine.reset()
-    rig.until_state("idle")
     rig.arm()
     assert len(rig.series()[1]) == 4
 
