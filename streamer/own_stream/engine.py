@@ -391,7 +391,9 @@ class OwnStreamEngine:
             return
         if series is None:
             return
-        if progress.acquired is not None and progress.acquired != series.acquired:
+        # Until the box is armed its counter is that of the series before.
+        counting = series.armed and state is not State.ARMING
+        if counting and progress.acquired is not None and progress.acquired != series.acquired:
             series.acquired = progress.acquired
             self._changed()
         now = self._clock.monotonic()

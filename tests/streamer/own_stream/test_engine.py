@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from threading import Condition
+from threading import Condition, Semaphore
 from typing import Any, TypeVar
 
 import pytest
@@ -14,6 +14,7 @@ from penstock.stins import codec
 from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.streamer.errors import Refused
 from penstock.streamer.own_stream import engine as engine_module
+from penstock.streamer.own_stream.contract import Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.states import TABLE, Event, State
 from penstock.streamer.protocol import StreamerStatus
@@ -206,6 +207,29 @@ def test_an_end_while_the_box_is_being_armed(rig: Rig, how: str) -> None:
     rig.series()
     rig.arm()
     assert len(rig.series()[1]) == 4
+
+
+def test_the_counter_of_the_last_series_is_not_taken_for_that_of_one_that_is_being_armed(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.box.sent = 7
+    rig.unit.faults.add("slow-arm")
+    rig.prepare()
+    armed = rig.engine.start()
+    rig.until(lambda status: status.state == "acquiring" and not status.armed)
+    looks, looked = Semaphore(0), rig.unit.progress
+
+    def look() -> Progress:
+        looks.release()
+        return looked()
+
+    monkeypatch.setattr(rig.unit, "progress", look)
+    for _ in range(3):  # the second is over when the third begins
+        assert looks.acquire(timeout=10.0)
+    assert rig.engine.status().acquired is None
+    rig.box.go.set()
+    done(armed)
+    rig.until(lambda status: status.acquired == 4)
 
 
 def test_a_prepared_series_can_be_cancelled_and_prepared_again(rig: Rig) -> None:
