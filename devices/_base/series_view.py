@@ -75,7 +75,8 @@ class SeriesView:
         if not self.series or status.series != self.series:
             return view
         ready = status.ready_for_trigger and status.triggered >= view.triggered
-        acquired = view.acquired if status.acquired is None else status.acquired
+        # Where the box's counter came after the receiver's first frames, it must not go back.
+        acquired = max(view.acquired, status.acquired or 0) if status.peers is None else status.acquired or 0
         return replace(view, acquired=acquired, ready_for_trigger=ready)
 
     def with_receiver(self, status: Status) -> SeriesView:

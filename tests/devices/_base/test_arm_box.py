@@ -105,6 +105,17 @@ def test_the_boxs_own_counter_goes_before_what_the_receiver_has_seen(patient: Bo
     assert loop.control.view.acquired == 5
 
 
+def test_the_count_never_goes_back_when_the_box_begins_to_count(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(9))
+    loop.receiver.latest_frame = 1
+    loop.wait(0.1)
+    loop.streamer.say(acquired=1)
+    assert loop.control.view.acquired == 2
+    loop.streamer.say(acquired=3)
+    assert loop.control.view.acquired == 3
+
+
 def test_a_short_series_that_is_over_before_anybody_looks_has_been_armed(patient: BoxLoop) -> None:
     loop = patient
     begin = loop.receiver.begin
