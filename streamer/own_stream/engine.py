@@ -272,8 +272,9 @@ class OwnStreamEngine:
 
     def _not_armed(self, error: CameraError) -> None:
         """The box refuses to be armed: it is disarmed, and the next series may come."""
-        if self._machine.state is not State.ARMING:
+        if self._machine.state is not State.ARMING or self._series is None:
             return
+        self._series.ended_at = self._clock.monotonic()
         try:
             self._detector.abort()
         except CameraError as worse:

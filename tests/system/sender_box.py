@@ -132,11 +132,8 @@ class Box:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._context = zmq.Context()
-        self._push = self._context.socket(zmq.PUSH)
-        self._push.setsockopt(zmq.SNDTIMEO, 1000)
-        self._push.setsockopt(zmq.LINGER, 0)
-        self._push.bind("tcp://127.0.0.1:0")
-        self.stream: str = self._push.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.stream = f"tcp://127.0.0.1:{free_port()}"
+        self._push = self._bind()
         self._control = free_port()
         self.url = f"http://127.0.0.1:{self._control}"
         self._server: _Server | None = None
@@ -182,6 +179,20 @@ class Box:
             event.set()
         self.power(on=False)
         self._context.destroy(0)
+
+    def plug(self, *, in_: bool) -> None:
+        """Plug the stream's network in, or pull it out."""
+        with self._lock:
+            self._push.close(0)
+            if in_:
+                self._push = self._bind()
+
+    def _bind(self) -> zmq.Socket[bytes]:
+        push = self._context.socket(zmq.PUSH)
+        push.setsockopt(zmq.SNDTIMEO, 1000)
+        push.setsockopt(zmq.LINGER, 0)
+        push.bind(self.stream)
+        return push
 
     def arm_by_somebody_else(self) -> None:
         self._arm("")

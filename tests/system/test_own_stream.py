@@ -253,12 +253,25 @@ def test_a_box_whose_start_message_is_lost_is_disarmed(station: BoxStation) -> N
     station.take_series()
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_not_there_is_refused_before_the_box_is_armed(station: BoxStation) -> None:
     station.receiver.stop()
     assert "does not answer" in refusal(lambda: station.arm("SOFTWARE", 1))
     assert "arm" not in station.box.calls
     assert station.detector.State() == ON
     station.receiver.start()
+    station.calm()
+    station.take_series()
+
+
+def test_a_receiver_that_is_not_connected_is_refused_before_the_box_is_armed(station: BoxStation) -> None:
+    station.box.plug(in_=False)
+    until(lambda: not station.receiver.client.status().connections[0].connections, "no connection")
+    said = refusal(lambda: station.arm("SOFTWARE", 1))
+    assert "connected" in said and station.box.stream in said
+    assert "arm" not in station.box.calls
+    assert station.detector.State() == ON
+    station.box.plug(in_=True)
     station.calm()
     station.take_series()
 
