@@ -169,6 +169,7 @@ def test_a_series_of_edges(station: BoxStation) -> None:
     station.check_file(file, 3)
 
 
+@pytest.mark.slow
 def test_bursts(station: BoxStation) -> None:
     file = station.arm("SOFTWARE", 2, frames=4)
     for _ in range(2):
@@ -200,6 +201,7 @@ def test_a_box_that_arms_slowly_is_moving_and_then_running(station: BoxStation) 
     station.take_series()
 
 
+@pytest.mark.slow
 def test_abort_ends_an_arming_that_is_under_way(station: BoxStation) -> None:
     arm = station.hold("arm")
     station.arm("SOFTWARE", 1)
@@ -358,6 +360,7 @@ def test_a_box_that_somebody_else_has_armed(station: BoxStation) -> None:
     station.take_series()
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_restarted_after_the_start_message(station: BoxStation) -> None:
     station.arm("SOFTWARE", 3)
     station.detector.Stop()
