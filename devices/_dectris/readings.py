@@ -1,0 +1,69 @@
+"""What can only be read from a control unit."""
+
+from __future__ import annotations
+
+from penstock.devices._dectris.parameters import READINGS
+from penstock.devices._dectris.rest import NoSuchKey, Simplon
+from penstock.streamer.settings import Value
+from penstock.streamer.unit import CameraError
+
+LISTS = ("filewriter/status/files", "filewriter/files/")
+"""Files that the box has written: SIMPLON 1.8.0, and before (Lima-camera-eiger `FILEWRITER_LS2`, `_LS`)."""
+MOST_NAMES = 3
+"""Of data files that are shown; there may be thousands."""
+
+
+class Readings:
+    """Readings of one control unit, each by the first of its keys that this box has."""
+
+    def __init__(self, simplon: Simplon) -> None:
+        self._simplon = simplon
+        self._paths: dict[str, str | None] = {}
+
+    def forget(self) -> None:
+        """Look for the keys again: it may be another box, or another software."""
+        self._paths = {}
+
+    def read(self, name: str) -> Value:
+        """One reading, of its parameter's type.
+
+        Raises:
+            CameraError: the box has no such reading.
+        """
+        parameter, paths = READINGS[name]
+        found = self._first(name, paths)
+        kind = type(parameter.default)
+        if kind is str and isinstance(found, int | float):
+            return f"{found:g} V"  # module_000/hv, the only text that older boxes send as a number
+        return kind(found)  # type: ignore[call-overload, arg-type]
+
+    def files(self, prefix: str) -> str:
+        """Where the files can be fetched whose names begin so: master first; "" where there are none."""
+        listed = self._first("files", LISTS)
+        names = sorted(str(name) for name in listed) if isinstance(listed, list) else []
+        names = [name for name in names if name.startswith(prefix)]
+        masters, data = (
+            [name for name in names if ("_master" in name) == wanted] for wanted in (True, False)
+        )
+        shown = [f"{self._simplon.address}/data/{name}" for name in (*masters, *data[:MOST_NAMES])]
+        more = len(data) - MOST_NAMES
+        return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+    def _first(self, name: str, paths: tuple[str, ...]) -> object:
+        if name in self._paths:
+            path = self._paths[name]
+            if path is None:
+                raise self._none(name)
+            return self._simplon.get(path).value
+        for path in paths:
+            try:
+                found = self._simplon.get(path).value
+            except NoSuchKey:
+                continue
+            self._paths[name] = path
+            return found
+        self._paths[name] = None
+        raise self._none(name)
+
+    def _none(self, name: str) -> CameraError:
+        return CameraError(f"{self._simplon.address} has no reading for {name}; its model has no such sensor")

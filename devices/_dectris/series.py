@@ -1,0 +1,146 @@
+"""What a series asks of a control unit's configuration, and what its frames are then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from penstock.codecs import bslz4
+from penstock.devices._dectris import modes
+from penstock.devices._dectris.box import Box
+from penstock.devices._dectris.parameters import (
+    CHANNELS,
+    DETECTOR,
+    FILEWRITER,
+    FORMATS,
+    GATE_MODES,
+    SETTINGS,
+    STORED,
+    STREAM,
+)
+from penstock.devices._dectris.rest import Simplon
+from penstock.streamer.settings import Settings, Value
+from penstock.streamer.unit import CameraError, FrameFormat
+
+APPENDIX = f"{STREAM}/header_appendix"
+READOUT, COUNT_TIME = f"{DETECTOR}/detector_readout_time", f"{DETECTOR}/count_time"
+FORMAT, PATTERN = f"{STREAM}/format", f"{FILEWRITER}/name_pattern"
+FIXED = tuple(
+    f"{DETECTOR}/{key}"
+    for key in (
+        "description", "detector_number", "software_version", "eiger_fw_version",
+        "x_pixel_size", "y_pixel_size", "detector_readout_time",
+    )
+)  # fmt: skip
+"""What describes the detector."""
+OF_SERIES = (
+    *(f"{STREAM}/{key}" for key in ("mode", "format", "header_detail", "header_appendix")),
+    *(f"{DETECTOR}/{key}" for key in ("beam_center_x", "beam_center_y", "detector_distance")),
+    *(f"{DETECTOR}/{key}" for key in ("trigger_mode", "extg_mode", "nimages", "ntrigger")),
+    *(f"{DETECTOR}/{key}" for key in ("count_time", "frame_time")),
+    *(f"{DETECTOR}/{key}" for key in ("bit_depth_image", "x_pixels_in_detector", "y_pixels_in_detector")),
+)
+"""What every series sets or needs to know."""
+ALL = tuple(dict.fromkeys((*FIXED, *(path for s in SETTINGS for path in s.paths), *OF_SERIES)))
+DTYPES: Mapping[object, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
+
+
+def refuse_impossible(settings: Settings, box: Box, stream: str) -> None:
+    """Refuse what is wrong with the settings of a series, without asking the box.
+
+    Raises:
+        CameraError: it takes no such frames, or its stream or the receiver cannot carry them.
+    """
+    modes.plan(settings, GATE_MODES[0])
+    compression = settings.camera.get("Compression", STORED[0])
+    if compression not in STORED:
+        raise CameraError(
+            f"the receiver does not store {compression}; set Compression to {' or '.join(STORED)}"
+        )
+    on = [
+        s.parameter.name
+        for s in SETTINGS
+        if s.paths[0] in CHANNELS and box.first_of(s.paths) and settings.camera.get(s.parameter.name)
+    ]
+    if stream == "v1" and len(on) > 1:
+        raise CameraError(
+            f"{', '.join(on)} are on, and stream v1 carries one image per frame; switch all but one off, or "
+            "set the property Stream to v2"
+        )
+
+
+def wanted(settings: Settings, box: Box, stream: str, gate_mode: str) -> dict[str, Value]:
+    """Keys and values of a series, in the order in which they are written: energies before thresholds.
+
+    The wavelength is not among them: a box sets it after the energy, and the energy after it (ADEiger
+    docs/ADEiger/eiger.rst "Crystallography Parameters"), so that writing both would move the thresholds.
+    """
+    values: dict[str, Value] = {
+        f"{STREAM}/mode": "enabled",
+        f"{STREAM}/format": FORMATS[stream],
+        # With the pixel mask, flat field and count rate table ([v2] "SIMPLON Configuration Parameters").
+        f"{STREAM}/header_detail": "all",
+        # Of a series that was never armed: cleared, so that nobody else's bears its name.
+        APPENDIX: "",
+    }
+    for setting in SETTINGS:
+        if (path := box.first_of(setting.paths)) and setting.parameter.name in settings.camera:
+            values[path] = setting.to_box(settings.camera[setting.parameter.name])
+    values |= {
+        f"{DETECTOR}/beam_center_x": float(settings.beam_center[0]),
+        f"{DETECTOR}/beam_center_y": float(settings.beam_center[1]),
+        f"{DETECTOR}/detector_distance": float(settings.distance),
+    }
+    values |= modes.plan(settings, gate_mode)
+    values |= {
+        f"{DETECTOR}/count_time": settings.exposure_time,
+        f"{DETECTOR}/frame_time": settings.exposure_time + max(settings.latency_time, readout_time(box)),
+    }
+    return {path: value for path, value in values.items() if box.first_of([path])}
+
+
+def format_of(box: Box) -> FrameFormat:
+    """What frames look like, by the box's own word.
+
+    Raises:
+        CameraError: pixels of a size that nobody knows.
+    """
+    columns, rows = (box.value(f"{DETECTOR}/{axis}_pixels_in_detector") for axis in "xy")
+    bits = box.value(f"{DETECTOR}/bit_depth_image")
+    if bits not in DTYPES or not isinstance(columns, int) or not isinstance(rows, int):
+        raise CameraError(
+            f"the box speaks of {columns} x {rows} pixels of {bits} bits; known are 8, 16 and 32 bits"
+        )
+    images = sum(box.value(path) == "enabled" for path in CHANNELS) or 1
+    compression = str(box.value(f"{DETECTOR}/compression") or STORED[0])
+    item = np.dtype(DTYPES[bits]).itemsize
+    pixels = rows * columns * item
+    return FrameFormat(
+        shape=(rows, columns) if images == 1 else (images, rows, columns),
+        dtype=DTYPES[bits],
+        compression=compression,
+        frame_bytes=images * (bslz4.bound(pixels, item) if compression == "bslz4" else pixels),
+    )
+
+
+def readout_time(box: Box) -> float:
+    """Least dead time between frames, in seconds; 0 until the box has said it."""
+    seconds = box.value(READOUT)
+    return float(seconds) if isinstance(seconds, int | float) else 0.0
+
+
+def describe(box: Box, simplon: Simplon) -> dict[str, object]:
+    """What the file's NXdetector group has beyond the box's own start message: NeXus names, SI units."""
+    names = {
+        "description": "description", "detector_number": "serial_number",
+        "x_pixel_size": "x_pixel_size", "y_pixel_size": "y_pixel_size",
+        "detector_readout_time": "detector_readout_time",
+        "software_version": "software_version", "eiger_fw_version": "firmware_version",
+    }  # fmt: skip
+    found = {name: box.value(f"{DETECTOR}/{key}") for key, name in names.items()}
+    said: dict[str, object] = {name: value for name, value in found.items() if value is not None}
+    if box.value(f"{FILEWRITER}/mode") == "enabled":
+        # $id is the box's number of the series, which it gives when it is armed.
+        said["filewriter"] = {"name_pattern": box.value(PATTERN), "folder": f"{simplon.address}/data/"}
+    return said

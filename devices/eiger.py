@@ -1,0 +1,160 @@
+"""DECTRIS EIGER, EIGER2 and PILATUS4, through the REST interface SIMPLON of their control unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.devices._dectris import modes, series
+from penstock.devices._dectris import parameters as keys
+from penstock.devices._dectris.box import Box
+from penstock.devices._dectris.commands import Commands
+from penstock.devices._dectris.readings import Readings
+from penstock.devices._dectris.rest import Simplon
+from penstock.stins.messages import IndexSource
+from penstock.stins.user_part import UserPart
+from penstock.streamer.own_stream.contract import BoxState, Progress, StreamingDetector
+from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
+from penstock.streamer.unit import CameraError, FrameFormat
+
+
+class Eiger(StreamingDetector):
+    """One control unit, and the detector behind it."""
+
+    properties = keys.PROPERTIES
+    parameters = keys.PARAMETERS
+    trigger_modes = tuple(TriggerMode)
+    index_source = IndexSource.HARDWARE_COUNTER  # of the series that was prepared last: modes.index_source
+
+    def __init__(self, properties: Mapping[str, Value]) -> None:
+        """See `StreamingDetector`: touches no network."""
+        unit = {p.name: p.default for p in self.properties} | dict(properties)
+        if not unit["Host"]:
+            raise CameraError(
+                "the property Host is empty; set it to the address of the detector's control unit"
+            )
+        self._stream, self._version = str(unit["Stream"]), str(unit["ApiVersion"])
+        self._endpoint = f"tcp://{unit['Host']}:{unit['StreamPort'] or keys.PORTS[self._stream]}"
+        self._simplon = Simplon(str(unit["Host"]), int(unit["Port"]))
+        self._box, self._readings = Box(self._simplon), Readings(self._simplon)
+        self._commands = Commands(self._simplon)
+        self._gate_mode = keys.GATE_MODES[0]
+        self._frame_time = self._trigger_time = 0.0
+
+    def connect(self) -> Progress:
+        """See `StreamingDetector`; before it is initialised a box says nothing but its state."""
+        self._simplon.find_version(self._version)
+        self._readings.forget()
+        progress = self._commands.look()
+        if progress.state is not BoxState.UNINITIALISED:
+            self._learn()
+        return progress
+
+    def limits(self) -> Mapping[str, Limits]:
+        """See `Unit`: the box's own."""
+        named = {s.parameter.name: self._box.first_of(s.paths) for s in keys.SETTINGS if s.is_number}
+        found = {name: self._box.limits(path) for name, path in named.items() if path}
+        return {"ExposureTime": self._box.limits(series.COUNT_TIME), **found}
+
+    def readout_time(self) -> float:
+        """See `Unit`."""
+        return series.readout_time(self._box)
+
+    def values(self) -> Mapping[str, Value]:
+        """See `StreamingDetector`; what this model lacks is left out."""
+        found: dict[str, Value] = {"GateTriggerMode": self._gate_mode}
+        for setting in keys.SETTINGS:
+            path = self._box.first_of(setting.paths)
+            if path and (value := self._box.value(path)) is not None:
+                found[setting.parameter.name] = setting.from_box(value)
+        return found
+
+    def stream_endpoint(self) -> str:
+        """See `StreamingDetector`."""
+        return self._endpoint
+
+    def apply(self, values: Mapping[str, Value]) -> None:
+        """See `StreamingDetector`."""
+        wanted: dict[str, Value] = {}
+        for setting in keys.SETTINGS:
+            if (name := setting.parameter.name) in values:
+                path = self._box.first_of(setting.paths)
+                if path is None:
+                    raise CameraError(f"this box has no {name} ({setting.paths[0]}); nothing was set")
+                wanted[path] = setting.to_box(values[name])
+        self._box.bring(wanted)
+        self._gate_mode = str(values.get("GateTriggerMode", self._gate_mode))
+
+    def check(self, settings: Settings) -> FrameFormat | None:
+        """See `Unit`; what frames look like only the box can tell."""
+        series.refuse_impossible(settings, self._box, self._stream)
+        return None
+
+    def prepare(self, settings: Settings) -> FrameFormat:
+        """See `Unit`; writes what differs from what the box has now, which may not be what it had."""
+        state = self._commands.look().state
+        if state is not BoxState.IDLE:
+            raise CameraError(f"{self._simplon.address} is {state}; Reset the device, then Arm")
+        self._gate_mode = str(settings.camera.get("GateTriggerMode", self._gate_mode))
+        self._box.refresh()
+        series.refuse_impossible(settings, self._box, self._stream)
+        self._box.bring(series.wanted(settings, self._box, self._stream, self._gate_mode))
+        self.index_source = modes.index_source(settings.trigger_mode)
+        self._frame_time = settings.exposure_time + max(settings.latency_time, self.readout_time())
+        self._trigger_time = self._frame_time * modes.frames_of_trigger(settings)
+        return series.format_of(self._box)
+
+    def describe(self) -> Mapping[str, object]:
+        """See `Unit`; energies, thresholds, corrections, mask and flat field are in the start message."""
+        return series.describe(self._box, self._simplon)
+
+    def read(self, name: str) -> Value:
+        """See `Unit`."""
+        if name == keys.FILES:
+            return self._readings.files(self._pattern()) if self._on("filewriter") else ""
+        if name == keys.IMAGE:
+            return self._simplon.link("monitor/images/monitor") if self._on("monitor") else ""
+        return self._readings.read(name) if name in keys.READINGS else super().read(name)
+
+    def arm(self, user: UserPart) -> None:
+        """See `StreamingDetector`."""
+        self._commands.arm(user)
+
+    def trigger(self) -> None:
+        """See `StreamingDetector`."""
+        self._commands.trigger(self._trigger_time)
+
+    def stop(self) -> None:
+        """See `StreamingDetector`."""
+        self._commands.stop(self._frame_time)
+
+    def abort(self) -> None:
+        """See `StreamingDetector`."""
+        self._commands.abort()
+
+    def progress(self) -> Progress:
+        """See `StreamingDetector`; no key of the box counts frames."""
+        return self._commands.look()
+
+    def reset(self) -> None:
+        """See `StreamingDetector`; what was initialised has its defaults, which are read then."""
+        self._commands.reset()
+        self._learn()
+
+    def close(self) -> None:
+        """See `Unit`."""
+        self._simplon.close()
+
+    def _learn(self) -> None:
+        self._box.learn(series.ALL)
+        if self._stream == "v2" and not self._box.first_of([series.FORMAT]):
+            raise CameraError(
+                f"{self._simplon.address} has no stream v2: its SIMPLON {self._simplon.version} knows no "
+                "stream/config/format; set the property Stream to v1"
+            )
+
+    def _on(self, subsystem: str) -> bool:
+        return self._box.value(f"{subsystem}/config/mode") == "enabled"
+
+    def _pattern(self) -> str:
+        pattern, number = str(self._box.value(series.PATTERN)), self._commands.sequence
+        return pattern.replace("$id", "" if number is None else f"{number}_")
