@@ -7,6 +7,8 @@ SHELL := /bin/bash
 .SUFFIXES:
 
 VENV := .venv
+# Other people's programs, each in an environment of its own: they are no dependencies.
+JUDGES := .venv-judges
 STAMPS := $(VENV)/stamps
 FOLDERS := bench cli codecs devices gui receiver resources sardana stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
@@ -50,9 +52,12 @@ test: lint ## lint, types, import contracts, and all tests but the slow ones
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMPS)/develop ## the slow tests: many seeds, kills at every moment, every window on a screen
+test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at every moment, every window on a screen
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Without Xvfb the windows are not drawn on a screen." >&2
 	QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
+
+.PHONY: judges
+judges: $(JUDGES)/tickit/stamp ## simulators and clients of others, against which the slow tests hold ours
 
 .PHONY: contract
 contract: $(STAMPS)/develop ## Schemathesis against running receivers: do they answer as their OpenAPI document says
@@ -104,7 +109,7 @@ environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for developm
 
 .PHONY: clean
 clean: ## remove .venv and everything that was built
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(JUDGES) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps, so that what is installed costs nothing. A virtual environment cannot be moved: the stamp holds
@@ -142,6 +147,14 @@ $(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
 	@echo "Installing penstock[tango,receiver,gui,sardana,dev] into $(VENV): some 1.5 GB, two minutes"
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,gui,sardana,dev]'
 	@touch $@ $(STAMPS)/run $(STAMPS)/sardana
+
+# Diamond's simulated EIGER; its own pins leave cbor2 open, whose version 6 it does not know.
+$(JUDGES)/tickit/stamp: Makefile
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing tickit-devices into $(@D): some 150 MB, half a minute"
+	@$(@D)/bin/pip install --quiet tickit-devices==0.4.1 'cbor2<6' pyzmq requests
+	@touch $@
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.
 $(VENV)/types/penstock: $(STAMPS)/venv Makefile

@@ -1,0 +1,186 @@
+"""The client of a control unit's REST interface, against a real socket that answers what a test wants."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from penstock.devices._dectris.rest import CONNECT, NoSuchKey, Simplon
+from penstock.streamer.own_stream.contract import BoxLost
+from penstock.streamer.unit import CameraError
+
+DEADLINE = 10.0
+STATE = "/detector/api/1.8.0/status/state"
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each path with a status and a body; what it lacks with 404. `held` requests get none."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: dict[str, tuple[int, bytes]] = {}
+        self.held = ""
+        self.holding, self.release = threading.Event(), threading.Event()
+        self.bodies: list[bytes] = []
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        self.bodies = self.server.bodies
+        self.bodies.append(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+        if self.path == self.server.held:
+            self.server.holding.set()
+            self.server.release.wait(DEADLINE)
+        status, body = self.server.answers.get(self.path, (404, b'"no such path"'))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.release.set()
+    server.shutdown()
+    server.server_close()
+    thread.join(DEADLINE)
+
+
+@pytest.fixture
+def simplon(server: Server) -> Iterator[Simplon]:
+    simplon = Simplon("127.0.0.1", server.server_port)
+    simplon.version = "1.8.0"
+    yield simplon
+    simplon.close()
+
+
+@pytest.mark.parametrize("version", ["1.6.0", "1.8.0"])
+def test_the_control_unit_says_which_version_it_speaks(
+    server: Server, simplon: Simplon, version: str
+) -> None:
+    server.answers["/detector/api/version"] = (200, b'{"value": "%s"}' % version.encode())
+    assert simplon.find_version() == version
+
+
+@pytest.mark.parametrize("version", ["1.6.0", "1.8.0"])
+def test_one_that_does_not_say_it_is_asked_for_its_state(
+    server: Server, simplon: Simplon, version: str
+) -> None:
+    server.answers[f"/detector/api/{version}/status/state"] = (200, b'{"value": "idle"}')
+    assert simplon.find_version() == version
+
+
+def test_a_version_that_is_named_is_taken_unasked(simplon: Simplon) -> None:
+    assert simplon.find_version("1.6.0") == "1.6.0"
+
+
+def test_another_version_is_refused_by_name(server: Server, simplon: Simplon) -> None:
+    server.answers["/detector/api/version"] = (200, b'{"value": "1.2.0"}')
+    with pytest.raises(CameraError, match=r"speaks SIMPLON 1.2.0; known are 1.8.0 and 1.6.0"):
+        simplon.find_version()
+
+
+def test_something_else_at_the_address_is_no_control_unit(simplon: Simplon) -> None:
+    with pytest.raises(CameraError, match="not as a DECTRIS control unit.*Host and Port"):
+        simplon.find_version()
+
+
+def test_a_refusal_names_address_key_value_and_the_boxs_own_words(server: Server, simplon: Simplon) -> None:
+    server.answers["/detector/api/1.8.0/config/count_time"] = (400, b'"count_time  out of\\n range"')
+    with pytest.raises(CameraError) as refused:
+        simplon.put("detector/config/count_time", 1e9)
+    said = str(refused.value)
+    assert simplon.address in said and "config/count_time = 1000000000.0" in said
+    assert 'HTTP 400: "count_time' in said and "range" in said
+
+
+def test_an_error_of_the_server_says_what_to_do(server: Server, simplon: Simplon) -> None:
+    server.answers["/detector/api/1.8.0/command/arm"] = (500, b"DAQ crashed")
+    with pytest.raises(CameraError, match=r'failed at PUT .*command/arm \(HTTP 500: "DAQ crashed"\).*Reset'):
+        simplon.command("arm", DEADLINE)
+
+
+def test_a_key_that_it_lacks_is_told_from_other_refusals(simplon: Simplon) -> None:
+    with pytest.raises(NoSuchKey, match="no such key or command: GET .*threshold/4/energy"):
+        simplon.get("detector/config/threshold/4/energy")
+
+
+@pytest.mark.parametrize("body", [b"<html>nginx</html>", b'{"min": "low"}'])
+def test_an_answer_that_cannot_be_understood_is_a_sentence(
+    server: Server, simplon: Simplon, body: bytes
+) -> None:
+    server.answers[STATE] = (200, body)
+    with pytest.raises(CameraError, match=r"answers GET .*no JSON|cannot be understood"):
+        simplon.get("detector/status/state")
+
+
+def test_nobody_at_the_address_is_a_lost_box() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        simplon = Simplon("127.0.0.1", free.getsockname()[1])
+        with pytest.raises(BoxLost, match="cannot be reached .*Connection refused.*switched on"):
+            simplon.find_version()
+
+
+def test_a_network_that_swallows_packets_is_noticed_within_the_time_to_connect() -> None:
+    with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for other in (first, second):  # they fill the queue of a server that accepts nobody
+            other.setblocking(False)
+            other.connect_ex(deaf.getsockname())
+        simplon = Simplon("127.0.0.1", deaf.getsockname()[1])
+        began = time.monotonic()
+        with pytest.raises(BoxLost, match=r"cannot be reached \(no answer\)"):
+            simplon.find_version()
+        assert time.monotonic() - began < 2 * CONNECT
+
+
+def test_a_command_that_takes_too_long_names_its_time(server: Server, simplon: Simplon) -> None:
+    server.held = "/detector/api/1.8.0/command/arm"
+    with pytest.raises(BoxLost, match=r"has not answered PUT detector/api/1.8.0/command/arm within 0.2 s"):
+        simplon.command("arm", 0.2)
+
+
+def test_an_abort_does_not_wait_behind_a_trigger(server: Server, simplon: Simplon) -> None:
+    server.held = "/detector/api/1.8.0/command/trigger"
+    for name in ("trigger", "abort"):
+        server.answers[f"/detector/api/1.8.0/command/{name}"] = (200, b'{"sequence id": 1}')
+    trigger = threading.Thread(target=simplon.command, args=("trigger", DEADLINE))
+    trigger.start()
+    assert server.holding.wait(DEADLINE)
+    assert simplon.command("abort", DEADLINE) == {"sequence id": 1}
+    assert trigger.is_alive()
+    server.release.set()
+    trigger.join(DEADLINE)
+    assert not trigger.is_alive()
+
+
+def test_a_put_answers_with_the_keys_that_it_changed(server: Server, simplon: Simplon) -> None:
+    server.answers["/detector/api/1.8.0/config/count_time"] = (200, b'["count_time", "frame_time"]')
+    assert simplon.put("detector/config/count_time", 0.5) == ("count_time", "frame_time")
+    assert server.bodies[-1] == b'{"value": 0.5}'
+
+
+def test_an_empty_answer_names_no_key(server: Server, simplon: Simplon) -> None:
+    server.answers["/detector/api/1.8.0/config/count_time"] = (200, b"")
+    assert simplon.put("detector/config/count_time", 0.5) == ()
