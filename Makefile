@@ -54,7 +54,7 @@ test: lint ## lint, types, import contracts, and all tests but the slow ones
 .PHONY: test-slow
 test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at every moment, every window on a screen
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Without Xvfb the windows are not drawn on a screen." >&2
-	QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
+	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
 judges: $(JUDGES)/tickit/stamp ## simulators and clients of others, against which the slow tests hold ours

@@ -91,18 +91,18 @@ def test_tests_mirror_the_folders() -> None:
 
 
 def test_the_list_of_device_files_is_the_list_of_supported_detectors() -> None:
-    from penstock.streamer.camera import Camera
+    from penstock.streamer.unit import Unit
 
     files = sorted((ROOT / "devices").glob("[!_]*.py"))
     assert files
     for path in files:
         module = importlib.import_module(f"penstock.devices.{path.stem}")
-        cameras = [
+        units = [
             name
             for name, value in vars(module).items()
-            if inspect.isclass(value) and issubclass(value, Camera) and value.__module__ == module.__name__
+            if inspect.isclass(value) and issubclass(value, Unit) and value.__module__ == module.__name__
         ]
-        assert [name.lower() for name in cameras] == [path.stem], _short(path)
+        assert [name.lower() for name in units] == [path.stem], _short(path)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
