@@ -43,6 +43,7 @@ class Parameters:
         self._changed = changed
         self._values: dict[str, Value] = {p.name: p.default for p in camera.parameters if p.writable}
         self._readings: dict[str, Value] = {}
+        self._failed: set[str] = set()
         self._read_at = -math.inf
         if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
             self.read()
@@ -82,7 +83,11 @@ class Parameters:
                 try:
                     readings[parameter.name] = self._camera.read(parameter.name)
                 except Exception as error:  # a missing temperature ends no series
-                    log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
+                    if parameter.name not in self._failed:  # a model that lacks it would fill the log
+                        log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
+                    self._failed.add(parameter.name)
+                else:
+                    self._failed.discard(parameter.name)
         before = self.readings
         self._readings, self._read_at = readings, self._clock.monotonic()
         if readings != before:

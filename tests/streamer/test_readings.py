@@ -8,9 +8,10 @@ from threading import Event, current_thread
 import pytest
 
 from penstock.streamer.camera import Acquisition, Exposure
-from penstock.streamer.parameters import READ_EVERY, READINGS_HOLD
+from penstock.streamer.parameters import READ_EVERY, READINGS_HOLD, Parameters
 from penstock.streamer.settings import TriggerMode, Value
-from tests.streamer.rig import DEADLINE, FakeClock, Rig
+from penstock.streamer.unit import CameraError
+from tests.streamer.rig import DEADLINE, FakeCamera, FakeClock, Rig
 
 Wait = Callable[[Acquisition], bool]
 
@@ -113,3 +114,19 @@ def test_a_reading_that_could_not_be_taken_for_five_seconds_is_not_shown() -> No
         assert rig.engine.status().readings == {}
         goes_on.set()
         rig.until(lambda status: status.readings == {"Temperature": 21.5})
+
+
+def test_a_reading_that_a_model_lacks_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lacks(name: str) -> Value:
+        raise CameraError(f"no sensor for {name}")
+
+    camera = FakeCamera({})
+    monkeypatch.setattr(camera, "read", lacks)
+    parameters = Parameters(camera, "tcp://127.0.0.1:1", FakeClock(), lambda: None)
+    for _ in range(3):
+        parameters.read()
+    assert [record.message for record in caplog.records] == [
+        "FakeCamera: Temperature cannot be read: no sensor for Temperature"
+    ]
