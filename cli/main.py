@@ -28,6 +28,7 @@ COMMANDS = {
     "sardana-register": "show a Sardana where Penstock is; shows what it would do first",
     "database": "run the embedded Tango database",
     "streamer": "run the streamer of one camera, as on a control unit",
+    "simplon": "simulate the control unit of a DECTRIS EIGER: REST interface, stream, triggers, faults",
     "generate": "stream frames without Tango, to try and to measure a receiver",
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",

@@ -10,8 +10,8 @@ from threading import Event
 
 import tango
 
-from penstock.devices._simulated.triggers import TriggerSource
 from penstock.sardana.shelter import Job, Shelter
+from penstock.streamer.triggers import TriggerSource
 
 
 class TriggerTrainError(Exception):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from penstock.devices._simulated.triggers import Edge, TriggerInput
 from penstock.streamer.camera import Acquisition
 from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.triggers import Edge, TriggerInput
 
 TOLERANCE = 1e-6
 """Seconds that no trigger input resolves: no edge at the least distance is lost to rounding."""

@@ -16,13 +16,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from penstock.devices._simulated.triggers import TriggerSource
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
 from penstock.streamer.settings import STANDARD, TriggerMode, Value
+from penstock.streamer.triggers import TriggerSource
 from penstock.streamer.unit import CameraError
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image as Picture
 
 from penstock.devices._simulated.faults import Faults, parse
-from penstock.devices._simulated.triggers import TriggerSource, main
 from penstock.devices.simulator import Simulator
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
@@ -18,6 +17,7 @@ from penstock.streamer import patterns
 from penstock.streamer.errors import Refused
 from penstock.streamer.photons import draw
 from penstock.streamer.settings import TriggerMode
+from penstock.streamer.triggers import TriggerSource, main
 from penstock.streamer.unit import CameraError
 from tests.data import recording
 from tests.streamer.rig import Rig, done, settings

@@ -13,10 +13,10 @@ import pytest
 import tango
 from sardana.pool.pooldefs import SynchDomain, SynchParam
 
-from penstock.devices._simulated.triggers import EDGE
 from penstock.sardana import plugin
 from penstock.sardana.laboratory.laboratory import FLY_GROUP, TRIGGERS, Laboratory
 from penstock.sardana.trigger_train import Group, TriggerLine, TriggerTrainError, check
+from penstock.streamer.triggers import EDGE
 
 
 class Receiver:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.devices._simulated.triggers import TriggerSource
+from penstock.streamer.triggers import TriggerSource
 from tests.system.accounts import check_account
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Station, refusal, until, wait_state
 

@@ -3,7 +3,7 @@
 Each edge is one datagram with the source's own counter and clock, as a detector with a trigger
 counter sees it: an edge that is missed leaves its number empty.
 
-A source by hand: `python -m penstock.devices._simulated.triggers 127.0.0.1:41000 -n 10 --period 0.1`
+A source by hand: `python -m penstock.streamer.triggers 127.0.0.1:41000 -n 10 --period 0.1`
 """
 
 from __future__ import annotations

@@ -1,0 +1,94 @@
+"""Simulate the control unit of a DECTRIS EIGER.
+
+Examples:
+  penstock simplon
+  penstock simplon --stream v2 --http 127.0.0.1:8081 --stream-port 31001
+  penstock simplon --api 1.6.0 --sensor 1065x1030 --pattern diffraction --json
+
+The device Eiger, ADEiger, fastcs-eiger or a browser drives it as they drive a real one. The ready line names its
+REST interface, its stream, its trigger input, and the address for faults, also while its power is off:
+  curl -X PUT -d '{"slow_arm": 5}' http://127.0.0.1:PORT/simulator/faults
+  curl -X POST -d '{"on": false}' http://127.0.0.1:PORT/simulator/power
+  python -m penstock.streamer.triggers 127.0.0.1:PORT -n 10 --period 0.1
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+
+from penstock.cli._numbers import whole
+from penstock.cli._output import add_json, emit, say
+
+STREAMS = {"v1": "legacy", "v2": "cbor"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand."""
+    from penstock.streamer.simplon.control_unit import MODELS
+    from penstock.streamer.simplon.pixels import PATTERNS
+
+    parser.add_argument("--api", choices=("1.8.0", "1.6.0"), default="1.8.0", help="of SIMPLON (%(default)s)")
+    parser.add_argument("--stream", choices=tuple(STREAMS), default="v1", help="its stream (%(default)s)")
+    parser.add_argument(
+        "--http", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT",
+        help="of the REST interface (any free port)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--stream-port", type=whole(0), default=0, metavar="N", help="of the stream (any free port)"
+    )
+    parser.add_argument(
+        "--model", choices=tuple(MODELS), default="EIGER2 Si 1M", help="its size (%(default)s)"
+    )
+    parser.add_argument("--sensor", type=_size, metavar="ROWSxCOLS", help="another size")
+    parser.add_argument(
+        "--pattern", choices=tuple(PATTERNS), default="gradient", help="what frames show (%(default)s)"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until told to end."""
+    from penstock.cli.main import UserError
+    from penstock.streamer.simplon.control_unit import ControlUnit
+
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
+    told = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, told)
+    try:
+        box = ControlUnit(
+            args.api, STREAMS[args.stream], args.sensor, args.http, args.stream_port,
+            model=args.model, pattern=args.pattern,
+        )  # fmt: skip
+    except OSError as error:
+        raise UserError(f"{error}; choose another --http or --stream-port") from error
+    with box:
+        host = args.http[0]
+        ready = {
+            "http": f"http://{host}:{box.http_port}", "stream": box.stream_endpoint,
+            "triggers": box.trigger_address, "simulator": f"http://{host}:{box.simulator_port}/simulator",
+            "pid": os.getpid(),
+        }  # fmt: skip
+        if args.json:
+            emit(ready)
+        else:
+            say(args, ", ".join(f"{name} {value}" for name, value in ready.items()))
+        signal.sigwait(told)
+    return 0
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f'"{text}"; give HOST:PORT, such as 127.0.0.1:8081')
+    return host, int(port)
+
+
+def _size(text: str) -> tuple[int, int]:
+    rows, _, cols = text.partition("x")
+    if not rows.isdecimal() or not cols.isdecimal() or not int(rows) or not int(cols):
+        raise argparse.ArgumentTypeError(f'"{text}"; give ROWSxCOLS, such as 1062x1028')
+    return int(rows), int(cols)

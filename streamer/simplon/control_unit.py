@@ -1,0 +1,114 @@
+"""A simulated control unit with its network: REST, stream, trigger input; power can be switched."""
+
+from __future__ import annotations
+
+from threading import Lock, Thread
+from types import TracebackType
+
+from penstock.stins.addresses import joined
+from penstock.streamer.sender import PushSocket
+from penstock.streamer.simplon import keys
+from penstock.streamer.simplon.box import Box, Stream
+from penstock.streamer.simplon.faults import Faults
+from penstock.streamer.simplon.http import Server
+from penstock.streamer.simplon.pixels import Pixels
+from penstock.streamer.simplon.settings import Settings
+from penstock.streamer.triggers import TriggerInput
+
+MODELS = {
+    "EIGER2 Si 500K": (512, 1028), "EIGER2 Si 1M": (1062, 1028), "EIGER2 Si 4M": (2162, 2068),
+    "EIGER2 Si 9M": (3262, 3108), "EIGER2 Si 16M": (4362, 4148),
+}  # fmt: skip
+"""Rows and columns by model."""
+HWM = 2000
+"""Messages that wait for a receiver; then frames are dropped."""
+
+
+class ControlUnit:
+    """The box, reachable from construction to `close`; state "na" until it is initialised."""
+
+    def __init__(
+        self, api: str = keys.NEW, stream: str = "legacy", sensor: tuple[int, int] | None = None,
+        http: tuple[str, int] = ("127.0.0.1", 0), stream_port: int = 0, *, model: str = "EIGER2 Si 1M",
+        pattern: str = "gradient", hwm: int = HWM,
+    ) -> None:  # fmt: skip
+        """Bind all ports.
+
+        Args:
+            api: of SIMPLON, "1.8.0" or "1.6.0".
+            stream: "legacy" (V1) or "cbor" (V2).
+            sensor: (rows, cols); `None` for the model's.
+
+        Raises:
+            OSError: a port is in use.
+        """
+        rows, cols = sensor or MODELS[model]
+        host = http[0]
+        self._http, self._lock = http, Lock()
+        self._settings = Settings(api, stream, rows, cols, f"Dectris {model}")
+        self._push = PushSocket(f"tcp://{host}:{stream_port}", hwm=hwm)
+        self.stream_endpoint: str = self._push.endpoint
+        self._stream = Stream(self._push, self._settings, Faults())
+        self.box = Box(self._settings, Pixels(pattern, (rows, cols)), self._stream)
+        self._triggers = TriggerInput(host, 0)
+        self.trigger_address: str = joined(*self._triggers.address)
+        self._triggers.arm(self._edges)
+        self._server: Server | None = None
+        self._serve()
+        self._own = Server((host, 0), self.box, api, self.power)
+        self.simulator_port: int = self._own.server_address[1]
+        """Where `/simulator` answers also while the power is off."""
+        Thread(target=self._own.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def faults(self) -> Faults:
+        """What is done wrong at present; its fields may be set."""
+        return self.box.faults
+
+    def power(self, on: bool) -> None:
+        """Switch the box off (its REST port refuses connections, its series is lost), or on (state "na")."""
+        with self._lock:
+            if on and self._server is None:
+                self._serve()
+            elif not on and self._server is not None:
+                server, self._server = self._server, None
+                server.shutdown()
+                server.server_close()
+                server.drop_connections()
+                self.box.power_off()
+
+    def arm_by_somebody_else(self) -> int:
+        """Another client arms it; returns the number of the series. Initialises a box that was not."""
+        if self._settings.state == "na":
+            self.box.command("initialize")
+        return int(self.box.command("arm")["sequence id"])
+
+    def close(self) -> None:
+        """Close everything."""
+        self.power(False)
+        self._own.shutdown()
+        self._own.server_close()
+        self._triggers.close()
+        self._push.close(0.0)
+
+    def __enter__(self) -> ControlUnit:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _serve(self) -> None:
+        self._server = Server(self._http, self.box, self._settings.api, self._switch)
+        self._http = (self._http[0], self._server.server_address[1])
+        self.http_port: int = self._http[1]
+        Thread(target=self._server.serve_forever, args=(0.02,), name="SIMPLON", daemon=True).start()
+
+    def _switch(self, on: bool) -> None:
+        """By HTTP on the box's own port: after the answer."""
+        Thread(target=self.power, args=(on,), daemon=True).start()
+
+    def _edges(self) -> None:
+        while self._triggers.waiting:
+            self.box.edge(self._triggers.take().gate)

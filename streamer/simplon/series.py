@@ -1,0 +1,143 @@
+"""One armed series: triggers in, frames out, each at its time."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from threading import Condition, Event, Thread
+from typing import Protocol
+from uuid import uuid4
+
+from penstock.streamer.simplon import stream_v1, stream_v2
+from penstock.streamer.simplon.pixels import Picture
+from penstock.streamer.simplon.settings import Settings
+
+
+class Outlet(Protocol):
+    """The stream."""
+
+    def send(self, parts: Sequence[bytes]) -> None: ...
+
+
+class Series:
+    """From arm to the end message. `ended` is called once, from the thread of the series."""
+
+    def __init__(
+        self, number: int, settings: Settings, pictures: Sequence[Picture], outlet: Outlet,
+        monitor: Callable[[Picture, int], None], ended: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self.number, self.unique = number, uuid4().hex.upper()[:26]
+        self._settings, self._pictures, self._outlet = settings, pictures, outlet
+        self._monitor, self._ended = monitor, ended
+        self._mode = settings["trigger_mode"]
+        gated = self._mode in ("inte", "exte", "extg")
+        self._per_trigger = 1 if gated else settings["nimages"]
+        self._triggers = settings["ntrigger"] * (settings["nimages"] if gated else 1)
+        self._gates = settings["nexpi"] if self._mode == "extg" else 1
+        self._count, self._period = settings["count_time"], settings["frame_time"]
+        self._cbor = settings.api == "1.8.0" and settings.get("stream", "config", "format") == "cbor"
+        self._waiting: queue.SimpleQueue[float | None] = queue.SimpleQueue()
+        self._busy = False
+        self._done = Condition()
+        self._taken = 0
+        """Triggers whose frames have left."""
+        self._closed = False
+        """The end message has gone."""
+        self._stop, self._abort = Event(), Event()
+        self._date = datetime.now(UTC)
+        self.frames = 0
+        self._thread = Thread(target=self._run, name=f"series {number}", daemon=True)
+
+    def start(self) -> None:
+        """Send the start message, and take triggers from now on."""
+        self._outlet.send(
+            stream_v2.start(self._settings, self.number, self.unique, self._date) if self._cbor
+            else stream_v1.start(self._settings, self.number)
+        )  # fmt: skip
+        self._begun = time.monotonic()
+        self._thread.start()
+
+    def trigger(self, seconds: float | None = None, *, wait: bool = False) -> bool:
+        """One trigger, with a length where the mode needs it; `wait` until its frames have left.
+
+        Returns whether it was taken: none is while frames are being exposed.
+        """
+        with self._done:
+            if self._busy or self.over:
+                return False
+            self._busy, before = True, self._taken
+            self._settings.state = "acquire"
+        self._waiting.put(self._count if seconds is None else seconds)
+        if wait:
+            with self._done:
+                self._done.wait_for(lambda: self._taken > before or self._closed)
+        return True
+
+    @property
+    def over(self) -> bool:
+        """No trigger is taken any more."""
+        return self._stop.is_set()
+
+    def finish(self, *, at_once: bool) -> None:
+        """End after the frame under way, or at once; returns when the end message has gone."""
+        if at_once:
+            self._abort.set()
+        self._stop.set()
+        self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        gates, summed = 0, 0.0
+        last = self._triggers * self._gates - 1
+        for number in range(last + 1):
+            seconds = self._waiting.get()
+            if seconds is None or self._stop.is_set():
+                break
+            gates, summed = gates + 1, summed + seconds
+            if gates == self._gates:
+                self._expose(summed)
+                gates, summed = 0, 0.0
+            if self._stop.is_set() or number == last:
+                break  # whoever waits for this trigger finds the box idle
+            with self._done:
+                self._busy = False
+                self._taken += 1
+                if self._mode not in ("exts", "exte", "extg"):
+                    self._settings.state = "ready"
+                self._done.notify_all()
+        self._stop.set()
+        self._outlet.send(
+            stream_v2.end(self.number, self.unique) if self._cbor else stream_v1.end(self.number)
+        )
+        self._ended()
+        with self._done:
+            self._closed = True
+            self._done.notify_all()
+
+    def _expose(self, count: float) -> None:
+        if self._mode not in ("inte", "exte", "extg"):
+            count = self._count
+        first = time.monotonic()
+        for number in range(self._per_trigger):
+            due = first + number * self._period + count
+            while (left := due - time.monotonic()) > 0 and not self._abort.wait(left):
+                pass
+            if self._abort.is_set():
+                return
+            self._frame(int((due - count - self._begun) * 1e9), int(count * 1e9))
+            if self._stop.is_set():
+                return
+
+    def _frame(self, begun: int, length: int) -> None:
+        picture, times = self._pictures[self.frames % len(self._pictures)], (begun, begun + length, length)
+        if self._cbor:
+            parts = stream_v2.image(
+                self._settings, self.number, self.unique, self._date, self.frames, picture, times
+            )
+        else:
+            parts = stream_v1.image(self._settings, self.number, self.frames, picture, times)
+        self._outlet.send(parts)
+        self._monitor(picture, self.frames)
+        self.frames += 1

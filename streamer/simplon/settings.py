@@ -1,0 +1,164 @@
+"""What a control unit is set to, and which parameters move others.
+
+Couplings as SIMPLON documents them with each key of `detector/config`: an energy moves its thresholds, a
+count time the frame time. A PUT answers with the names of all that changed.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from penstock.streamer.simplon import keys
+
+HC = 12398.419843320026
+"""h c in eV Å (CODATA 2018)."""
+LONG = 0.02
+"""Count time in seconds above which frames are summed up to 32 bits."""
+TABLES = ("flatfield", "pixel_mask")
+
+
+class Settings:
+    """Every parameter of one control unit."""
+
+    def __init__(self, api: str, stream: str, rows: int, cols: int, name: str) -> None:
+        self.api, self.rows, self.cols = api, rows, cols
+        self._stream, self._name = stream, name
+        self.lock = RLock()
+        self.tables: dict[str, np.ndarray] = {}
+        self.of: dict[tuple[str, str], dict[str, keys.Key]] = {}
+        self.power_on()
+
+    def power_on(self) -> None:
+        """Defaults, and state "na"."""
+        with self.lock:
+            self.of = keys.beside(self.api, self._stream)
+            self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
+            self.of["detector", "status"] = keys.detector_status(self.api)
+            self.initialise()
+
+    def initialise(self) -> None:
+        """`detector/config` back to its defaults, as `initialize` does."""
+        self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
+        flat, mask = np.ones((self.rows, self.cols), np.float32), np.zeros((self.rows, self.cols), np.uint32)
+        self.tables = {"flatfield": flat, "pixel_mask": mask}
+        if self.api == keys.NEW:
+            self.tables |= {f"threshold/{n}/{name}": self.tables[name] for n in (1, 2) for name in TABLES}
+
+    def __getitem__(self, name: str) -> Any:
+        """Value of a key of `detector/config`."""
+        return self.of["detector", "config"][name].value
+
+    def get(self, subsystem: str, section: str, name: str) -> Any:
+        """Value of any key."""
+        return self.of[subsystem, section][name].value
+
+    def show(self, subsystem: str, section: str, name: str, value: Any) -> None:
+        """Change what the box itself reports."""
+        self.of[subsystem, section][name].value = value
+
+    @property
+    def state(self) -> str:
+        """`detector/status/state`."""
+        return str(self.get("detector", "status", "state"))
+
+    @state.setter
+    def state(self, state: str) -> None:
+        self.show("detector", "status", "state", state)
+
+    def put(self, subsystem: str, name: str, value: Any) -> list[str]:
+        """Set a key of a `config`; returns the names of all that changed.
+
+        Raises:
+            KeyError: no such key.
+            PermissionError: read-only.
+            ValueError: wrong type, range or choice.
+        """
+        with self.lock:
+            if subsystem == "detector" and name in self.tables:
+                table = self.tables[name]
+                if np.shape(value) != table.shape:
+                    raise ValueError(f"{name} has the shape {np.shape(value)}; it must be {table.shape}")
+                self.tables[name] = np.asarray(value, table.dtype)
+                return [name]
+            key = self.of[subsystem, "config"][name]
+            if key.access == "r":
+                raise PermissionError(f"{name} is read-only")
+            before = {other: item.value for other, item in self.of[subsystem, "config"].items()}
+            key.value = key.taken(value)
+            if subsystem == "detector":
+                try:
+                    self._couple(name, key.value)
+                except ValueError:
+                    key.value = before[name]
+                    raise
+            after = self.of[subsystem, "config"]
+            changed = [other for other, item in after.items() if item.value != before[other]]
+            tables = [n for n in self.tables if "flatfield" in n] if self._retrims(name) else []
+            return sorted({name, *changed, *tables})
+
+    @staticmethod
+    def _retrims(name: str) -> bool:
+        return name in ("photon_energy", "element", "wavelength", "incident_energy") or name.endswith(
+            "energy"
+        )
+
+    def _couple(self, name: str, value: Any) -> None:
+        config = self.of["detector", "config"]
+        match name:
+            case "element":
+                if value:
+                    self._energy(keys.KALPHA[value])
+            case "wavelength":
+                self._energy(HC / value, element="")
+            case "photon_energy" | "incident_energy":
+                self._energy(value, element="")
+            case "threshold_energy":
+                self._move("threshold/1/energy", value)
+            case "threshold/1/energy":
+                self._move("threshold_energy", value)
+            case "count_time":
+                config["frame_time"].value = max(config["frame_time"].value, value + keys.READOUT)
+            case "frame_time":
+                config["count_time"].value = min(config["count_time"].value, value - keys.READOUT)
+        config["frame_count_time"].value = config["count_time"].value
+        summed = config["auto_summation"].value and config["count_time"].value > LONG
+        config["bit_depth_image"].value = 32 if summed else config["bit_depth_readout"].value
+
+    def _energy(self, energy: float, element: str | None = None) -> None:
+        least, most = keys.ENERGY_RANGE
+        if not least <= energy <= most:
+            raise ValueError(f"a photon energy of {energy:.6g} eV is outside {least:g} to {most:g} eV")
+        for name in ("photon_energy", "incident_energy"):
+            self._move(name, energy)
+        self._move("wavelength", HC / energy)
+        if element is not None:
+            self._move("element", element)
+        for name in ("threshold_energy", "threshold/1/energy"):
+            self._move(name, max(keys.THRESHOLD_RANGE[0], energy / 2))
+        self._move("threshold/2/energy", energy * 0.8)
+
+    def _move(self, name: str, value: Any) -> None:
+        if name in (config := self.of["detector", "config"]):
+            config[name].value = value
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the images of a frame, as stream V2 has them."""
+        if self.api != keys.NEW:
+            return ("threshold_1",)
+        modes = {"threshold_1": "1", "threshold_2": "2", "difference": "difference"}
+        return tuple(name for name, key in modes.items() if self[f"threshold/{key}/mode"] == "enabled")
+
+    @property
+    def dtype(self) -> str:
+        """Type of a pixel."""
+        return f"uint{self['bit_depth_image']}"
+
+
+def now() -> str:
+    """The time, as SIMPLON writes it."""
+    return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")
