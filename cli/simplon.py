@@ -5,8 +5,8 @@ Examples:
   penstock simplon --stream v2 --http 127.0.0.1:8081 --stream-port 31001
   penstock simplon --api 1.6.0 --sensor 1065x1030 --pattern diffraction --json
 
-The device Eiger, ADEiger, fastcs-eiger or a browser drives it as they drive a real one. The ready line names its
-REST interface, its stream, its trigger input, and the address for faults, also while its power is off:
+The device Eiger, ADEiger or fastcs-eiger drives it as it drives a real one. The ready line names its REST
+interface, its stream, its trigger input, and the address for faults, also while its power is off:
   curl -X PUT -d '{"slow_arm": 5}' http://127.0.0.1:PORT/simulator/faults
   curl -X POST -d '{"on": false}' http://127.0.0.1:PORT/simulator/power
   python -m penstock.streamer.triggers 127.0.0.1:PORT -n 10 --period 0.1

@@ -1,1 +1,1 @@
-"""The simulated control unit of a DECTRIS detector: REST interface SIMPLON, streams V1 and V2, triggers, faults."""
+"""The simulated control unit of a DECTRIS detector: SIMPLON, streams V1 and V2, triggers, faults."""

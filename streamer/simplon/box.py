@@ -150,4 +150,3 @@ class Box:
     def _show(self, picture: Picture, number: int) -> None:
         if self.settings.get("monitor", "config", "mode") == "enabled":
             self.latest = picture
-            self.settings.show("monitor", "status", "monitor_image_number", [self._number, number])

@@ -77,6 +77,10 @@ class ControlUnit:
                 server.drop_connections()
                 self.box.power_off()
 
+    def wait_receivers(self, count: int, timeout: float) -> bool:
+        """Wait until so many receivers are connected to the stream; what is sent before is dropped."""
+        return self._push.wait_peers(count, timeout)
+
     def arm_by_somebody_else(self) -> int:
         """Another client arms it; returns the number of the series. Initialises a box that was not."""
         if self._settings.state == "na":

@@ -23,6 +23,7 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.streamer.simplon.box import Box, Refused
 from penstock.streamer.simplon.faults import Faults
+from penstock.streamer.simplon.keys import UNLISTED
 from penstock.streamer.simplon.settings import now
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 128
+    """fastcs-eiger reads all keys at once, each over a connection of its own."""
 
     def __init__(
         self, address: tuple[str, int], box: Box, api: str, power: Callable[[bool], None] | None = None
@@ -74,6 +77,8 @@ class Handler(BaseHTTPRequestHandler):
     """One request after the other of one connection."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = 65536  # head and body in one segment: else the second waits for an acknowledgement
+    disable_nagle_algorithm = True
     server: Server
 
     def do_GET(self) -> None:
@@ -141,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
             found = box.settings.of[subsystem, section]
             tables = box.settings.tables if (subsystem, section) == ("detector", "config") else {}
             if name in ("", "keys"):
-                return sorted([*found, *tables])
+                return sorted({*found, *tables} - UNLISTED.get((subsystem, section), set()))
             if name in tables:
                 return _encoded(tables[name])
             if name == "time":

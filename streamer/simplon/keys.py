@@ -20,12 +20,17 @@ KALPHA = {
     "Na": 1040.98, "Mg": 1253.6, "Al": 1486.7, "Si": 1739.98, "P": 2013.7, "S": 2307.84, "Cl": 2622.39,
     "Ar": 2957.7, "K": 3313.8, "Ca": 3691.68, "Sc": 4090.6, "Ti": 4510.84, "V": 4952.2, "Cr": 5414.72,
     "Mn": 5898.75, "Fe": 6403.84, "Co": 6930.32, "Ni": 7478.15, "Cu": 8047.78, "Zn": 8638.86,
-    "Ga": 9251.74, "Ge": 9886.42, "As": 10543.72, "Se": 11222.4, "Br": 11924.2, "Mo": 17479.34, "Ag": 22162.92,
+    "Ga": 9251.74, "Ge": 9886.42, "As": 10543.72, "Se": 11222.4, "Br": 11924.2, "Mo": 17479.34,
+    "Ag": 22162.92,
 }  # fmt: skip
 """K-alpha lines in eV (X-ray Data Booklet, table 1-2)."""
 ENERGY_RANGE = (5000.0, 40000.0)
 """Photon energies that the simulated sensor takes, in eV."""
 THRESHOLD_RANGE = (2500.0, 40000.0)
+UNLISTED = {
+    ("detector", "status"): {"error"}, ("stream", "status"): {"error"}, ("detector", "config"): {"wavelength"},
+}  # fmt: skip
+"""Keys that can be read though no list names them (fastcs-eiger `MISSING_KEYS`)."""
 READOUT = 1e-7
 """Dead time between two frames, in seconds: an EIGER2's 100 ns."""
 SHORTEST = 1e-5
@@ -112,7 +117,8 @@ def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
         "detector_readout_time": _fixed(READOUT, "float", "s"),
         "eiger_fw_version": _fixed("simulated"), "element": _text("", "", *KALPHA),
         "flatfield_correction_applied": _flag(True),
-        "frame_count_time": _fixed(0.01, "float", "s"), "frame_time": _real(0.01 + READOUT, "s", SHORTEST, 3600.0),
+        "frame_count_time": _fixed(0.01, "float", "s"), "frame_time": _real(0.01 + READOUT,
+        "s", SHORTEST, 3600.0),
         "nimages": _whole(1), "ntrigger": _whole(1), "number_of_excluded_pixels": _fixed(0, "uint"),
         "photon_energy": _real(8047.78, "eV", *ENERGY_RANGE), "pixel_mask_applied": _flag(True),
         "roi_mode": _text("disabled", "disabled", "lines-ROI") if new else _text("", "", "4M"),
@@ -129,14 +135,17 @@ def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
     if not new:
         return keys
     return keys | {
-        "counting_mode": _text("normal", "normal", "retrigger"), "extg_mode": _text("double", "single", "double"),
+        "counting_mode": _text("normal", "normal", "retrigger"), "extg_mode": _text("double", "single",
+        "double"),
         "fast_arm": _flag(False), "incident_energy": _real(8047.78, "eV", *ENERGY_RANGE),
         "mask_to_zero": _flag(False), "nexpi": _whole(1), "sample_name": _text(), "source_name": _text(),
         "instrument_name": _text(), "total_flux": _real(0.0, "1/s"),
         "trigger_start_delay": _real(0.0, "s", 0.0, 0.1),
-        "threshold/1/energy": _real(4023.89, "eV", *THRESHOLD_RANGE), "threshold/1/mode": _text("enabled", *SWITCH),
+        "threshold/1/energy": _real(4023.89, "eV", *THRESHOLD_RANGE),
+        "threshold/1/mode": _text("enabled", *SWITCH),
         "threshold/1/number_of_excluded_pixels": _fixed(0, "uint"),
-        "threshold/2/energy": _real(6438.22, "eV", *THRESHOLD_RANGE), "threshold/2/mode": _text("disabled", *SWITCH),
+        "threshold/2/energy": _real(6438.22, "eV", *THRESHOLD_RANGE),
+        "threshold/2/mode": _text("disabled", *SWITCH),
         "threshold/2/number_of_excluded_pixels": _fixed(0, "uint"),
         "threshold/difference/mode": _text("disabled", *SWITCH),
         "threshold/difference/lower_threshold": _fixed(1, "uint"),
@@ -155,7 +164,8 @@ def detector_status(api: str) -> dict[str, Key]:
             "builder/dcu_buffer_free": _fixed(100.0, "float", "percent"),
         }  # fmt: skip
     return keys | {
-        "board_000/th0_temp": _fixed(23.4, "float", "degC"), "board_000/th0_humidity": _fixed(4.2, "float", "percent"),
+        "board_000/th0_temp": _fixed(23.4, "float", "degC"), "board_000/th0_humidity": _fixed(4.2, "float",
+        "percent"),
         "builder/dcu_buffer_free": _fixed(100.0, "float", "percent"),
         "link_0": _fixed("up"), "link_1": _fixed("up"), "link_2": _fixed("up"), "link_3": _fixed("up"),
     }  # fmt: skip
@@ -178,11 +188,13 @@ def beside(api: str, stream: str) -> dict[tuple[str, str], dict[str, Key]]:
             "mode": _text("disabled", *SWITCH), "buffer_size": _whole(20), "discard_new": _flag(False),
         },
         ("monitor", "status"): {
-            "state": _fixed("normal"), "error": _fixed([], "string[]"), "buffer_fill_level": _fixed([0, 20], "uint[]"),
-            "dropped": _fixed(0, "uint"), "monitor_image_number": _fixed([0, 0], "uint[]"),
+            "state": _fixed("normal"), "error": _fixed([], "string[]"), "buffer_fill_level": _fixed([0, 20],
+            "uint[]"),
+            "dropped": _fixed(0, "uint"),
         },
         ("filewriter", "config"): {
-            "mode": _text("disabled", *SWITCH), "compression_enabled": _flag(True), "image_nr_start": _whole(1, 0),
+            "mode": _text("disabled", *SWITCH), "compression_enabled": _flag(True),
+            "image_nr_start": _whole(1, 0),
             "name_pattern": _text("series_$id"), "nimages_per_file": _whole(1000, 0),
         },
         ("filewriter", "status"): {

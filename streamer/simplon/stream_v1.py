@@ -27,7 +27,7 @@ def _table(kind: str, array: np.ndarray) -> list[bytes]:
 
 
 def start(settings: Settings, series: int) -> list[bytes]:
-    """The start message: 1 part with header detail "none", 2 with "basic", 8 with "all"; the appendix last."""
+    """Start message: 1 part with header detail "none", 2 with "basic", 8 with "all"; then the appendix."""
     detail = settings.get("stream", "config", "header_detail")
     parts = [_text(htype="dheader-1.0", series=series, header_detail=detail)]
     if detail != "none":

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import zmq
 
-from penstock.devices._simulated.triggers import TriggerInput
+from penstock.streamer.triggers import TriggerInput
 from penstock.stins import codec
 from penstock.stins.messages import Header, Image, IndexSource, SeriesEnd
 from penstock.stins.user_part import UserPart
