@@ -12,12 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 import zmq
 
-from penstock.streamer.triggers import TriggerInput
 from penstock.stins import codec
 from penstock.stins.messages import Header, Image, IndexSource, SeriesEnd
 from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.triggers import TriggerInput
 from penstock.streamer.unit import CameraError, FrameFormat
 
 SHAPE, DTYPE = (3, 4), "uint16"
