@@ -28,8 +28,10 @@ ENERGY_RANGE = (5000.0, 40000.0)
 """Photon energies that the simulated sensor takes, in eV."""
 THRESHOLD_RANGE = (2500.0, 40000.0)
 UNLISTED = {
-    ("detector", "status"): {"error"}, ("stream", "status"): {"error"}, ("detector", "config"): {"wavelength"},
-}  # fmt: skip
+    ("detector", "status"): {"error"},
+    ("detector", "config"): {"wavelength"},
+    ("stream", "status"): {"error"},
+}
 """Keys that can be read though no list names them (fastcs-eiger `MISSING_KEYS`)."""
 READOUT = 1e-7
 """Dead time between two frames, in seconds: an EIGER2's 100 ns."""
