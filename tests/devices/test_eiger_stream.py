@@ -1,0 +1,81 @@
+"""The device Eiger and the simulated control unit: a series, and what needs a box that behaves as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import zmq
+
+from penstock.devices.eiger import Eiger
+from penstock.receiver.sources.dectris_v1 import DectrisV1Source
+from penstock.receiver.sources.dectris_v2 import DectrisV2Source
+from penstock.stins.messages import Frame, SeriesEnd, Start
+from penstock.stins.user_part import UserPart
+from penstock.streamer.checks import complete_properties
+from penstock.streamer.own_stream.contract import BoxLost, BoxState
+from penstock.streamer.settings import TriggerMode
+from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.unit import CameraError
+from tests.streamer import rig
+
+DEADLINE = 10.0
+FLAVOURS = {"1.8.0-v1": "legacy", "1.8.0-v2": "cbor", "1.6.0-v1": "legacy"}
+USER = UserPart(arm="0123456789abcdef", filename="/data/x.h5", frames=3)
+
+
+@pytest.fixture(params=FLAVOURS)
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[ControlUnit, Eiger]]:
+    api, _, stream = request.param.partition("-")
+    with ControlUnit(api=api, stream=FLAVOURS[request.param], sensor=(32, 48)) as box:
+        given = {"Host": "127.0.0.1", "Port": box.http_port, "Stream": stream}
+        eiger = Eiger(complete_properties(Eiger, given))
+        assert eiger.connect().state is BoxState.UNINITIALISED
+        eiger.reset()
+        yield box, eiger
+        eiger.close()
+
+
+def test_a_series_comes_with_its_user_part_and_the_next_without(pair: tuple[ControlUnit, Eiger]) -> None:
+    box, eiger = pair
+    context = zmq.Context()
+    pull = context.socket(zmq.PULL)
+    pull.setsockopt(zmq.RCVTIMEO, int(1000 * DEADLINE))
+    pull.connect(box.stream_endpoint)
+    assert box.wait_receivers(1, DEADLINE)
+    source = DectrisV2Source() if eiger._stream == "v2" else DectrisV1Source()
+    wanted = rig.settings(
+        trigger_mode=TriggerMode.SOFTWARE, n_triggers=3, exposure_time=0.01, camera=dict(eiger.values())
+    )
+    format_ = eiger.prepare(wanted)
+    eiger.arm(USER)
+    start = source.decode(pull.recv_multipart())
+    assert isinstance(start, Start) and start.header.series == USER.arm
+    assert start.header.filename == "/data/x.h5"
+    for number in range(3):
+        eiger.trigger()
+        frame = source.decode(pull.recv_multipart())
+        assert isinstance(frame, Frame) and frame.image.frame == number
+        assert frame.image.shape == format_.shape
+    assert isinstance(source.decode(pull.recv_multipart()), SeriesEnd)
+    box.arm_by_somebody_else()
+    other = source.decode(pull.recv_multipart())
+    assert isinstance(other, Start) and other.header.series != USER.arm
+    assert eiger.progress().state is BoxState.ARMED
+    with pytest.raises(CameraError, match="Reset the device"):
+        eiger.prepare(wanted)
+    eiger.reset()
+    assert eiger.progress().state is BoxState.IDLE
+    pull.close(0)
+    context.term()
+
+
+def test_a_box_that_was_off_and_on_is_reached_and_initialised_again(pair: tuple[ControlUnit, Eiger]) -> None:
+    box, eiger = pair
+    box.power(False)
+    with pytest.raises(BoxLost, match=r"cannot be reached|broke off"):
+        eiger.progress()
+    box.power(True)
+    assert eiger.connect().state is BoxState.UNINITIALISED
+    eiger.reset()
+    assert eiger.progress().state is BoxState.IDLE
