@@ -11,7 +11,7 @@ import h5py
 import tango
 
 from penstock.bench.results import Latency
-from penstock.devices._base.demonstration import DETECTOR, RECEIVER, Demonstration
+from penstock.devices._base.demonstration import Demonstration
 
 SERIES = 20
 FRAMES = 20
@@ -36,7 +36,7 @@ def _measure(folder: Path, storage: str, synced: bool, series: int) -> Latency:
     found = Latency(storage=storage, synced=synced, arm=[], end=[], sync=[])
     receiver = {"durability": "synced" if synced else "closed"}
     with Demonstration(folder, receiver=receiver) as beamline:
-        detector = tango.DeviceProxy(f"tango://{beamline.tango_host}/{DETECTOR}")
+        detector = tango.DeviceProxy(f"tango://{beamline.tango_host}/{beamline.detector}")
         states: queue.SimpleQueue[tuple[float, tango.EventData]] = queue.SimpleQueue()
         detector.subscribe_event(
             "State", tango.EventType.CHANGE_EVENT, lambda event: states.put((time.time(), event))
@@ -79,7 +79,7 @@ def _until(
 def _last_frame(file: Path) -> float:
     """Host timestamp of the newest frame, as the streamer gave it."""
     with h5py.File(file) as opened:
-        return float(opened[f"entry/instrument/{RECEIVER}/timestamp"][:].max())
+        return float(opened["entry/instrument/simulator/timestamp"][:].max())
 
 
 def _sync_seconds(file: Path) -> float:

@@ -25,7 +25,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from penstock.devices._base.demonstration import DETECTOR, Demonstration
+from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.processes import PENSTOCK, Child
 
 GROWTH_LIMIT = 50_000
@@ -105,7 +105,7 @@ def soak(
                 raise SoakError(f"{what}: not within {PATIENCE:g} s; {model.view().status}")
 
     def opened() -> DetectorPanel:
-        name = f"tango://{demonstration.tango_host}/{DETECTOR}"
+        name = f"tango://{demonstration.tango_host}/{demonstration.detector}"
         shown = DetectorPanel(DetectorModel(name, TangoDevice(name)))
         shown.resize(1280, 800)
         shown.show()
@@ -171,7 +171,7 @@ def many(demonstration: Demonstration, stretch: float) -> tuple[float, float]:
     """Further share of a core that the server needs for ten panels: idle, and while a series runs."""
     import tango
 
-    detector = tango.DeviceProxy(f"tango://{demonstration.tango_host}/{DETECTOR}")
+    detector = tango.DeviceProxy(f"tango://{demonstration.tango_host}/{demonstration.detector}")
     detector.ExposureTime = 0.018
 
     def measure() -> tuple[float, float]:
@@ -197,7 +197,7 @@ def many(demonstration: Demonstration, stretch: float) -> tuple[float, float]:
 def _panel(demonstration: Demonstration) -> Child[bool]:
     return Child(
         "a panel",
-        [*PENSTOCK, "panel", f"tango://{demonstration.tango_host}/{DETECTOR}"],
+        [*PENSTOCK, "panel", f"tango://{demonstration.tango_host}/{demonstration.detector}"],
         lambda line: True if line.startswith("following ") else None,
         deadline=60.0,
         environment={"QT_QPA_PLATFORM": "offscreen", "TANGO_HOST": demonstration.tango_host},

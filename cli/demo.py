@@ -5,6 +5,8 @@ Examples:
   penstock demo --frames 1000 --out /data/try
   penstock demo --view                        and watch them come in
   penstock demo --panel                       the same at the control panel, which then stays open
+  penstock demo --detector eiger              an EIGER2, over a simulated control unit of DECTRIS
+  penstock demo --detector eiger --stream v2  the same with its newer stream
   penstock demo --json | jq .file             nothing but JSON on standard output
 
 It brings up everything that a beamline has (Tango database, device server, streamer, receiver) on
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from penstock.devices._base.demonstration import Demonstration, Outcome
     from penstock.devices._base.processes import Child
+    from penstock.devices._base.stage import Staged
 
 
 FRAMES = 100
@@ -54,6 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the files (%(default)s)",
     )
+    parser.add_argument(
+        "--detector", choices=("simulator", "eiger"), default="simulator", help="which one (%(default)s)"
+    )
+    parser.add_argument(
+        "--stream",
+        choices=("v1", "v2"),
+        help="stream of the EIGER's control unit (v1); with --detector eiger",
+    )
     window = parser.add_mutually_exclusive_group()
     window.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
     window.add_argument("--panel", action="store_true", help="open the control panel; ends when it is closed")
@@ -74,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
     words = console(args)
     try:
         with contextlib.ExitStack() as stack:
-            demonstration = stack.enter_context(Demonstration(args.out, note=_note(words)))
+            demonstration = stack.enter_context(
+                Demonstration(args.out, note=_note(words), staged=_staged(args))
+            )
             window = stack.enter_context(opens(demonstration)) if opens is not None else None
             outcome = _take(demonstration, frames, words)
             _report(outcome, words, at_panel=args.panel)
@@ -86,6 +99,17 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_summary(outcome))
     return 0 if outcome.complete else 1
+
+
+def _staged(args: argparse.Namespace) -> Staged:
+    from penstock.cli.main import UserError
+    from penstock.devices._base import stage
+
+    if args.detector == "eiger":
+        return stage.eiger(args.stream or "v1")
+    if args.stream is not None:
+        raise UserError(f"--stream {args.stream} is for --detector eiger; the Simulator's stream is STINS")
+    return stage.simulator()
 
 
 def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcome:
@@ -139,9 +163,7 @@ def _viewer(demonstration: Demonstration) -> Child[bool]:
 
 def _panel(demonstration: Demonstration) -> Child[bool]:
     """The control panel in the same way."""
-    from penstock.devices._base.demonstration import DETECTOR
-
-    return _window("the panel", "following ", demonstration, "panel", DETECTOR)
+    return _window("the panel", "following ", demonstration, "panel", demonstration.detector)
 
 
 def _window(name: str, ready: str, demonstration: Demonstration, *command: str) -> Child[bool]:

@@ -18,17 +18,13 @@ from types import TracebackType
 import tango
 
 from penstock.devices._base.embedded_database import start_database
-from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, free_port, ready_line
+from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, ready_line
 from penstock.devices._base.registration import register
+from penstock.devices._base.stage import Staged, simulator
 from penstock.receiver.models import ReadyLine
 from penstock.stins.texts import plural
 
-SERVER = "Simulator/demo"
-DETECTOR = "demo/detector/simulator"
-RECEIVER_DEVICE = "demo/receiver/simulator"
-RECEIVER = "simulator"
-"""Name of the receiver, and of the NXdetector group."""
-
+BUSY = (tango.DevState.MOVING, tango.DevState.RUNNING)
 EXPOSURE = 0.018
 """Seconds; with the read-out, about 50 frames a second: an eye can follow them."""
 SILENCE = 15.0
@@ -60,6 +56,7 @@ class Demonstration:
         folder: where files go; made when it is not there, nothing in it is overwritten.
         note: told what happens.
         receiver: keys of the receiver's configuration, beyond what it needs.
+        staged: the detector; the Simulator where none is given.
 
     Raises:
         DemonstrationFailed: a folder, a port or a process; from `__enter__` and `take`.
@@ -67,9 +64,15 @@ class Demonstration:
 
     def __init__(
         self, folder: Path, note: Callable[[str], None] = lambda text: None,
-        receiver: Mapping[str, object] | None = None,
+        receiver: Mapping[str, object] | None = None, staged: Staged | None = None,
     ) -> None:  # fmt: skip
         self.folder = folder.resolve()
+        self._staged = staged or simulator()
+        self.name = self._staged.server.lower()
+        """Of the receiver, and of the NXdetector group."""
+        self.detector = f"demo/detector/{self.name}"
+        """Tango name of the detector's device."""
+        self._server = f"{self._staged.server}/demo"
         self._note = note
         self._receiver = dict(receiver or {})
         self._stack = contextlib.ExitStack()
@@ -118,40 +121,46 @@ class Demonstration:
         database = self._stack.enter_context(start_database(scratch))
         self.tango_host = f"127.0.0.1:{database.answer}"
         self._note(f"Tango database {self.tango_host} (embedded)")
+        if self._staged.box:
+            self._note("simulated control unit")
+            self._stack.enter_context(Child("the control unit", self._staged.box, _json_line))
         self._note("receiver")
-        data_port = free_port()
-        self.receiver_url = self._stack.enter_context(self._start_receiver(data_port)).answer.http
-        self._note("device server and streamer")
-        self._register(data_port)
+        self.receiver_url = self._stack.enter_context(self._start_receiver()).answer.http
+        self._note("device server and streamer" if not self._staged.box else "device server")
+        self._register()
         self.server_pid = self._stack.enter_context(self._start_server()).pid
 
-    def _start_receiver(self, data_port: int) -> Child[ReadyLine]:
+    def _start_receiver(self) -> Child[ReadyLine]:
         config = self.folder / "receiver.yaml"
         # JSON is YAML; no YAML library is needed to write it.
         entry = {
-            "source": {"type": "stins", "endpoints": [f"tcp://127.0.0.1:{data_port}"]},
+            "source": dict(self._staged.source),
             "http": "127.0.0.1:0",
             "data_root": str(self.folder),
             **self._receiver,
         }
-        config.write_text(json.dumps({"receivers": {RECEIVER: entry}}, indent=2) + "\n")
+        config.write_text(json.dumps({"receivers": {self.name: entry}}, indent=2) + "\n")
         return Child(
             "the receiver",
-            [*PENSTOCK, "receiver", RECEIVER, "--config", str(config), "--json"],
+            [*PENSTOCK, "receiver", self.name, "--config", str(config), "--json"],
             ready_line(ReadyLine),
         )  # fmt: skip
 
-    def _register(self, data_port: int) -> None:
+    def _register(self) -> None:
         host, _, port = self.tango_host.partition(":")
         database = tango.Database(host, int(port))
+        properties = {name: str(value) for name, value in self._staged.properties.items()}
         register(
-            database, SERVER, "Simulator", DETECTOR,
-            {"ReceiverUrl": self.receiver_url, "DataPort": str(data_port)},
+            database, self._server, self._staged.server, self.detector,
+            {"ReceiverUrl": self.receiver_url, **properties},
         )  # fmt: skip
-        register(database, SERVER, "PenstockReceiver", RECEIVER_DEVICE, {"ReceiverUrl": self.receiver_url})
+        register(
+            database, self._server, "PenstockReceiver", f"demo/receiver/{self.name}",
+            {"ReceiverUrl": self.receiver_url},
+        )  # fmt: skip
 
     def _start_server(self) -> Child[bool]:
-        name, _, instance = SERVER.partition("/")
+        name, _, instance = self._server.partition("/")
         return Child(
             "the device server",
             [
@@ -163,20 +172,22 @@ class Demonstration:
         )  # fmt: skip
 
     def _take(self, frames: int, file: Path, progress: Callable[[int], None]) -> Outcome:
-        detector = tango.DeviceProxy(f"tango://{self.tango_host}/{DETECTOR}")
+        detector = tango.DeviceProxy(f"tango://{self.tango_host}/{self.detector}")
         events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
         for name in ("State", "nFramesWritten"):
             detector.subscribe_event(name, tango.EventType.CHANGE_EVENT, events.put)
-        _wait(detector, events, lambda state: state is not tango.DevState.INIT, lambda written: None)
+        starting = (tango.DevState.INIT, tango.DevState.MOVING)
+        _wait(detector, events, lambda state: state not in starting, lambda written: None)
         self._note(f"series of {plural(frames, 'frame')} into {file}")
-        detector.Pattern = "powder"
+        for name, value in self._staged.look.items():
+            detector.write_attribute(name, value)
         detector.TriggerMode = "INTERNAL"
         detector.ExposureTime = EXPOSURE
         detector.nTriggers = frames
         detector.DestinationFilename = str(file)
         begun = time.monotonic()
         detector.Arm()
-        _wait(detector, events, lambda state: state is not tango.DevState.RUNNING, progress)
+        _wait(detector, events, lambda state: state not in BUSY, progress)
         seconds = time.monotonic() - begun
         names = {
             "stored": "nFramesWritten", "partial": "nFramesPartial", "delivered": "nFramesDelivered",
@@ -198,6 +209,10 @@ class Demonstration:
         while (file := self.folder / f"demo-{number:04d}.h5").exists():
             number += 1
         return file
+
+
+def _json_line(line: str) -> bool | None:
+    return line.startswith("{") or None
 
 
 def _wait(

@@ -18,7 +18,7 @@ import tango
 from PIL import Image
 from silx.gui import qt
 
-from penstock.devices._base.demonstration import DETECTOR, Demonstration
+from penstock.devices._base.demonstration import Demonstration
 from penstock.gui import theme
 from penstock.gui.model.fleet import Fleet
 from penstock.gui.panel.app import Options, open_window
@@ -49,10 +49,10 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="data-") as folder, Demonstration(Path(folder) / "raw") as line:
         os.environ["TANGO_HOST"] = line.tango_host
-        detector = tango.DeviceProxy(DETECTOR)
+        detector = tango.DeviceProxy(line.detector)
         detector.PhotonFlux = 5e6
         line.take(40, lambda written: None)
-        window = open_window(Options(devices=(DETECTOR,), size=SIZE), None, Fleet())
+        window = open_window(Options(devices=(line.detector,), size=SIZE), None, Fleet())
         window.show()
         (panel,) = window.panels()
         until(lambda: panel.view().check is not None)

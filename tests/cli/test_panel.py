@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.devices._base.demonstration import DETECTOR, Demonstration
+from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.processes import PENSTOCK
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("devices", [[DETECTOR], []], ids=["a detector", "all detectors"])
+@pytest.mark.parametrize("devices", [["demo/detector/simulator"], []], ids=["a detector", "all detectors"])
 def test_a_panel_over_a_server_that_hangs_is_closed_within_seconds(
     devices: list[str], tmp_path: Path
 ) -> None:

@@ -1,0 +1,65 @@
+"""The detectors that can be shown without hardware, and what has to run for each.
+
+The Simulator needs its device server, whose streamer sends the frames; an Eiger needs a simulated control
+unit beside, which sends them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.devices._base.processes import PENSTOCK, free_port
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staged:
+    """One detector that is not there."""
+
+    server: str
+    """Tango class of its device, and name of its server."""
+    source: Mapping[str, object]
+    """`source` of its receiver's configuration."""
+    properties: Mapping[str, object]
+    """Of its device, beyond ReceiverUrl."""
+    box: tuple[str, ...] = ()
+    """Command of its simulated control unit, which says a line of JSON when ready; empty: it has none."""
+    triggers: str = ""
+    """Its trigger input as HOST:PORT; "" where the device tells it (TriggerAddress)."""
+    look: Mapping[str, object] = field(default_factory=dict)
+    """Attributes of the device that make its frames worth looking at."""
+
+
+def simulator() -> Staged:
+    """The Simulator, on free ports."""
+    port = free_port()
+    return Staged(
+        server="Simulator",
+        source={"type": "stins", "endpoints": [f"tcp://{HOST}:{port}"]},
+        properties={"DataPort": port},
+        look={"Pattern": "powder"},
+    )
+
+
+def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024)) -> Staged:
+    """An EIGER2 over a simulated control unit, on free ports.
+
+    Args:
+        stream: "v1" or "v2".
+        sensor: rows and columns.
+    """
+    http, data, triggers = free_port(), free_port(), free_port()
+    rows, columns = sensor
+    return Staged(
+        server="Eiger",
+        source={"type": f"dectris-{stream}", "endpoints": [f"tcp://{HOST}:{data}"]},
+        properties={"Host": HOST, "Port": http, "Stream": stream, "StreamPort": data},
+        box=(
+            *PENSTOCK, "simplon", "--http", f"{HOST}:{http}", "--stream", stream, "--stream-port", str(data),
+            "--trigger-port", str(triggers), "--sensor", f"{rows}x{columns}",
+            "--pattern", "diffraction", "--json",
+        ),
+        triggers=f"{HOST}:{triggers}",
+    )  # fmt: skip
