@@ -56,21 +56,27 @@ def trigger_address(detector: str) -> tuple[str, int]:
     """Return host and UDP port of a simulated detector's trigger input, as they are now.
 
     Args:
-        detector: Tango name.
+        detector: Tango name; or HOST:PORT itself, of a simulated control unit.
 
     Raises:
         tango.DevFailed: the device does not answer.
         TriggerTrainError: it has no trigger input.
     """
+    if "/" not in detector:
+        return _address(detector, detector)
     try:
         text = str(tango.DeviceProxy(detector).read_attribute("TriggerAddress").value)
     except tango.DevFailed as error:
         if error.args[0].reason == "API_AttrNotFound":
             raise TriggerTrainError(
                 f"{detector} has no attribute TriggerAddress: only simulated detectors take triggers over the"
-                " network; remove it from the property Detectors"
+                " network; remove it from the property Detectors, or give HOST:PORT of its simulated box"
             ) from error
         raise
+    return _address(detector, text)
+
+
+def _address(detector: str, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal():
         raise TriggerTrainError(f"{detector}: TriggerAddress is {text!r}, not HOST:PORT; restart its server")

@@ -20,7 +20,7 @@ import tango
 from penstock.devices._base.embedded_database import start_database
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, ProcessFailed, ready_line
 from penstock.devices._base.registration import register
-from penstock.devices._base.stage import Staged, simulator
+from penstock.devices._base.stage import Staged, json_line, simulator
 from penstock.receiver.models import ReadyLine
 from penstock.stins.texts import plural
 
@@ -123,7 +123,7 @@ class Demonstration:
         self._note(f"Tango database {self.tango_host} (embedded)")
         if self._staged.box:
             self._note("simulated control unit")
-            self._stack.enter_context(Child("the control unit", self._staged.box, _json_line))
+            self._stack.enter_context(Child("the control unit", self._staged.box, json_line))
         self._note("receiver")
         self.receiver_url = self._stack.enter_context(self._start_receiver()).answer.http
         self._note("device server and streamer" if not self._staged.box else "device server")
@@ -209,10 +209,6 @@ class Demonstration:
         while (file := self.folder / f"demo-{number:04d}.h5").exists():
             number += 1
         return file
-
-
-def _json_line(line: str) -> bool | None:
-    return line.startswith("{") or None
 
 
 def _wait(

@@ -63,3 +63,8 @@ def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024)) -> Staged:
         ),
         triggers=f"{HOST}:{triggers}",
     )  # fmt: skip
+
+
+def json_line(line: str) -> bool | None:
+    """For `Child`: the line with which a simulated control unit says that it is ready."""
+    return line.startswith("{") or None

@@ -35,7 +35,8 @@ class PenstockTriggers(TriggerGateController):
     ctrl_properties: ClassVar[dict[str, Any]] = {
         "Detectors": {
             Type: str,
-            Description: "Tango names of the simulated detectors on the line, separated by commas.",
+            Description: "Tango names of the simulated detectors on the line, or HOST:PORT of the trigger"
+            " input of a simulated control unit, separated by commas.",
         }
     }
     axis_attributes: ClassVar[dict[str, Any]] = {

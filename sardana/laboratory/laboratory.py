@@ -22,6 +22,7 @@ import tango
 from penstock.devices._base.embedded_database import start_database
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, free_port, ready_line
 from penstock.devices._base.registration import register
+from penstock.devices._base.stage import Staged, json_line, simulator
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
 from penstock.sardana.door import IDLE, Door, MacroRun, MacroTimeout
@@ -51,14 +52,16 @@ class LaboratoryFailed(Exception):
 
 @dataclass(frozen=True)
 class Unit:
-    """One detector of the laboratory: a simulator and its receiver."""
+    """One detector of the laboratory, and its receiver."""
 
     name: str
     """Of the channel in Sardana, too."""
     properties: Mapping[str, object] = field(default_factory=dict)
-    """Of the simulator's Tango device, beyond what it needs."""
+    """Of the detector's Tango device, beyond what it needs."""
     receiver: Mapping[str, object] = field(default_factory=dict)
     """Keys of the receiver's configuration, likewise."""
+    staged: Staged = field(default_factory=simulator)
+    """Which detector it is."""
 
     @property
     def device(self) -> str:
@@ -68,7 +71,7 @@ class Unit:
     @property
     def server(self) -> str:
         """Device server of the detector."""
-        return f"Simulator/{self.name}"
+        return f"{self.staged.server}/{self.name}"
 
 
 class Laboratory:
@@ -275,7 +278,7 @@ class Laboratory:
         self.define("set_meas_conf", "ValueRefEnabled", "True", "[", *self.units, "]", GROUP)
 
     def _define_triggers(self) -> None:
-        detectors = ",".join(unit.device for unit in self.units.values())
+        detectors = ",".join(unit.staged.triggers or unit.device for unit in self.units.values())
         self.define("defctrl", "PenstockTriggers", "tgctrl", "Detectors", detectors)
         self.define("defelem", TRIGGERS, "tgctrl", "1")
         self.define("defmeas", FLY_GROUP, *self.units)
@@ -285,10 +288,12 @@ class Laboratory:
             self.define("set_meas_conf", parameter, value, "[", *self.units, "]", FLY_GROUP)
 
     def _start_unit(self, unit: Unit, own: Path) -> None:
-        data_port = free_port()
+        staged = unit.staged
+        if staged.box:
+            self._launch(f"box {unit.name}", lambda: Child(f"box {unit.name}", staged.box, json_line))
         config = own / f"{unit.name}.yaml"
         entry = {
-            "source": {"type": "stins", "endpoints": [f"tcp://127.0.0.1:{data_port}"]},
+            "source": dict(staged.source),
             "http": f"127.0.0.1:{free_port()}",  # kept over a restart
             "data_root": str(self.data),
             **unit.receiver,
@@ -300,9 +305,9 @@ class Laboratory:
             f"receiver {unit.name}",
             lambda: Child(f"receiver {unit.name}", command, ready_line(ReadyLine)),
         )
-        properties = {"ReceiverUrl": url, "DataPort": data_port, **unit.properties}
+        properties = {"ReceiverUrl": url, **staged.properties, **unit.properties}
         register(
-            self._database(), unit.server, "Simulator", unit.device,
+            self._database(), unit.server, staged.server, unit.device,
             {name: str(value) for name, value in properties.items()},
         )  # fmt: skip
         self._launch(unit.server, lambda: self._serve(unit.server))
