@@ -6,7 +6,7 @@ unit beside, which sends them itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.devices._base.processes import PENSTOCK, free_port
@@ -43,12 +43,13 @@ def simulator() -> Staged:
     )
 
 
-def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024)) -> Staged:
+def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: str = "diffraction") -> Staged:
     """An EIGER2 over a simulated control unit, on free ports.
 
     Args:
         stream: "v1" or "v2".
         sensor: rows and columns.
+        pattern: of its frames, "diffraction" or "gradient".
     """
     http, data, triggers = free_port(), free_port(), free_port()
     rows, columns = sensor
@@ -59,10 +60,14 @@ def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024)) -> Staged:
         box=(
             *PENSTOCK, "simplon", "--http", f"{HOST}:{http}", "--stream", stream, "--stream-port", str(data),
             "--trigger-port", str(triggers), "--sensor", f"{rows}x{columns}",
-            "--pattern", "diffraction", "--json",
+            "--pattern", pattern, "--json",
         ),
         triggers=f"{HOST}:{triggers}",
     )  # fmt: skip
+
+
+MODELS: Mapping[str, Callable[..., Staged]] = {"Simulator": simulator, "Eiger": eiger}
+"""By the Tango class of the device."""
 
 
 def json_line(line: str) -> bool | None:

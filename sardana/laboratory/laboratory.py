@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import tango
 
 from penstock.devices._base.embedded_database import start_database
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, children, free_port, ready_line
 from penstock.devices._base.registration import register
-from penstock.devices._base.stage import Staged, json_line, simulator
+from penstock.devices._base.stage import MODELS, Staged, json_line
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import ReadyLine
 from penstock.sardana.door import IDLE, Door, MacroRun, MacroTimeout
@@ -60,8 +61,10 @@ class Unit:
     """Of the detector's Tango device, beyond what it needs."""
     receiver: Mapping[str, object] = field(default_factory=dict)
     """Keys of the receiver's configuration, likewise."""
-    staged: Staged = field(default_factory=simulator)
-    """Which detector it is."""
+    model: str = "Simulator"
+    """Tango class of its device, one of `stage.MODELS`."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the simulated unit of that model; see `stage`."""
 
     @property
     def device(self) -> str:
@@ -71,7 +74,7 @@ class Unit:
     @property
     def server(self) -> str:
         """Device server of the detector."""
-        return f"{self.staged.server}/{self.name}"
+        return f"{self.model}/{self.name}"
 
 
 class Laboratory:
@@ -103,6 +106,7 @@ class Laboratory:
         self._stack = contextlib.ExitStack()
         self._children: dict[str, Child[object]] = {}
         self._commands: dict[str, Callable[[], Child[object]]] = {}
+        self._staged: dict[str, Staged] = {}
         self.tango_host = ""
         self.receiver_urls: dict[str, str] = {}
         self.door: Door
@@ -278,7 +282,7 @@ class Laboratory:
         self.define("set_meas_conf", "ValueRefEnabled", "True", "[", *self.units, "]", GROUP)
 
     def _define_triggers(self) -> None:
-        detectors = ",".join(unit.staged.triggers or unit.device for unit in self.units.values())
+        detectors = ",".join(self._staged[unit.name].triggers or unit.device for unit in self.units.values())
         self.define("defctrl", "PenstockTriggers", "tgctrl", "Detectors", detectors)
         self.define("defelem", TRIGGERS, "tgctrl", "1")
         self.define("defmeas", FLY_GROUP, *self.units)
@@ -288,7 +292,7 @@ class Laboratory:
             self.define("set_meas_conf", parameter, value, "[", *self.units, "]", FLY_GROUP)
 
     def _start_unit(self, unit: Unit, own: Path) -> None:
-        staged = unit.staged
+        staged = self._staged[unit.name] = MODELS[unit.model](**unit.options)
         if staged.box:
             self._launch(f"box {unit.name}", lambda: Child(f"box {unit.name}", staged.box, json_line))
         config = own / f"{unit.name}.yaml"
