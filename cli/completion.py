@@ -25,7 +25,7 @@ SHIPPED = "shipped"
 FILES = {"FILE", "CAPTURE", "PATH"}
 FOLDERS = {"DIR"}
 RECEIVERS = {"NAME", "URL|NAME"}
-CAMERAS = {"CAMERA", "SERVER"}
+CAMERAS = {"CAMERA", "DETECTOR", "SERVER"}
 """What is completed goes by the word that stands for an argument in the help."""
 
 ASK = "penstock completion --receivers"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -21,9 +20,10 @@ from penstock.stins import blobs
 from penstock.stins.messages import IndexSource
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import complete_properties
-from penstock.streamer.settings import STANDARD, TriggerMode, Value
+from penstock.streamer.settings import TriggerMode, Value
 from penstock.streamer.triggers import TriggerSource
 from penstock.streamer.unit import CameraError
+from tests.contract.unit_contract import UnitContract
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 EDGES = (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE)
@@ -46,7 +46,7 @@ print(detector_class({name}).__name__)
 """
 
 
-class CameraContract:
+class CameraContract(UnitContract):
     """What the engine relies on. A subclass names its camera, and says how the stand-in is triggered."""
 
     camera: ClassVar[type[Camera]]
@@ -133,35 +133,6 @@ class CameraContract:
 
     # What it declares
 
-    def test_names_of_properties_and_parameters_are_unique_and_not_standard(self, unit: Camera) -> None:
-        names = [p.name.lower() for p in (*STANDARD, *unit.parameters)]
-        assert len(set(names)) == len(names)
-        names = [p.name.lower() for p in unit.properties]
-        assert len(set(names)) == len(names)
-
-    def test_every_default_is_one_that_could_be_set(self, unit: Camera) -> None:
-        for parameter in (*unit.properties, *unit.parameters):
-            assert not parameter.choices or parameter.default in parameter.choices, parameter.name
-            if isinstance(parameter.default, float | int):
-                low, high = parameter.limits.minimum, parameter.limits.maximum
-                assert low is None or parameter.default >= low, parameter.name
-                assert high is None or parameter.default <= high, parameter.name
-
-    def test_every_parameter_is_documented_in_a_sentence(self, unit: Camera) -> None:
-        for parameter in (*unit.properties, *unit.parameters):
-            assert parameter.doc[-1] in ".…", parameter.name
-
-    def test_limits_are_of_declared_parameters(self, unit: Camera) -> None:
-        numbers = {p.name for p in (*STANDARD, *unit.parameters) if not isinstance(p.default, str)}
-        assert set(unit.limits()) <= numbers
-        assert "ExposureTime" in unit.limits()
-
-    def test_it_says_how_it_knows_a_frames_trigger(self, unit: Camera) -> None:
-        assert isinstance(unit.index_source, IndexSource)
-        assert unit.trigger_modes
-        assert set(unit.trigger_modes) <= set(TriggerMode)
-        assert unit.readout_time() >= 0
-
     def test_what_can_only_be_read_can_be_read(self, unit: Camera) -> None:
         for parameter in unit.parameters:
             if not parameter.writable:
@@ -178,9 +149,6 @@ class CameraContract:
         assert (dict(unit.limits()), unit.readout_time(), dict(unit.describe())) == before
         assert checked in (None, unit.prepare(wanted))
         assert unit.check(wanted) == checked
-
-    def test_its_description_goes_into_json(self, unit: Camera) -> None:
-        json.dumps(dict(unit.describe()))
 
     def test_without_its_sdk_it_is_a_sentence_that_names_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         if sdk := self.named_sdk():

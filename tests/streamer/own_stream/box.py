@@ -6,6 +6,7 @@ Loaded by a streamer's process as `tests.streamer.own_stream.box:Box`. What goes
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping
 
@@ -32,6 +33,7 @@ class Memory:
         self.context = zmq.Context()
         self.push = self.context.socket(zmq.PUSH)
         self.push.setsockopt(zmq.LINGER, 0)
+        self.push.setsockopt(zmq.SNDTIMEO, 1000)
         self.push.bind(f"tcp://127.0.0.1:{port}")
         self.endpoint: str = self.push.getsockopt_string(zmq.LAST_ENDPOINT)
         self.state = BoxState.IDLE
@@ -64,17 +66,22 @@ class Memory:
             trigger_mode=user.trigger_mode if user else None, frame_time=user.frame_time if user else None,
         )  # fmt: skip
         self.series = header.series
-        self.push.send_multipart(codec.encode_start(header, user.metadata if user else None))
+        self._send(codec.encode_start(header, user.metadata if user else None))
 
     def send_frame(self) -> None:
         image = Image(shape=SHAPE, type=DTYPE, compression="none", frame=self.sent, series=self.series)
         pixels = np.full(SHAPE, self.sent % 251, DTYPE)
-        self.push.send_multipart([codec.encode_image(image), pixels.tobytes()])
+        self._send([codec.encode_image(image), pixels.tobytes()])
         self.sent += 1
+
+    def _send(self, parts: list[bytes]) -> None:
+        """As a box does it: what nobody takes is dropped, after a moment."""
+        with contextlib.suppress(zmq.Again):
+            self.push.send_multipart(parts)
 
     def send_end(self) -> None:
         if self.state is BoxState.ARMED:
-            self.push.send_multipart(codec.encode_end(SeriesEnd(series=self.series)))
+            self._send(codec.encode_end(SeriesEnd(series=self.series)))
             self.state = BoxState.IDLE
 
 
@@ -243,10 +250,15 @@ class Box(StreamingDetector):
         per_edge = settings.n_frames_per_trigger
         if settings.trigger_mode is TriggerMode.EXTERNAL:
             per_edge = settings.frames
-        while not self.box.ending.is_set() and self.box.armings == arming and self.box.sent < settings.frames:
-            if self._edges_wait.wait(0.05):
-                self._edges_wait.clear()
-            while self._edges.waiting:
+
+        def own() -> bool:
+            going = not self.box.ending.is_set() and self.box.armings == arming
+            return going and self.box.sent < settings.frames
+
+        while own():
+            self._edges_wait.wait(0.05)
+            self._edges_wait.clear()
+            while own() and self._edges.waiting:
                 self._edges.take()
                 self._take(per_edge, settings)
 

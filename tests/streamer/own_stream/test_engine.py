@@ -3,89 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from threading import Condition, Semaphore
+from threading import Semaphore
 from typing import Any, TypeVar
 
 import pytest
-import zmq
 
-from penstock.stins import codec
-from penstock.stins.messages import Frame, SeriesEnd, Start
 from penstock.streamer.errors import Refused
 from penstock.streamer.own_stream import engine as engine_module
 from penstock.streamer.own_stream.contract import Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.states import TABLE, Event, State
-from penstock.streamer.protocol import StreamerStatus
 from penstock.streamer.settings import TriggerMode
 from tests.streamer.own_stream.box import Box
+from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import DEADLINE, settings
 
 T = TypeVar("T")
 VALUES = {"Energy": 8000.0, "Threshold": 4000.0, "Faults": ""}
 
 
-class Rig:
-    """An engine, a box, and a receiver of its stream."""
+class BoxRig(Rig):
+    """With the stand-in's box at hand."""
+
+    unit: Box
 
     def __init__(self, **properties: Any) -> None:
-        self.unit = Box(properties)
+        super().__init__(Box(properties))
         self.box = self.unit.box
-        self.changed = Condition()
-        self.context = zmq.Context()
-        self.pull = self.context.socket(zmq.PULL)
-        self.pull.connect(self.box.endpoint)
-        self.engine = OwnStreamEngine(self.unit, changed=self._changed)
-
-    def close(self) -> None:
-        self.engine.close()
-        self.context.destroy(0)
-
-    def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
-        with self.changed:
-            assert self.changed.wait_for(lambda: wanted(self.engine.status()), DEADLINE), self.engine.status()
-        return self.engine.status()
-
-    def until_state(self, state: str) -> StreamerStatus:
-        return self.until(lambda status: status.state == state)
-
-    def prepare(self, **changes: Any) -> str:
-        changes.setdefault("camera", {})
-        return done(self.engine.prepare(settings(exposure_time=0.001, **changes))).series
-
-    def arm(self, **changes: Any) -> str:
-        series = self.prepare(**changes)
-        done(self.engine.start())
-        return series
-
-    def series(self) -> tuple[Start, list[Frame], SeriesEnd]:
-        start, frames = self._receive(), []
-        assert isinstance(start, Start)
-        while isinstance(message := self._receive(), Frame):
-            frames.append(message)
-        assert isinstance(message, SeriesEnd)
-        return start, frames, message
-
-    def _receive(self) -> Any:
-        assert self.pull.poll(int(DEADLINE * 1000)), "no message in time"
-        return codec.decode(self.pull.recv_multipart())
-
-    def _changed(self) -> None:
-        with self.changed:
-            self.changed.notify_all()
-
-
-def done(future: Future[T]) -> T:
-    return future.result(DEADLINE)
 
 
 @pytest.fixture
-def make_rig() -> Iterator[Callable[..., Rig]]:
-    rigs: list[Rig] = []
+def make_rig() -> Iterator[Callable[..., BoxRig]]:
+    rigs: list[BoxRig] = []
 
-    def make(**properties: Any) -> Rig:
-        rigs.append(Rig(**properties))
+    def make(**properties: Any) -> BoxRig:
+        rigs.append(BoxRig(**properties))
         return rigs[-1]
 
     yield make
@@ -94,7 +46,7 @@ def make_rig() -> Iterator[Callable[..., Rig]]:
 
 
 @pytest.fixture
-def rig(make_rig: Callable[..., Rig]) -> Rig:
+def rig(make_rig: Callable[..., BoxRig]) -> BoxRig:
     rig = make_rig()
     rig.until_state("idle")
     return rig
@@ -103,8 +55,8 @@ def rig(make_rig: Callable[..., Rig]) -> Rig:
 # A series -----------------------------------------------------------------------------------------
 
 
-def test_an_internal_series_is_started_by_itself_and_ends_with_the_box(rig: Rig) -> None:
-    series = rig.arm(filename="/data/x.h5", overwrite=True, metadata='{"sample": "gold"}')
+def test_an_internal_series_is_started_by_itself_and_ends_with_the_box(rig: BoxRig) -> None:
+    series = rig.arm(filename="/data/x.h5", overwrite=True, metadata='{"sample": "gold"}').series
     start, frames, end = rig.series()
     assert (start.header.series, start.header.filename, start.header.overwrite) == (
         series,
@@ -120,14 +72,14 @@ def test_an_internal_series_is_started_by_itself_and_ends_with_the_box(rig: Rig)
     assert status.message == "4 of 4 frames triggered"
 
 
-def test_a_box_without_a_counter_of_frames_says_that_nobody_knows(make_rig: Callable[..., Rig]) -> None:
+def test_a_box_without_a_counter_of_frames_says_that_nobody_knows(make_rig: Callable[..., BoxRig]) -> None:
     rig = make_rig(CountsFrames=False)
     rig.until_state("idle")
     rig.arm()
     assert rig.until(lambda status: status.end_sent).acquired is None
 
 
-def test_software_triggers_one_after_the_other(rig: Rig) -> None:
+def test_software_triggers_one_after_the_other(rig: BoxRig) -> None:
     rig.arm(trigger_mode=TriggerMode.SOFTWARE, n_triggers=3, n_frames_per_trigger=2)
     for trigger in range(3):
         rig.until(lambda status: status.ready_for_trigger)
@@ -137,7 +89,7 @@ def test_software_triggers_one_after_the_other(rig: Rig) -> None:
     rig.until_state("idle")
 
 
-def test_a_trigger_that_comes_too_early_is_refused_and_counts_nothing(rig: Rig) -> None:
+def test_a_trigger_that_comes_too_early_is_refused_and_counts_nothing(rig: BoxRig) -> None:
     done(rig.engine.prepare(settings(exposure_time=30.0, trigger_mode=TriggerMode.SOFTWARE)))
     done(rig.engine.start())
     rig.engine.trigger()
@@ -148,7 +100,7 @@ def test_a_trigger_that_comes_too_early_is_refused_and_counts_nothing(rig: Rig) 
     assert rig.engine.status().triggered == 1
 
 
-def test_triggers_in_another_mode_or_without_a_series_are_refused(rig: Rig) -> None:
+def test_triggers_in_another_mode_or_without_a_series_are_refused(rig: BoxRig) -> None:
     with pytest.raises(Refused, match="SoftwareTrigger refused: the detector is idle; Arm first"):
         rig.engine.trigger()
     rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI)
@@ -156,7 +108,7 @@ def test_triggers_in_another_mode_or_without_a_series_are_refused(rig: Rig) -> N
         rig.engine.trigger()
 
 
-def test_all_triggers_given_and_one_more(rig: Rig) -> None:
+def test_all_triggers_given_and_one_more(rig: BoxRig) -> None:
     rig.unit.faults.add("lose-end")
     rig.arm(trigger_mode=TriggerMode.SOFTWARE, n_triggers=1)
     rig.engine.trigger()
@@ -166,10 +118,10 @@ def test_all_triggers_given_and_one_more(rig: Rig) -> None:
         rig.engine.trigger()
 
 
-def test_a_second_series_right_after(rig: Rig) -> None:
+def test_a_second_series_right_after(rig: BoxRig) -> None:
     ids = set()
     for _ in range(3):
-        ids.add(rig.arm())
+        ids.add(rig.arm().series)
         assert len(rig.series()[1]) == 4
         rig.until_state("idle")
     assert len(ids) == 3 and [user.arm for user in rig.box.users if user] and len(rig.box.users) == 3
@@ -180,7 +132,7 @@ def test_a_second_series_right_after(rig: Rig) -> None:
 
 @pytest.mark.parametrize("how", ["stop", "abort"])
 @pytest.mark.parametrize("mode", [TriggerMode.INTERNAL, TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI])
-def test_stop_and_abort_leave_the_box_idle(rig: Rig, how: str, mode: TriggerMode) -> None:
+def test_stop_and_abort_leave_the_box_idle(rig: BoxRig, how: str, mode: TriggerMode) -> None:
     done(rig.engine.prepare(settings(exposure_time=30.0, trigger_mode=mode)))
     done(rig.engine.start())
     rig.until(lambda status: status.armed)
@@ -192,7 +144,7 @@ def test_stop_and_abort_leave_the_box_idle(rig: Rig, how: str, mode: TriggerMode
 
 
 @pytest.mark.parametrize("how", ["stop", "abort"])
-def test_an_end_while_the_box_is_being_armed(rig: Rig, how: str) -> None:
+def test_an_end_while_the_box_is_being_armed(rig: BoxRig, how: str) -> None:
     rig.unit.faults.add("slow-arm")
     rig.prepare()
     armed = rig.engine.start()
@@ -210,7 +162,7 @@ def test_an_end_while_the_box_is_being_armed(rig: Rig, how: str) -> None:
 
 
 def test_the_counter_of_the_last_series_is_not_taken_for_that_of_one_that_is_being_armed(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: BoxRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.box.sent = 7
     rig.unit.faults.add("slow-arm")
@@ -232,9 +184,9 @@ def test_the_counter_of_the_last_series_is_not_taken_for_that_of_one_that_is_bei
     rig.until(lambda status: status.acquired == 4)
 
 
-def test_a_prepared_series_can_be_cancelled_and_prepared_again(rig: Rig) -> None:
-    first = rig.prepare()
-    second = rig.prepare()
+def test_a_prepared_series_can_be_cancelled_and_prepared_again(rig: BoxRig) -> None:
+    first = rig.prepare().series
+    second = rig.prepare().series
     assert first != second
     done(rig.engine.cancel())
     assert rig.engine.status().state == "idle"
@@ -245,7 +197,7 @@ def test_a_prepared_series_can_be_cancelled_and_prepared_again(rig: Rig) -> None
 # Settings -----------------------------------------------------------------------------------------
 
 
-def test_the_values_are_those_of_the_box_and_never_our_defaults(rig: Rig) -> None:
+def test_the_values_are_those_of_the_box_and_never_our_defaults(rig: BoxRig) -> None:
     assert rig.engine.describe().values == VALUES
     assert rig.engine.describe().own_stream
     description = done(rig.engine.set({"Energy": 10000.0}))
@@ -253,7 +205,7 @@ def test_the_values_are_those_of_the_box_and_never_our_defaults(rig: Rig) -> Non
     assert description.limits["Threshold"].maximum == 10000.0
 
 
-def test_settings_that_take_long_are_a_state_and_keep_nothing_waiting(rig: Rig) -> None:
+def test_settings_that_take_long_are_a_state_and_keep_nothing_waiting(rig: BoxRig) -> None:
     rig.unit.faults.add("slow-set")
     answer = rig.engine.set({"Energy": 10000.0})
     assert rig.until_state("configuring").message == "Energy: the detector takes it over"
@@ -266,7 +218,7 @@ def test_settings_that_take_long_are_a_state_and_keep_nothing_waiting(rig: Rig) 
     rig.until_state("idle")
 
 
-def test_what_the_box_refuses_is_said_and_what_it_has_is_shown(rig: Rig) -> None:
+def test_what_the_box_refuses_is_said_and_what_it_has_is_shown(rig: BoxRig) -> None:
     rig.unit.faults.add("fail-set")
     with pytest.raises(Refused, match="the energy cannot be reached"):
         done(rig.engine.set({"Energy": 10000.0}))
@@ -275,12 +227,12 @@ def test_what_the_box_refuses_is_said_and_what_it_has_is_shown(rig: Rig) -> None
     assert rig.engine.describe().values == VALUES
 
 
-def test_a_value_that_the_box_has_already_is_not_sent(rig: Rig) -> None:
+def test_a_value_that_the_box_has_already_is_not_sent(rig: BoxRig) -> None:
     rig.unit.faults.add("fail-set")
     assert done(rig.engine.set({"Energy": 8000.0})).values == VALUES
 
 
-def test_wrong_values_are_refused_before_the_box_is_asked(rig: Rig) -> None:
+def test_wrong_values_are_refused_before_the_box_is_asked(rig: BoxRig) -> None:
     with pytest.raises(Refused, match="the greatest is 8000 eV"):
         rig.engine.set({"Threshold": 9000.0})
     with pytest.raises(Refused, match="Box has INTERNAL"):
@@ -288,7 +240,7 @@ def test_wrong_values_are_refused_before_the_box_is_asked(rig: Rig) -> None:
     assert done(rig.engine.check(settings(exposure_time=0.1))).shape == (3, 4)
 
 
-def test_prepare_that_fails_leaves_nothing_prepared(rig: Rig) -> None:
+def test_prepare_that_fails_leaves_nothing_prepared(rig: BoxRig) -> None:
     rig.prepare()
     rig.unit.faults.add("fail-prepare")
     with pytest.raises(Refused, match=r"count_time is 0\.1 s in the box"):
@@ -296,7 +248,7 @@ def test_prepare_that_fails_leaves_nothing_prepared(rig: Rig) -> None:
     assert rig.engine.status().state == "idle"
 
 
-def test_announcing_is_the_boxs_own_affair(rig: Rig) -> None:
+def test_announcing_is_the_boxs_own_affair(rig: BoxRig) -> None:
     with pytest.raises(Refused, match="announces its series itself"):
         rig.engine.announce()
 
@@ -304,7 +256,7 @@ def test_announcing_is_the_boxs_own_affair(rig: Rig) -> None:
 # Faults -------------------------------------------------------------------------------------------
 
 
-def test_a_box_that_refuses_to_be_armed_is_disarmed_and_keeps_no_user_part(rig: Rig) -> None:
+def test_a_box_that_refuses_to_be_armed_is_disarmed_and_keeps_no_user_part(rig: BoxRig) -> None:
     rig.unit.faults.add("fail-arm")
     rig.prepare()
     with pytest.raises(Refused, match="the box does not arm"):
@@ -317,7 +269,7 @@ def test_a_box_that_refuses_to_be_armed_is_disarmed_and_keeps_no_user_part(rig: 
 
 
 def test_a_box_that_hangs_in_arm_is_a_fault_and_reset_is_refused_until_it_returns(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+    rig: BoxRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_module, "ARMED_WITHIN", 0.2)
     rig.unit.faults.add("hang-arm")
@@ -331,7 +283,7 @@ def test_a_box_that_hangs_in_arm_is_a_fault_and_reset_is_refused_until_it_return
     assert rig.box.state == "idle", "the arming that came too late is taken back"
 
 
-def test_a_trigger_that_fails_is_a_fault(rig: Rig) -> None:
+def test_a_trigger_that_fails_is_a_fault(rig: BoxRig) -> None:
     rig.unit.faults.add("fail-trigger")
     rig.arm(trigger_mode=TriggerMode.SOFTWARE)
     rig.engine.trigger()
@@ -341,7 +293,7 @@ def test_a_trigger_that_fails_is_a_fault(rig: Rig) -> None:
 @pytest.mark.parametrize("fault", ["lost", "uninitialised", "broken"])
 @pytest.mark.parametrize("armed", [False, True], ids=["idle", "armed"])
 def test_what_befalls_the_box_is_a_fault_that_reset_leaves(
-    rig: Rig, fault: str, armed: bool, monkeypatch: pytest.MonkeyPatch
+    rig: BoxRig, fault: str, armed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_module, "SILENT_FOR", 0.2)
     if armed:
@@ -359,7 +311,7 @@ def test_what_befalls_the_box_is_a_fault_that_reset_leaves(
     assert rig.box.state == "idle"
 
 
-def test_a_box_found_armed_is_somebody_elses_until_reset(make_rig: Callable[..., Rig]) -> None:
+def test_a_box_found_armed_is_somebody_elses_until_reset(make_rig: Callable[..., BoxRig]) -> None:
     rig = make_rig(FoundArmed=True)
     assert "was armed by somebody else; Reset disarms it" in rig.until_state("fault").message
     assert rig.box.state == "armed"
@@ -370,16 +322,18 @@ def test_a_box_found_armed_is_somebody_elses_until_reset(make_rig: Callable[...,
     assert rig.box.state == "idle"
 
 
-def test_a_box_that_somebody_else_arms_in_between_is_noticed(rig: Rig) -> None:
+def test_a_box_that_somebody_else_arms_in_between_is_noticed(rig: BoxRig) -> None:
     rig.box.send_start()
     assert "armed by somebody else" in rig.until_state("fault").message
 
 
-def test_a_box_that_is_off_at_the_start_is_a_fault_and_is_found_later(make_rig: Callable[..., Rig]) -> None:
+def test_a_box_that_is_off_at_the_start_is_a_fault_and_is_found_later(
+    make_rig: Callable[..., BoxRig],
+) -> None:
     rig = make_rig()
     rig.until_state("idle")
     rig.unit.faults.add("lost")
-    again = OwnStreamEngine(rig.unit, changed=rig._changed)
+    again = OwnStreamEngine(rig.unit, changed=rig.notify)
     with rig.changed:
         assert rig.changed.wait_for(lambda: again.status().state == "fault", DEADLINE)
     assert "does not answer; is it switched on" in again.status().message
@@ -388,7 +342,7 @@ def test_a_box_that_is_off_at_the_start_is_a_fault_and_is_found_later(make_rig: 
     assert again.status().state == "idle"
 
 
-def test_readings_come_once_it_is_reached(rig: Rig) -> None:
+def test_readings_come_once_it_is_reached(rig: BoxRig) -> None:
     assert rig.until(lambda status: bool(status.readings)).readings["Temperature"] == 31.5
 
 

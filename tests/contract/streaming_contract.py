@@ -1,0 +1,236 @@
+"""One conformance suite for every detector that streams by itself: a subclass says how its box is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import ClassVar
+
+import pytest
+
+from penstock.stins import blobs
+from penstock.stins.messages import Start
+from penstock.streamer.own_stream import engine
+from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.settings import TriggerMode
+from tests.contract.unit_contract import UnitContract
+from tests.streamer.own_stream.rig import Rig, done
+
+GATED = TriggerMode.EXTERNAL_MULTI_GATE
+LONG = 30.0
+"""Exposure that no test waits for, in seconds."""
+
+
+class StreamingContract(UnitContract):
+    """What engine and receiver rely on. A subclass opens a unit whose box runs, and reaches behind it."""
+
+    detector: ClassVar[type[StreamingDetector]]
+    source: ClassVar[str]
+    """Kind of its stream, of `receiver.sources`."""
+    exposure: ClassVar[float] = 0.01
+    """Of most series, in seconds."""
+    slow_setting: ClassVar[tuple[str, float]]
+    """A parameter that can be set, and a value other than the box has."""
+
+    def open(self) -> AbstractContextManager[StreamingDetector]:
+        """A unit that has not been connected, and its box, idle, until the `with` ends."""
+        raise NotImplementedError
+
+    def edge(self, unit: StreamingDetector, seconds: float) -> None:
+        """Give the box's trigger input an edge that is high for `seconds`."""
+        raise NotImplementedError
+
+    def arm_by_somebody_else(self, unit: StreamingDetector) -> None:
+        """Another client arms the box, as it is set."""
+        raise NotImplementedError
+
+    def power(self, unit: StreamingDetector, on: bool) -> None:
+        """Switch the box off, or on again; on again, it may need to be initialised."""
+        raise NotImplementedError
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Each test with `mode` runs in every mode that the detector declares."""
+        modes = self.detector.trigger_modes
+        if "mode" in metafunc.fixturenames:
+            metafunc.parametrize("mode", modes)
+        if "waiting_mode" in metafunc.fixturenames:
+            metafunc.parametrize("waiting_mode", [mode for mode in modes if mode is not TriggerMode.INTERNAL])
+
+    @pytest.fixture
+    def unit(self) -> Iterator[StreamingDetector]:
+        """Connected."""
+        with self.open() as unit:
+            unit.connect()
+            yield unit
+            unit.close()
+
+    @pytest.fixture
+    def rig(self) -> Iterator[Rig]:
+        """Ready for a series."""
+        with self.open() as unit:
+            rig = Rig(unit, self.source)
+            rig.until_state("idle")
+            yield rig
+            rig.close()
+
+    def take(self, rig: Rig, mode: TriggerMode, triggers: int) -> str:
+        """Arm a series and give all triggers; its id."""
+        series = rig.arm(self.exposure, trigger_mode=mode, n_triggers=triggers, filename="/data/x.h5").series
+        self.trigger(rig, mode, triggers)
+        return series
+
+    def trigger(self, rig: Rig, mode: TriggerMode, triggers: int) -> None:
+        """Start all frames of an armed series."""
+        if mode is TriggerMode.SOFTWARE:
+            for _ in range(triggers):
+                rig.until(lambda status: status.ready_for_trigger)
+                rig.engine.trigger()
+        elif mode is TriggerMode.EXTERNAL:
+            self.edge(rig.unit, self.exposure)
+        elif mode is not TriggerMode.INTERNAL:
+            for _ in range(triggers):
+                self.edge(rig.unit, self.exposure)
+
+    # Series
+
+    def test_a_series_bears_the_id_of_its_arming_and_has_every_frame(
+        self, rig: Rig, mode: TriggerMode
+    ) -> None:
+        series = self.take(rig, mode, 3)
+        start, frames, end = rig.series()
+        assert (start.header.series, start.header.filename) == (series, "/data/x.h5")
+        assert [frame.image.frame for frame in frames] == [0, 1, 2]
+        assert {frame.image.series for frame in frames} == {series} == {end.series}
+        assert start.header.frames == 3
+        rig.until(lambda status: status.state == "idle" and status.end_sent)
+
+    def test_frames_are_as_prepare_has_said(self, rig: Rig) -> None:
+        prepared = rig.arm(self.exposure, n_triggers=2)
+        for frame in rig.series()[1]:
+            blobs.check(frame)
+            image = frame.image
+            assert (image.shape, image.type, image.compression) == (
+                tuple(prepared.shape), prepared.dtype, prepared.compression
+            )  # fmt: skip
+            assert sum(map(len, frame.blobs)) <= prepared.frame_bytes
+
+    def test_bursts(self, rig: Rig) -> None:
+        rig.arm(self.exposure, trigger_mode=TriggerMode.SOFTWARE, n_triggers=2, n_frames_per_trigger=3)
+        self.trigger(rig, TriggerMode.SOFTWARE, 2)
+        assert [frame.image.frame for frame in rig.series()[1]] == list(range(6))
+
+    def test_series_after_series(self, rig: Rig, mode: TriggerMode) -> None:
+        ids = set()
+        for frames in (1, 4, 2):
+            ids.add(self.take(rig, mode, frames))
+            assert [frame.image.frame for frame in rig.series()[1]] == list(range(frames))
+            rig.until_state("idle")
+        assert len(ids) == 3
+
+    def test_nothing_is_sent_before_its_trigger(self, rig: Rig, waiting_mode: TriggerMode) -> None:
+        rig.arm(self.exposure, trigger_mode=waiting_mode, n_triggers=2)
+        assert isinstance(rig.receive(), Start)
+        assert not rig._pull.poll(int(3000 * self.exposure))
+        self.trigger(rig, waiting_mode, 2)
+        assert [rig.receive().image.frame for _ in range(2)] == [0, 1]  # type: ignore[union-attr]
+
+    # Ends
+
+    @pytest.mark.parametrize("how", ["stop", "abort"])
+    def test_it_ends_while_it_waits_and_the_next_series_is_whole(
+        self, rig: Rig, waiting_mode: TriggerMode, how: str
+    ) -> None:
+        rig.arm(self.exposure, trigger_mode=waiting_mode)
+        done(getattr(rig.engine, how)())
+        rig.until_state("idle")
+        assert rig.series()[1] == []
+        self.take(rig, waiting_mode, 2)
+        assert [frame.image.frame for frame in rig.series()[1]] == [0, 1]
+
+    def test_abort_gives_up_a_long_exposure(self, rig: Rig, mode: TriggerMode) -> None:
+        if mode is GATED:
+            pytest.skip("the gate, not ExposureTime, says how long it is")
+        rig.arm(LONG, trigger_mode=mode)
+        self.trigger(rig, mode, 1)
+        done(rig.engine.abort())
+        rig.until_state("idle")
+        assert rig.series()[1] == []
+
+    # Settings
+
+    def test_what_the_box_has_is_shown_and_what_is_set_is_read_back(self, rig: Rig) -> None:
+        name, value = self.slow_setting
+        before = rig.engine.describe().values
+        assert before[name] != value
+        after = done(rig.engine.set({name: value})).values
+        assert after[name] == pytest.approx(value)
+        rig.until_state("idle")
+
+    def test_a_second_control_finds_the_settings_of_the_first(self, rig: Rig) -> None:
+        name, value = self.slow_setting
+        done(rig.engine.set({name: value}))
+        done(rig.engine.reset())
+        assert name in rig.engine.describe().values
+
+    def test_what_can_only_be_read_is_read(self, rig: Rig) -> None:
+        wanted = {parameter.name for parameter in self.detector.parameters if not parameter.writable}
+        status = rig.until(lambda status: bool(status.readings) or not wanted)
+        assert set(status.readings) <= wanted
+
+    # Whom it belongs to
+
+    def test_a_series_of_somebody_else_bears_no_name_of_ours(self, rig: Rig) -> None:
+        self.take(rig, TriggerMode.INTERNAL, 2)
+        ours = rig.series()[0].header
+        rig.until_state("idle")
+        self.arm_by_somebody_else(rig.unit)
+        theirs = rig.receive()
+        assert isinstance(theirs, Start)
+        assert not theirs.header.filename and theirs.header.series != ours.series
+        assert "somebody else" in rig.until_state("fault").message
+        done(rig.engine.reset())
+        rig.until_state("idle")
+
+    def test_a_box_found_armed_is_left_alone_until_reset(self) -> None:
+        with self.open() as unit:
+            unit.connect()
+            self.arm_by_somebody_else(unit)
+            rig = Rig(unit, self.source)
+            try:
+                assert "armed by somebody else; Reset disarms it" in rig.until_state("fault").message
+                done(rig.engine.reset())
+                rig.until_state("idle")
+            finally:
+                rig.close()
+
+    # Faults
+
+    @pytest.mark.parametrize("armed", [False, True], ids=["idle", "armed"])
+    def test_a_box_that_is_switched_off_is_a_fault_that_reset_leaves(
+        self, rig: Rig, armed: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(engine, "SILENT_FOR", 0.5)
+        if armed:
+            rig.arm(self.exposure, trigger_mode=TriggerMode.SOFTWARE)
+            rig.receive()
+        self.power(rig.unit, on=False)
+        rig.until_state("fault")
+        self.power(rig.unit, on=True)
+        rig.until(lambda status: not rig.engine._busy)
+        done(rig.engine.reset())
+        rig.until_state("idle")
+        self.take(rig, TriggerMode.INTERNAL, 2)
+        assert len(rig.series()[1]) == 2
+
+    def test_a_box_that_is_off_at_the_start_is_found_later(self) -> None:
+        with self.open() as unit:
+            self.power(unit, on=False)
+            rig = Rig(unit, self.source)
+            try:
+                rig.until_state("fault")
+                self.power(unit, on=True)
+                rig.until(lambda status: not rig.engine._busy)
+                done(rig.engine.reset())
+                rig.until_state("idle")
+            finally:
+                rig.close()

@@ -1,0 +1,38 @@
+"""The suite over the stand-in, which shows how little a subclass needs to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.devices._simulated.triggers import TriggerSource
+from penstock.streamer.own_stream.contract import StreamingDetector
+from tests.contract.streaming_contract import StreamingContract
+from tests.streamer.own_stream.box import Box
+
+
+class TestBox(StreamingContract):
+    """The stand-in."""
+
+    detector = Box
+    source = "stins"
+    exposure = 0.002
+    slow_setting = ("Energy", 10000.0)
+
+    @contextmanager
+    def open(self) -> Iterator[Box]:
+        yield Box({})
+
+    def edge(self, unit: StreamingDetector, seconds: float) -> None:
+        host, _, port = str(unit.read("TriggerAddress")).rpartition(":")
+        source = TriggerSource((host, int(port)))
+        source.pulse(seconds)
+        source.close()
+
+    def arm_by_somebody_else(self, unit: StreamingDetector) -> None:
+        assert isinstance(unit, Box)
+        unit.box.send_start()
+
+    def power(self, unit: StreamingDetector, on: bool) -> None:
+        assert isinstance(unit, Box)
+        (unit.faults.discard if on else unit.faults.add)("lost")

@@ -1,0 +1,90 @@
+"""A detector that streams by itself between its engine and a receiver of its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Condition
+from typing import Any, TypeVar
+
+import zmq
+
+from penstock.receiver.sources import create
+from penstock.stins.messages import Frame, Message, SeriesEnd, Start
+from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.own_stream.engine import OwnStreamEngine
+from penstock.streamer.protocol import Prepared, StreamerStatus
+from tests.streamer.rig import DEADLINE, settings
+
+T = TypeVar("T")
+
+
+class Rig:
+    """See the module.
+
+    Args:
+        unit: the detector; the engine closes it.
+        source: kind of its stream, of `receiver.sources`.
+    """
+
+    def __init__(self, unit: StreamingDetector, source: str = "stins") -> None:
+        self.unit = unit
+        self.changed = Condition()
+        self._source = create(source)
+        self._context = zmq.Context()
+        self._pull = self._context.socket(zmq.PULL)
+        self._pull.connect(unit.stream_endpoint())
+        self.engine = OwnStreamEngine(unit, changed=self.notify)
+
+    def close(self) -> None:
+        """End everything."""
+        self.engine.close()
+        self._context.destroy(0)
+
+    def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
+        """The first status that is as wanted."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: wanted(self.engine.status()), DEADLINE), self.engine.status()
+        return self.engine.status()
+
+    def until_state(self, state: str) -> StreamerStatus:
+        """The status once the engine is in `state`."""
+        return self.until(lambda status: status.state == state)
+
+    def prepare(self, exposure: float = 0.001, **changes: Any) -> Prepared:
+        """Prepare a series of four frames, INTERNAL, but for `changes`."""
+        changes.setdefault("camera", {})
+        return done(self.engine.prepare(settings(exposure_time=exposure, **changes)))
+
+    def arm(self, exposure: float = 0.001, **changes: Any) -> Prepared:
+        """Prepare and arm."""
+        prepared = self.prepare(exposure, **changes)
+        done(self.engine.start())
+        return prepared
+
+    def series(self) -> tuple[Start, list[Frame], SeriesEnd]:
+        """All messages of the next series; what is left of one before is passed over."""
+        frames: list[Frame] = []
+        while not isinstance(start := self.receive(), Start):
+            pass
+        while isinstance(message := self.receive(), Frame):
+            frames.append(message)
+        assert isinstance(message, SeriesEnd)
+        return start, frames, message
+
+    def receive(self) -> Message:
+        """The next message."""
+        assert self._pull.poll(int(DEADLINE * 1000)), "no message in time"
+        decoded = self._source.decode(self._pull.recv_multipart())
+        assert isinstance(decoded, (Start, Frame, SeriesEnd)), decoded
+        return decoded
+
+    def notify(self) -> None:
+        """Something has changed."""
+        with self.changed:
+            self.changed.notify_all()
+
+
+def done(future: Future[T]) -> T:
+    """The result, in time."""
+    return future.result(DEADLINE)
