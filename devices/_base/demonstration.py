@@ -178,6 +178,10 @@ class Demonstration:
             detector.subscribe_event(name, tango.EventType.CHANGE_EVENT, events.put)
         starting = (tango.DevState.INIT, tango.DevState.MOVING)
         _wait(detector, events, lambda state: state not in starting, lambda written: None)
+        if self._staged.box and detector.State() is tango.DevState.FAULT:
+            self._note("Reset initialises the detector, which was switched on a moment ago")
+            detector.Reset()
+            _wait(detector, events, lambda state: state not in starting, lambda written: None)
         self._note(f"series of {plural(frames, 'frame')} into {file}")
         for name, value in self._staged.look.items():
             detector.write_attribute(name, value)

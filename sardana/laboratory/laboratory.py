@@ -334,8 +334,11 @@ class Laboratory:
 
     def _wait_ready(self, unit: Unit) -> None:
         proxy = self.detector(unit.name)
-        limit = time.monotonic() + READY_WITHIN
-        while proxy.State() is not tango.DevState.ON:
+        limit, initialised = time.monotonic() + READY_WITHIN, not self._staged[unit.name].box
+        while (state := proxy.State()) is not tango.DevState.ON:
+            if state is tango.DevState.FAULT and not initialised:
+                initialised = True
+                proxy.Reset()  # a control unit that was switched on a moment ago
             if time.monotonic() > limit:
                 raise LaboratoryFailed(f"{unit.device} is {proxy.State()}: {proxy.Status()}")
             time.sleep(0.02)
