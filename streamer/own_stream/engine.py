@@ -73,8 +73,9 @@ class OwnStreamEngine:
         self._busy = ""
         """The call of the box's thread that is under way."""
         self._box = Jobs(self._name)
-        for name, run in (("box", self._box.run), ("watcher", self._watch)):
-            Thread(target=self._guard, args=(run,), name=name, daemon=True).start()
+        self._watcher = Thread(target=self._guard, args=(self._watch,), name="watcher", daemon=True)
+        self._watcher.start()
+        self._thread("box", self._box.run)
         self._on_box("connect", self._connect)
 
     # Commands ---------------------------------------------------------------------------------
@@ -226,6 +227,7 @@ class OwnStreamEngine:
             except CameraError as error:
                 log.warning("%s, and the series could not be aborted: %s", reason, error)
         self._box.end()
+        self._watcher.join(LOOK_EVERY)
         self._detector.close()
 
     # The box's thread -------------------------------------------------------------------------

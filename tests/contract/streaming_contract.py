@@ -37,8 +37,11 @@ class StreamingContract(UnitContract):
         raise NotImplementedError
 
     def edge(self, unit: StreamingDetector, seconds: float) -> None:
-        """Give the box's trigger input an edge that is high for `seconds`."""
+        """Give the box's trigger input an edge of so many seconds, after those before it were exposed."""
         raise NotImplementedError
+
+    def await_receiver(self, unit: StreamingDetector) -> None:
+        """Wait until the box sees a receiver, where it drops what nobody takes."""
 
     def arm_by_somebody_else(self, unit: StreamingDetector) -> None:
         """Another client arms the box, as it is set."""
@@ -69,6 +72,7 @@ class StreamingContract(UnitContract):
         """Ready for a series."""
         with self.open() as unit:
             rig = Rig(unit, self.source)
+            self.await_receiver(unit)
             rig.until_state("idle")
             yield rig
             rig.close()
