@@ -85,8 +85,11 @@ class Eiger(StreamingDetector):
         self._gate_mode = str(values.get("GateTriggerMode", self._gate_mode))
 
     def check(self, settings: Settings) -> FrameFormat | None:
-        """See `Unit`; what frames look like only the box can tell."""
+        """See `Unit`; what frames look like the box tells, unless the settings are those that it has."""
         series.refuse_impossible(settings, self._box, self._stream)
+        wanted = series.wanted(settings, self._box, self._stream, self._gate_mode)
+        if all(self._box.has(path, wanted[path]) for path in series.SHAPING if path in wanted):
+            return series.format_if_known(self._box)
         return None
 
     def prepare(self, settings: Settings) -> FrameFormat:

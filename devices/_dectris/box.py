@@ -45,6 +45,10 @@ class Box:
         """The first of these keys that the box has."""
         return next((path for path in paths if path in self._entries), None)
 
+    def has(self, path: str, value: Value) -> bool:
+        """Whether the box has this value, as it was read last and but for its rounding."""
+        return same(path, self.value(path), value)
+
     def limits(self, path: str) -> Limits:
         """Least and greatest value of a key, as the box says."""
         entry = self._entries.get(path)
@@ -73,14 +77,14 @@ class Box:
         for path, value in wanted.items():
             self._refuse_impossible(path, value)
         for _ in range(ROUNDS):
-            due = [path for path, value in wanted.items() if not self._is(path, value)]
+            due = [path for path, value in wanted.items() if not self.has(path, value)]
             for path in due:
                 # Another key of this round may have moved it to where it is wanted.
-                if not self._is(path, wanted[path]):
+                if not self.has(path, wanted[path]):
                     self.write(path, wanted[path])
             if not due:
                 return
-        left = [path for path, value in wanted.items() if not self._is(path, value)]
+        left = [path for path, value in wanted.items() if not self.has(path, value)]
         if left:
             said = ", ".join(f"{path} is {self.value(path)}, {wanted[path]} was asked for" for path in left)
             raise CameraError(
@@ -97,9 +101,6 @@ class Box:
         for other in again:
             if other in self._entries:
                 self._entries[other] = self._simplon.get(other)
-
-    def _is(self, path: str, value: Value) -> bool:
-        return same(path, self.value(path), value)
 
     def _refuse_impossible(self, path: str, value: Value) -> None:
         entry = self._entries[path]

@@ -43,6 +43,17 @@ OF_SERIES = (
 )
 """What every series sets or needs to know."""
 ALL = tuple(dict.fromkeys((*FIXED, *(path for s in SETTINGS for path in s.paths), *OF_SERIES)))
+SHAPING = tuple(
+    f"{DETECTOR}/{key}"
+    for key in (
+        "count_time",
+        "frame_time",
+        "compression",
+        "roi_mode",
+        *(path.partition("config/")[2] for path in CHANNELS),
+    )
+)
+"""What shape and type of frames depend on; the bit depth goes by the times (ADEiger `bit_depth_image`)."""
 DTYPES: Mapping[object, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
 
 
@@ -122,6 +133,14 @@ def format_of(box: Box) -> FrameFormat:
         compression=compression,
         frame_bytes=images * (bslz4.bound(pixels, item) if compression == "bslz4" else pixels),
     )
+
+
+def format_if_known(box: Box) -> FrameFormat | None:
+    """What frames look like if the box has said it; `None` before."""
+    try:
+        return format_of(box)
+    except CameraError:
+        return None
 
 
 def readout_time(box: Box) -> float:

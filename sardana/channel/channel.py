@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from penstock.sardana.channel.arming import POLL, Arming, stop_quietly
@@ -73,11 +74,16 @@ class Channel:
     # What the user sees -----------------------------------------------------------------------
 
     def facts(self) -> Facts:
-        """Of the running, or else the next, series; the last that are known while the device is away."""
+        """Of the running, or else the next, series; the last that are known while the device is away.
+
+        Where only its hardware can say what the next frames will be, those of the last series stand for them.
+        """
         with self._lock:
             if self.phase not in UNDER_WAY:
                 try:
-                    self._facts = self._detector.facts()
+                    found, last = self._detector.facts(), self._facts
+                    known = found if found.shape else replace(found, shape=last.shape, dtype=last.dtype)
+                    self._facts = known
                 except Refused as refused:
                     if refused.kind != LOST:
                         raise
