@@ -41,6 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stream-port", type=whole(0), default=0, metavar="N", help="of the stream (any free port)"
     )
     parser.add_argument(
+        "--trigger-port", type=whole(0), default=0, metavar="N",
+        help="of the trigger input, UDP (any free port)",
+    )  # fmt: skip
+    parser.add_argument(
         "--model", choices=tuple(MODELS), default="EIGER2 Si 1M", help="its size (%(default)s)"
     )
     parser.add_argument("--sensor", type=_size, metavar="ROWSxCOLS", help="another size")
@@ -61,10 +65,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         box = ControlUnit(
             args.api, STREAMS[args.stream], args.sensor, args.http, args.stream_port,
-            model=args.model, pattern=args.pattern,
+            model=args.model, pattern=args.pattern, trigger_port=args.trigger_port,
         )  # fmt: skip
     except OSError as error:
-        raise UserError(f"{error}; choose another --http or --stream-port") from error
+        raise UserError(f"{error}; choose another --http, --stream-port or --trigger-port") from error
     with box:
         host = args.http[0]
         ready = {

@@ -23,6 +23,8 @@ import msgspec
 
 EDGE = struct.Struct("!4sQdd")
 MAGIC = b"PSTE"
+TOLERANCE = 1e-6
+"""Seconds that no trigger input resolves: no edge at the least distance is lost to rounding."""
 MOST_WAITING = 100_000
 """Edges that may wait for a detector that is busy."""
 INPUT_BYTES = 4 * 2**20

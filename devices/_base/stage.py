@@ -59,7 +59,7 @@ def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: st
         properties={"Host": HOST, "Port": http, "Stream": stream, "StreamPort": data},
         box=(
             *PENSTOCK, "simplon", "--http", f"{HOST}:{http}", "--stream", stream, "--stream-port", str(data),
-            "--sensor", f"{rows}x{columns}",
+            "--trigger-port", str(triggers), "--sensor", f"{rows}x{columns}",
             "--pattern", pattern, "--json",
         ),
         triggers=f"{HOST}:{triggers}",

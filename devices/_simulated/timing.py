@@ -9,10 +9,7 @@ import msgspec
 
 from penstock.streamer.camera import Acquisition
 from penstock.streamer.settings import Settings, TriggerMode
-from penstock.streamer.triggers import Edge, TriggerInput
-
-TOLERANCE = 1e-6
-"""Seconds that no trigger input resolves: no edge at the least distance is lost to rounding."""
+from penstock.streamer.triggers import TOLERANCE, Edge, TriggerInput
 
 
 class Shot(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.pixels import Picture, Pixels
 from penstock.streamer.simplon.series import Series
 from penstock.streamer.simplon.settings import Settings
+from penstock.streamer.triggers import Edge
 
 SOFTWARE = ("ints", "inte")
 
@@ -71,12 +72,12 @@ class Box:
             return self._trigger(value)
         return commands[name]()
 
-    def edge(self, gate: float) -> bool:
+    def edge(self, edge: Edge) -> bool:
         """An edge at the trigger input; returns whether it was taken."""
         series = self.series
         if series is None or self.settings["trigger_mode"] in SOFTWARE:
             return False
-        return series.trigger(gate)
+        return series.edge(edge)
 
     def power_off(self) -> None:
         """Everything is lost, no end message is sent."""
@@ -127,7 +128,7 @@ class Box:
             raise Refused(f"trigger is not allowed in state {self.settings.state}")
         if mode not in SOFTWARE:
             raise Refused(f"trigger is not allowed in trigger mode {mode}")
-        if not series.trigger(float(value) if value is not None else None, wait=True):
+        if not series.trigger(float(value) if value is not None else None):
             raise Refused("the series has not finished the trigger before")
         return {}
 

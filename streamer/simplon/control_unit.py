@@ -30,7 +30,7 @@ class ControlUnit:
     def __init__(
         self, api: str = keys.NEW, stream: str = "legacy", sensor: tuple[int, int] | None = None,
         http: tuple[str, int] = ("127.0.0.1", 0), stream_port: int = 0, *, model: str = "EIGER2 Si 1M",
-        pattern: str = "gradient", hwm: int = HWM,
+        pattern: str = "gradient", hwm: int = HWM, trigger_port: int = 0,
     ) -> None:  # fmt: skip
         """Bind all ports.
 
@@ -38,6 +38,7 @@ class ControlUnit:
             api: of SIMPLON, "1.8.0" or "1.6.0".
             stream: "legacy" (V1) or "cbor" (V2).
             sensor: (rows, cols); `None` for the model's.
+            trigger_port: UDP port of the trigger input; 0 for any free one.
 
         Raises:
             OSError: a port is in use.
@@ -50,7 +51,7 @@ class ControlUnit:
         self.stream_endpoint: str = self._push.endpoint
         self._stream = Stream(self._push, self._settings, Faults())
         self.box = Box(self._settings, Pixels(pattern, (rows, cols)), self._stream)
-        self._triggers = TriggerInput(host, 0)
+        self._triggers = TriggerInput(host, trigger_port)
         self.trigger_address: str = joined(*self._triggers.address)
         self._triggers.arm(self._edges)
         self._server: Server | None = None
@@ -115,4 +116,4 @@ class ControlUnit:
 
     def _edges(self) -> None:
         while self._triggers.waiting:
-            self.box.edge(self._triggers.take().gate)
+            self.box.edge(self._triggers.take())

@@ -25,6 +25,7 @@ from penstock.streamer.simplon.box import Box, Refused
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.keys import UNLISTED
 from penstock.streamer.simplon.settings import now
+from penstock.streamer.triggers import Edge
 
 log = logging.getLogger(__name__)
 
@@ -205,7 +206,8 @@ class Handler(BaseHTTPRequestHandler):
                 box.faults = msgspec.convert(body or {}, Faults)
                 return msgspec.to_builtins(box.faults)
             case ["trigger"]:
-                return {"taken": box.edge(float((body or {}).get("gate", 0.0)))}
+                edge = Edge(counter=0, moment=time.monotonic(), gate=float((body or {}).get("gate", 0.0)))
+                return {"taken": box.edge(edge)}
             case ["arm"]:
                 return box.command("arm")
             case ["power"]:

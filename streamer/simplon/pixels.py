@@ -12,8 +12,8 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.streamer import patterns
 
-POOL = 64
-"""Frames that are compressed when the box is armed and sent in turn."""
+POOL, POOL_BYTES = 64, 64 * 2**20
+"""Frames that are compressed when the box is armed and sent in turn; more of them where they are small."""
 PATTERNS = {"gradient": "gradient", "diffraction": "spots", "powder": "powder"}
 PHOTONS = 200.0
 
@@ -40,12 +40,14 @@ class Pixels:
         self._made: dict[tuple[str, str, int], list[Picture]] = {}
 
     def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Sequence[Picture]:
-        """At most `POOL` frames, compressed; kept for the next series of the same kind."""
+        """The first frames, compressed; kept for the next series of the same kind."""
         key = (dtype, compression, channels)
         made = self._made.get(key, [])
-        wanted = min(frames, POOL)
+        rows, cols = self._shape
+        size = rows * cols * np.dtype(dtype).itemsize * channels
+        wanted = min(frames, max(POOL, POOL_BYTES // size))
         if len(made) < wanted:
-            made = [self._picture(number, *key) for number in range(wanted)]
+            made = made + [self._picture(number, *key) for number in range(len(made), wanted)]
             self._made = {key: made}
         return made[:wanted]
 

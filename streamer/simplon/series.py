@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from uuid import uuid4
 from penstock.streamer.simplon import stream_v1, stream_v2
 from penstock.streamer.simplon.pixels import Picture
 from penstock.streamer.simplon.settings import Settings
+from penstock.streamer.triggers import TOLERANCE, Edge
 
 
 class Outlet(Protocol):
@@ -38,8 +40,11 @@ class Series:
         self._gates = settings["nexpi"] if self._mode == "extg" else 1
         self._count, self._period = settings["count_time"], settings["frame_time"]
         self._cbor = settings.api == "1.8.0" and settings.get("stream", "config", "format") == "cbor"
-        self._waiting: queue.SimpleQueue[float | None] = queue.SimpleQueue()
+        self._readout = settings["detector_readout_time"]
+        self._waiting: queue.SimpleQueue[tuple[float, float | None] | None] = queue.SimpleQueue()
+        """Length of each trigger, and its moment where an edge has started it."""
         self._busy = False
+        self._free_at, self._delay = -math.inf, math.inf
         self._done = Condition()
         self._taken = 0
         """Triggers whose frames have left."""
@@ -59,8 +64,8 @@ class Series:
         self._begun = time.monotonic()
         self._thread.start()
 
-    def trigger(self, seconds: float | None = None, *, wait: bool = False) -> bool:
-        """One trigger, with a length where the mode needs it; `wait` until its frames have left.
+    def trigger(self, seconds: float | None = None) -> bool:
+        """A trigger by command, with a length where the mode needs it; returns when its frames have left.
 
         Returns whether it was taken: none is while frames are being exposed.
         """
@@ -69,10 +74,25 @@ class Series:
                 return False
             self._busy, before = True, self._taken
             self._settings.state = "acquire"
-        self._waiting.put(self._count if seconds is None else seconds)
-        if wait:
-            with self._done:
-                self._done.wait_for(lambda: self._taken > before or self._closed)
+        self._waiting.put((self._count if seconds is None else seconds, None))
+        with self._done:
+            self._done.wait_for(lambda: self._taken > before or self._closed)
+        return True
+
+    def edge(self, edge: Edge) -> bool:
+        """An edge at the trigger input; returns whether it was taken.
+
+        Whether the detector was still busy is judged by the edge's own time, not by when a loaded computer
+        looked at it.
+        """
+        with self._done:
+            if self.over or edge.moment < self._free_at - TOLERANCE:
+                return False
+            gated = self._mode in ("exte", "extg")
+            length = edge.gate if gated else (self._per_trigger - 1) * self._period + self._count
+            self._free_at = edge.moment + length + self._readout
+            self._settings.state = "acquire"
+        self._waiting.put((edge.gate, edge.moment))
         return True
 
     @property
@@ -92,12 +112,13 @@ class Series:
         gates, summed = 0, 0.0
         last = self._triggers * self._gates - 1
         for number in range(last + 1):
-            seconds = self._waiting.get()
-            if seconds is None or self._stop.is_set():
+            came = self._waiting.get()
+            if came is None or self._stop.is_set():
                 break
+            seconds, moment = came
             gates, summed = gates + 1, summed + seconds
             if gates == self._gates:
-                self._expose(summed)
+                self._expose(summed, self._begin(moment))
                 gates, summed = 0, 0.0
             if self._stop.is_set() or number == last:
                 break  # whoever waits for this trigger finds the box idle
@@ -116,10 +137,17 @@ class Series:
             self._closed = True
             self._done.notify_all()
 
-    def _expose(self, count: float) -> None:
+    def _begin(self, moment: float | None) -> float:
+        """When an exposure begins by our clock; edges keep their distances."""
+        now = time.monotonic()
+        if moment is None:
+            return now
+        self._delay = min(self._delay, now - moment)
+        return moment + self._delay
+
+    def _expose(self, count: float, first: float) -> None:
         if self._mode not in ("inte", "exte", "extg"):
             count = self._count
-        first = time.monotonic()
         for number in range(self._per_trigger):
             due = first + number * self._period + count
             while (left := due - time.monotonic()) > 0 and not self._abort.wait(left):

@@ -116,6 +116,34 @@ def test_edges_of_the_trigger_source_take_frames(client: Client) -> None:
     assert client.status_of("PUT", "detector/command/trigger") == 400
 
 
+def frame_numbers(messages: list[Any]) -> list[int]:
+    """The number that the simulator has put into the pixels of each frame."""
+    numbers = []
+    for message in messages:
+        if isinstance(message, Frame):
+            pixels = bslz4.decompress(message.blobs[0], 32 * 48, np.dtype(message.image.type))
+            numbers.append(patterns.frame_number(pixels.reshape(SENSOR)))
+    return numbers
+
+
+@pytest.mark.parametrize(("distance", "taken"), [(1.0, 100), (0.6, 50)], ids=["least distance", "too close"])
+def test_edges_are_judged_by_their_own_time(client: Client, distance: float, taken: int) -> None:
+    """However they round, and however late a computer looks at them; too close, every other is missed."""
+    client.put("trigger_mode", "exts")
+    client.put("ntrigger", taken)
+    client.put("count_time", 0.001)
+    client.put("frame_time", 0.0011)
+    least = client.get("detector/config/count_time") + client.get("detector/config/detector_readout_time")
+    client.call("PUT", "detector/command/arm")
+    host, _, port = client.box.trigger_address.rpartition(":")
+    source = TriggerSource((host, int(port)))
+    for number in range(100):
+        source.pulse(0.0, moment=36035.123456 + number * distance * least)
+    source.close()
+    messages = decoded(client, client.receive(taken + 2))
+    assert frame_numbers(messages) == list(range(taken))
+
+
 def test_an_energy_moves_thresholds_and_wavelength_and_says_so(client: Client) -> None:
     changed = client.put("photon_energy", 12000.0)
 
