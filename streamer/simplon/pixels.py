@@ -1,19 +1,23 @@
-"""What a simulated control unit sends: a pattern whose frames differ, compressed before the series starts."""
+"""What a simulated control unit sends: frames that differ, compressed as a series needs them, then kept."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from functools import cached_property
 
 import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
+from penstock.stins.blobs import BSLZ4_HEADER_BYTES
 from penstock.streamer import patterns
 
 POOL, POOL_BYTES = 64, 64 * 2**20
-"""Frames that are compressed when the box is armed and sent in turn; more of them where they are small."""
+"""Frames that are kept and sent in turn: as many as these bytes hold, and no fewer than so many."""
+AT_ARM = 0.1
+"""Seconds of arm in which frames are made; the others are made when they are sent."""
 PATTERNS = {"gradient": "gradient", "diffraction": "spots", "powder": "powder"}
 PHOTONS = 200.0
 
@@ -32,38 +36,101 @@ class Picture(msgspec.Struct, dict=True):
         return hashlib.md5(self.blobs[0], usedforsecurity=False).hexdigest()
 
 
+class Pictures:
+    """The frames of a series by their number; from one thread at a time."""
+
+    def __init__(self, make: Callable[[int], Picture], distinct: int | None = None) -> None:
+        """`make` makes frame N; `distinct` says after how many they come again."""
+        self._make, self._distinct = make, distinct
+        self._made: list[Picture] = []
+        self._room = POOL_BYTES
+
+    def __getitem__(self, number: int) -> Picture:
+        """The picture of frame `number`; after the last that is kept the first comes again."""
+        while number >= len(self._made) and not self._full:
+            made = self._make(len(self._made))
+            self._made.append(made)
+            self._room -= sum(len(blob) for blob in made.blobs)
+        return self._made[number % len(self._made)]
+
+    @property
+    def _full(self) -> bool:
+        if self._distinct is not None and len(self._made) >= self._distinct:
+            return True
+        return self._room <= 0 and len(self._made) >= POOL
+
+    def prepare(self, frames: int) -> None:
+        """Make the first frames, as many as there is time for at arm; at least one."""
+        end = time.monotonic() + AT_ARM
+        for number in range(frames):
+            _ = self[number].hash
+            if self._full or time.monotonic() > end:
+                return
+
+
 class Pixels:
     """Frames of one pattern."""
 
     def __init__(self, pattern: str, shape: tuple[int, int]) -> None:
         self._pattern, self._shape = pattern, shape
-        self._made: dict[tuple[str, str, int], list[Picture]] = {}
+        self._last: tuple[tuple[str, str, int], Pictures] | None = None
 
-    def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Sequence[Picture]:
-        """The first frames, compressed; kept for the next series of the same kind."""
-        key = (dtype, compression, channels)
-        made = self._made.get(key, [])
-        rows, cols = self._shape
-        size = rows * cols * np.dtype(dtype).itemsize * channels
-        wanted = min(frames, max(POOL, POOL_BYTES // size))
-        if len(made) < wanted:
-            made = made + [self._picture(number, *key) for number in range(len(made), wanted)]
-            self._made = {key: made}
-        return made[:wanted]
+    def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Pictures:
+        """The pictures of a series; kept for the next one of the same kind."""
+        kind = (dtype, compression, channels)
+        if self._last is None or self._last[0] != kind:
+            self._last = kind, self._pictures(*kind)
+        pictures = self._last[1]
+        pictures.prepare(frames)
+        return pictures
 
-    def _picture(self, number: int, dtype: str, compression: str, channels: int) -> Picture:
+    def _pictures(self, dtype: str, compression: str, channels: int) -> Pictures:
         if self._pattern == "gradient":
-            image = patterns.gradient(self._shape, dtype, number)
-        else:
-            pool = self._pool(dtype)
-            image = pool[number % len(pool)]
-        # A higher threshold counts fewer photons.
-        images = [image // (channel + 1) for channel in range(channels)]
-        blobs = [bslz4.compress(i) if compression == "bslz4" else i.tobytes() for i in images]
+            image = patterns.gradient(self._shape, dtype)
+            stamped = [Stamped(counts, compression) for counts in _thresholds(image, channels)]
+            return Pictures(lambda n: self._picture(compression, dtype, [base.blob(n) for base in stamped]))
+        pool = patterns.pool(PATTERNS[self._pattern], self._shape, dtype, PHOTONS)
+        return Pictures(
+            lambda n: self._picture(
+                compression, dtype, [_packed(image, compression) for image in _thresholds(pool[n], channels)]
+            ),
+            len(pool),
+        )
+
+    def _picture(self, compression: str, dtype: str, blobs: list[bytes]) -> Picture:
         return Picture(self._shape, dtype, compression, tuple(blobs))
 
-    def _pool(self, dtype: str) -> np.ndarray:
-        if getattr(self, "_pool_dtype", None) != dtype:
-            self._frames = patterns.pool(PATTERNS[self._pattern], self._shape, dtype, PHOTONS)
-            self._pool_dtype = dtype
-        return self._frames
+
+class Stamped:
+    """A gradient of which only the part with the frame's number is compressed anew for each frame."""
+
+    def __init__(self, image: np.ndarray, compression: str) -> None:
+        self._compression = compression
+        blob = _packed(image, compression)
+        if compression == "bslz4":  # blocks, each of them 4 bytes of its length and so many bytes
+            self._start = blob[:BSLZ4_HEADER_BYTES]
+            count = int.from_bytes(blob[8:BSLZ4_HEADER_BYTES], "big") // image.itemsize
+            length = int.from_bytes(blob[BSLZ4_HEADER_BYTES : BSLZ4_HEADER_BYTES + 4], "big")
+            self._rest = blob[BSLZ4_HEADER_BYTES + 4 + length :]
+        else:
+            self._start, count = b"", patterns.STAMP_PIXELS
+            self._rest = blob[count * image.itemsize :]
+        self._first = image.reshape(1, -1)[:, :count].copy()
+        if count > image.size:
+            self._rest = b""  # all of it is `_first`
+        self._width = min(patterns.STAMP_PIXELS, image.shape[-1])
+
+    def blob(self, number: int) -> bytes:
+        """The blob of frame `number`."""
+        patterns.stamp(self._first[:, : self._width], number)
+        first = _packed(self._first, self._compression)
+        return b"".join((self._start, first[len(self._start) :], self._rest))
+
+
+def _thresholds(image: np.ndarray, channels: int) -> list[np.ndarray]:
+    """One image per channel: a higher threshold counts fewer photons."""
+    return [image // divisor for divisor in range(1, channels + 1)]
+
+
+def _packed(image: np.ndarray, compression: str) -> bytes:
+    return bslz4.compress(image) if compression == "bslz4" else image.tobytes()

@@ -12,7 +12,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from penstock.streamer.simplon import stream_v1, stream_v2
-from penstock.streamer.simplon.pixels import Picture
+from penstock.streamer.simplon.pixels import Picture, Pictures
 from penstock.streamer.simplon.settings import Settings
 from penstock.streamer.triggers import TOLERANCE, Edge
 
@@ -27,7 +27,7 @@ class Series:
     """From arm to the end message. `ended` is called once, from the thread of the series."""
 
     def __init__(
-        self, number: int, settings: Settings, pictures: Sequence[Picture], outlet: Outlet,
+        self, number: int, settings: Settings, pictures: Pictures, outlet: Outlet,
         monitor: Callable[[Picture, int], None], ended: Callable[[], None],
     ) -> None:  # fmt: skip
         self.number, self.unique = number, uuid4().hex.upper()[:26]
@@ -159,7 +159,7 @@ class Series:
                 return
 
     def _frame(self, begun: int, length: int) -> None:
-        picture, times = self._pictures[self.frames % len(self._pictures)], (begun, begun + length, length)
+        picture, times = self._pictures[self.frames], (begun, begun + length, length)
         if self._cbor:
             parts = stream_v2.image(
                 self._settings, self.number, self.unique, self._date, self.frames, picture, times
