@@ -123,7 +123,7 @@ def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
         "s", SHORTEST, 3600.0),
         "nimages": _whole(1), "ntrigger": _whole(1), "number_of_excluded_pixels": _fixed(0, "uint"),
         "photon_energy": _real(8047.78, "eV", *ENERGY_RANGE), "pixel_mask_applied": _flag(True),
-        "roi_mode": _text("disabled", "disabled", "lines-ROI") if new else _text("", "", "4M"),
+        "roi_mode": _text("disabled", "disabled") if new else _text("", ""),
         "sensor_material": _fixed("Si"), "sensor_thickness": _fixed(0.00045, "float", "m"),
         "software_version": _fixed(api), "threshold_energy": _real(4023.89, "eV", *THRESHOLD_RANGE),
         "trigger_mode": _text("ints", *modes), "virtual_pixel_correction_applied": _flag(True),

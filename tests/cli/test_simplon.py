@@ -1,0 +1,46 @@
+"""`penstock simplon` as a process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import urllib.request
+
+import pytest
+
+from penstock.devices._base.processes import PENSTOCK
+
+
+def test_its_ready_line_says_where_it_is_and_a_signal_ends_it() -> None:
+    command = [*PENSTOCK, "simplon", "--json", "--sensor", "32x48", "--stream", "v2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as box:
+        try:
+            assert box.stdout is not None
+            ready = json.loads(box.stdout.readline())
+            assert (
+                set(ready) == {"http", "stream", "triggers", "simulator", "pid"} and ready["pid"] == box.pid
+            )
+            url = f"{ready['http']}/detector/api/1.8.0/config/x_pixels_in_detector"
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                assert json.load(answer)["value"] == 48
+            second = subprocess.run(
+                [*PENSTOCK, "simplon", "--http", ready["http"].removeprefix("http://")],
+                capture_output=True, text=True, timeout=30,
+            )  # fmt: skip
+            assert second.returncode == 2
+            assert "in use" in second.stderr and "--http" in second.stderr
+            box.send_signal(signal.SIGTERM)
+            assert box.wait(10) == 0
+        finally:
+            box.kill()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--http", "8081"), ("--http", "127.0.0.1:99999"), ("--sensor", "0x48")]
+)
+def test_a_wrong_address_or_size_is_refused_in_a_sentence(option: str, value: str) -> None:
+    refused = subprocess.run(
+        [*PENSTOCK, "simplon", option, value], capture_output=True, text=True, timeout=30
+    )
+    assert refused.returncode == 2 and f'"{value}"; give' in refused.stderr
