@@ -57,7 +57,7 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at ever
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp ## simulators and clients of others, against which the slow tests hold ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp ## simulators and clients of others, against which the slow tests hold ours
 
 .PHONY: contract
 contract: $(STAMPS)/develop ## Schemathesis against running receivers: do they answer as their OpenAPI document says
@@ -154,6 +154,14 @@ $(JUDGES)/tickit/stamp: Makefile
 	@"$$(.ci/find-python)" -m venv $(@D)
 	@echo "Installing tickit-devices into $(@D): some 150 MB, half a minute"
 	@$(@D)/bin/pip install --quiet tickit-devices==0.4.1 'cbor2<6' pyzmq requests
+	@touch $@
+
+# Diamond's client of SIMPLON.
+$(JUDGES)/fastcs/stamp: Makefile
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing fastcs-eiger into $(@D): some 340 MB, half a minute"
+	@$(@D)/bin/pip install --quiet fastcs-eiger==0.4.0
 	@touch $@
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.

@@ -57,6 +57,6 @@ class Client:
 
 
 def decoded(client: Client, messages: list[list[bytes]]) -> list[Any]:
-    legacy = client.get("stream/config/format") == "legacy"
+    legacy = client.api == "1.6.0" or client.get("stream/config/format") == "legacy"
     source = DectrisV1Source() if legacy else DectrisV2Source()
     return [source.decode(parts) for parts in messages]
