@@ -4,6 +4,7 @@ Examples:
   penstock simplon
   penstock simplon --stream v2 --http 127.0.0.1:8081 --stream-port 31001
   penstock simplon --api 1.6.0 --sensor 1065x1030 --pattern diffraction --json
+  penstock simplon --recording eiger1m.cborseq.gz
 
 The device Eiger, ADEiger or fastcs-eiger drives it as it drives a real one. The ready line names its REST
 interface, its stream, its trigger input, and the address for faults, also while its power is off:
@@ -19,6 +20,7 @@ import logging
 import os
 import signal
 import sys
+from pathlib import Path
 
 from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
@@ -51,21 +53,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pattern", choices=tuple(PATTERNS), default="gradient", help="what frames show (%(default)s)"
     )
+    parser.add_argument(
+        "--recording", type=Path, metavar="FILE",
+        help="frames, size and settings of a real one, stream V1 or V2 (see penstock replay)",
+    )  # fmt: skip
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Serve until told to end."""
     from penstock.cli.main import UserError
+    from penstock.receiver.recording import RecordingError
     from penstock.streamer.simplon.control_unit import ControlUnit
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     told = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, told)
+    recorded = None
+    if args.recording is not None:
+        from penstock.cli._recorded import recorded as read
+
+        if args.sensor is not None:
+            raise UserError("--recording has a size of its own; leave out --sensor")
+        try:
+            recorded = read(args.recording)
+        except RecordingError as error:
+            raise UserError(str(error)) from error
     try:
         box = ControlUnit(
             args.api, STREAMS[args.stream], args.sensor, args.http, args.stream_port,
-            model=args.model, pattern=args.pattern, trigger_port=args.trigger_port,
+            model=args.model, pattern=args.pattern, trigger_port=args.trigger_port, recorded=recorded,
         )  # fmt: skip
     except OSError as error:
         raise UserError(f"{error}; choose another --http, --stream-port or --trigger-port") from error

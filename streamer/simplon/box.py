@@ -10,6 +10,7 @@ from typing import Any
 from penstock.streamer.sender import PushSocket
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.pixels import Picture, Pixels
+from penstock.streamer.simplon.recorded import Recorded
 from penstock.streamer.simplon.series import Series
 from penstock.streamer.simplon.settings import Settings
 from penstock.streamer.triggers import Edge
@@ -41,7 +42,7 @@ class Stream:
 class Box:
     """One control unit and its detector; commands come from any thread."""
 
-    def __init__(self, settings: Settings, pixels: Pixels, stream: Stream) -> None:
+    def __init__(self, settings: Settings, pixels: Pixels | Recorded, stream: Stream) -> None:
         self.settings, self._pixels, self._stream = settings, pixels, stream
         self._lock = Lock()
         self.series: Series | None = None

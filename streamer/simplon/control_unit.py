@@ -12,6 +12,7 @@ from penstock.streamer.simplon.box import Box, Stream
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.http import Server
 from penstock.streamer.simplon.pixels import Pixels
+from penstock.streamer.simplon.recorded import Recorded
 from penstock.streamer.simplon.settings import Settings
 from penstock.streamer.triggers import TriggerInput
 
@@ -31,6 +32,7 @@ class ControlUnit:
         self, api: str = keys.NEW, stream: str = "legacy", sensor: tuple[int, int] | None = None,
         http: tuple[str, int] = ("127.0.0.1", 0), stream_port: int = 0, *, model: str = "EIGER2 Si 1M",
         pattern: str = "gradient", hwm: int = HWM, trigger_port: int = 0,
+        recorded: Recorded | None = None,
     ) -> None:  # fmt: skip
         """Bind all ports.
 
@@ -39,18 +41,20 @@ class ControlUnit:
             stream: "legacy" (V1) or "cbor" (V2).
             sensor: (rows, cols); `None` for the model's.
             trigger_port: UDP port of the trigger input; 0 for any free one.
+            recorded: a series of a real one: its size, settings and frames, in the place of `sensor`,
+                defaults and `pattern`.
 
         Raises:
             OSError: a port is in use.
         """
-        rows, cols = sensor or MODELS[model]
+        rows, cols = recorded.shape if recorded else sensor or MODELS[model]
         host = http[0]
         self._http, self._lock = http, Lock()
-        self._settings = Settings(api, stream, rows, cols, f"Dectris {model}")
+        self._settings = Settings(api, stream, rows, cols, f"Dectris {model}", recorded)
         self._push = PushSocket(f"tcp://{host}:{stream_port}", hwm=hwm)
         self.stream_endpoint: str = self._push.endpoint
         self._stream = Stream(self._push, self._settings, Faults())
-        self.box = Box(self._settings, Pixels(pattern, (rows, cols)), self._stream)
+        self.box = Box(self._settings, recorded or Pixels(pattern, (rows, cols)), self._stream)
         self._triggers = TriggerInput(host, trigger_port)
         self.trigger_address: str = joined(*self._triggers.address)
         self._triggers.arm(self._edges)

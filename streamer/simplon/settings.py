@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.streamer.simplon import keys
+from penstock.streamer.simplon.recorded import Recorded
 
 HC = 12398.419843320026
 """h c in eV Å (CODATA 2018)."""
@@ -24,8 +25,11 @@ TABLES = ("flatfield", "pixel_mask")
 class Settings:
     """Every parameter of one control unit."""
 
-    def __init__(self, api: str, stream: str, rows: int, cols: int, name: str) -> None:
+    def __init__(
+        self, api: str, stream: str, rows: int, cols: int, name: str, recorded: Recorded | None = None
+    ) -> None:
         self.api, self.rows, self.cols = api, rows, cols
+        self._recorded = recorded
         self._stream, self._name = stream, name
         self.lock = RLock()
         self.tables: dict[str, np.ndarray] = {}
@@ -45,6 +49,9 @@ class Settings:
         self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
         flat, mask = np.ones((self.rows, self.cols), np.float32), np.zeros((self.rows, self.cols), np.uint32)
         self.tables = {"flatfield": flat, "pixel_mask": mask}
+        if self._recorded is not None:
+            self._recorded.settle(self.of["detector", "config"])
+            self.tables |= self._recorded.tables
         if self.api == keys.NEW:
             self.tables |= {f"threshold/{n}/{name}": self.tables[name] for n in (1, 2) for name in TABLES}
 
@@ -125,6 +132,8 @@ class Settings:
             case "frame_time":
                 config["count_time"].value = min(config["count_time"].value, value - keys.READOUT)
         config["frame_count_time"].value = config["count_time"].value
+        if self._recorded is not None:
+            return
         summed = config["auto_summation"].value and config["count_time"].value > LONG
         config["bit_depth_image"].value = 32 if summed else config["bit_depth_readout"].value
 

@@ -6,10 +6,12 @@ import json
 import signal
 import subprocess
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 from penstock.devices._base.processes import PENSTOCK
+from penstock.receiver import recording
 
 
 def test_its_ready_line_says_where_it_is_and_a_signal_ends_it() -> None:
@@ -44,3 +46,13 @@ def test_a_wrong_address_or_size_is_refused_in_a_sentence(option: str, value: st
         [*PENSTOCK, "simplon", option, value], capture_output=True, text=True, timeout=30
     )
     assert refused.returncode == 2 and f'"{value}"; give' in refused.stderr
+
+
+def test_what_is_no_recording_of_a_dectris_stream_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    other = tmp_path / "stins.cborseq"
+    recording.write(other, [[b'{"htype": "header"}']])
+    for file, sentence in {other: "no recording of a DECTRIS stream", tmp_path / "none": "not exist"}.items():
+        refused = subprocess.run(
+            [*PENSTOCK, "simplon", "--recording", str(file)], capture_output=True, text=True, timeout=30
+        )
+        assert refused.returncode == 2 and sentence in refused.stderr

@@ -1,0 +1,58 @@
+"""What a simulated control unit is told of a recording of a real one: its pixels and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from penstock.streamer.simplon.keys import Key
+from penstock.streamer.simplon.pixels import Picture, Pictures
+
+ONE_IMAGE = ("threshold/2/mode", "threshold/difference/mode")
+"""Switched off for good: a recorded frame has one image."""
+
+SAME = {"incident_energy": "photon_energy", "threshold/1/energy": "threshold_energy"}
+"""Newer names of keys, with what recordings have."""
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A series of a real control unit, whose frames come again in turn."""
+
+    shape: tuple[int, int]
+    """(rows, cols)."""
+    dtype: str
+    compression: str
+    frames: Sequence[bytes]
+    """Blobs as they were sent."""
+    config: Mapping[str, Any]
+    """Of `detector/config`, by SIMPLON's keys."""
+    tables: Mapping[str, np.ndarray]
+    """"flatfield" and "pixel_mask", where the start message had them."""
+
+    @property
+    def bits(self) -> int:
+        """Of a pixel."""
+        return np.dtype(self.dtype).itemsize * 8
+
+    def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Pictures:
+        """The pictures of a series; type and compression are those of the recording."""
+        return Pictures(
+            lambda n: Picture(self.shape, self.dtype, self.compression, (self.frames[n],)), len(self.frames)
+        )
+
+    def settle(self, config: dict[str, Key]) -> None:
+        """Put the recorded settings in the place of the defaults, and fix what frames cannot follow."""
+        for name, value in self.config.items():
+            if name in config:
+                config[name].value = value
+        for name, same in SAME.items():
+            if name in config:
+                config[name].value = config[same].value
+        fixed = {"compression": self.compression} | dict.fromkeys(ONE_IMAGE, "disabled")
+        for name, only in fixed.items():
+            if name in config:
+                config[name].value, config[name].allowed = only, (only,)
+        config["bit_depth_image"].value = self.bits
