@@ -251,6 +251,8 @@ class Channel:
         limit = self._clock() + READY_WITHIN
         try:
             while (snapshot := self._detector.snapshot()).state == "MOVING":
+                if self._is_foreign(snapshot):
+                    return  # the next look at the state says so
                 if self._clock() >= limit:
                     stop_quietly(self._detector)
                     self._fail(
@@ -352,6 +354,9 @@ class Channel:
                 self._stopped = True
                 self._trigger_waits = False
                 try:
+                    if self._is_foreign(snapshot := self._detector.snapshot()):
+                        self._judge(snapshot)
+                        return
                     call()
                     self._move(Event.END)
                     self._settle()
@@ -371,6 +376,13 @@ class Channel:
         with contextlib.suppress(Refused):
             if self._detector.snapshot().series == self._series:
                 call()
+
+    def _is_foreign(self, snapshot: Snapshot) -> bool:
+        """Whether this is not the series under way, but one that was armed since.
+
+        One that had no id yet when Arm returned is its own.
+        """
+        return bool(self._series) and snapshot.series != self._series
 
     # Parts ------------------------------------------------------------------------------------
 

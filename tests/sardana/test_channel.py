@@ -507,6 +507,54 @@ def test_nothing_is_stopped_that_is_not_its_own(channel: Channel, detector: Stan
     assert not {"stop", "abort"} & set(detector.calls)
 
 
+@pytest.mark.parametrize("how", ["stop", "abort"])
+@pytest.mark.parametrize("phase", [Phase.ARMED, Phase.EXPOSING, Phase.CLOSING, Phase.ENDING, Phase.FAILED])
+def test_a_series_that_somebody_has_armed_meanwhile_is_not_stopped(
+    channel: Channel, detector: StandIn, phase: Phase, how: str
+) -> None:
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    if phase is not Phase.ARMED:
+        channel.start()
+    channel.phase = phase
+    detector.state, detector.series, detector.status = "RUNNING", "theirs", "Taking frames until Stop."
+    getattr(channel, how)()
+    assert not {"stop", "abort"} & set(detector.calls)
+    assert channel.state()[0] == "Fault"
+    if phase is not Phase.FAILED:
+        assert "somebody else has armed it since" in channel.warning
+
+
+def test_a_series_that_got_its_id_after_arm_is_stopped(channel: Channel, detector: StandIn) -> None:
+    detector.slow_arm = True
+    plain = detector.arm
+
+    def unnamed() -> None:
+        plain()
+        detector.series = ""
+
+    detector.arm = unnamed  # type: ignore[method-assign]
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    detector.series = "named since"
+    channel.stop()
+    assert "stop" in detector.calls
+
+
+def test_a_series_that_somebody_arms_slowly_meanwhile_is_not_stopped(
+    channel: Channel, detector: StandIn, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detector.slow_arm = True
+    channel.prepare("HardwareTrigger", 0.1, 4, 0.0, 1)
+
+    def rearmed(seconds: float) -> None:
+        clock.pause(seconds)
+        detector.series = "theirs"
+
+    monkeypatch.setattr(channel, "_pause", rearmed)
+    channel.start()
+    assert "stop" not in detector.calls
+    assert "somebody else has armed it since" in channel.state()[1]
+
+
 def test_a_server_that_dies_is_a_fault_with_a_sentence(channel: Channel, detector: StandIn) -> None:
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 3)
     channel.start()
