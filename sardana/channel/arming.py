@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from penstock.sardana.channel import file_template
+from penstock.sardana.channel import file_template, sentences
 from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Refused, Snapshot
-from penstock.sardana.channel.files import NoName, SeriesNumber, free_number
+from penstock.sardana.channel.files import NoName, SeriesNumber, choose_free
 from penstock.sardana.channel.metadata import ScanMetadata
 from penstock.sardana.channel.plan import Plan
 
@@ -90,9 +90,8 @@ class Arming:
                 if not own or snapshot.series != own:
                     raise Refused(
                         "in_use",
-                        f"{self._detector.name} runs a series of somebody else, armed by "
-                        f"{facts.armed_by or 'an unknown client'}: {snapshot.status} Stop it there, or send "
-                        f"the command Stop to {self._detector.name}, and start again",
+                        sentences.in_use(self._detector.name, facts.armed_by, snapshot.status)
+                        + ", and start again",
                     )
                 self._detector.stop()
             snapshot = self._await_closed()
@@ -110,8 +109,7 @@ class Arming:
         if self.references and present["SaveRaw"] is False:
             raise Refused(
                 "save_raw",
-                f"{self._detector.name} writes no files, for its SaveRaw is false, and Sardana wants "
-                "references to them; write SaveRaw true, or switch value references off",
+                sentences.no_files(self._detector.name, self._name()) + ", or switch value references off",
             )
         wanted: dict[str, Any] = {
             "TriggerMode": asked.mode,
@@ -157,16 +155,12 @@ class Arming:
         return name
 
     def _arm_with_free_name(self, context: Mapping[str, Any], first: int) -> str:
-        def taken(number: int) -> bool:
-            self._detector.write({"DestinationFilename": self._file_name(context, number)})
-            return self._detector.check() == "file_exists"
-
         try:
-            self._number.value = number = free_number(taken, first)
+            self._number.value, name = choose_free(
+                self._detector, lambda number: self._file_name(context, number), first
+            )
         except NoName as error:
             raise Refused("file_exists", f"{self._name()}: {error}") from error
-        name = self._file_name(context, number)
-        self._detector.write({"DestinationFilename": name})
         self._detector.arm()
         return name
 

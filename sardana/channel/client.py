@@ -10,13 +10,17 @@ from typing import Any, Final
 
 import tango
 
+from penstock.sardana.channel.detector import UNREACHABLE
 from penstock.sardana.channel.metadata import without_scan
+from penstock.sardana.channel.sentences import in_use, not_answering
 
 NOT_ITS_SETTINGS: Final = frozenset({
     "unavailable", "not_connected", "other_consumer", "in_error", "no_receiver", "no_streamer",
     "streamer_died", "broken",
 })  # fmt: skip
 """Refusals that the command Check gives whatever the next series is: a streamer or receiver is away."""
+COMPLETED_WITHIN: Final = 20.0
+"""Seconds in which a detector must have completed its file when its series has ended."""
 ACTIVE: Final = (tango.DevState.RUNNING, tango.DevState.MOVING)
 
 
@@ -33,7 +37,7 @@ class Series(Enum):
 
 
 class NotReady(Exception):
-    """A detector cannot take part in a scan; the sentence is its device's own."""
+    """A detector cannot take part in a scan; the sentence is its device's own, or says that it is away."""
 
 
 class ChannelClient:
@@ -77,9 +81,18 @@ class ChannelClient:
                 raise NotReady(f"{self.name}: {self.detector_name} is {state}: {status}")
             answer = json.loads(self.detector.command_inout("Check"))
         except tango.DevFailed as error:
-            raise NotReady(f"{self.name}: {self.detector_name} does not answer: {sentence(error)}") from error
+            raise NotReady(f"{self.name}: {self.told(error)}") from error
         if not answer["ok"] and answer["kind"] in NOT_ITS_SETTINGS:
             raise NotReady(f"{self.name}: {self.detector_name}: {answer['sentence']}")
+
+    def told(self, error: tango.DevFailed) -> str:
+        """What a person needs to know of an error of the detector's device."""
+        return not_answering(self.detector_name) if isinstance(error, UNREACHABLE) else sentence(error)
+
+    def in_use(self) -> str:
+        """Sentence about a series that the channel does not know for its own."""
+        device = self.detector
+        return f"{self.name}: {in_use(self.detector_name, device.ArmedBy, device.status())}"
 
     def series(self) -> Series:
         """What runs on the detector."""
@@ -111,23 +124,21 @@ class ChannelClient:
         if (left := without_scan(present)) != present:
             device.write_attribute("Metadata", left)
 
-    def await_idle(self, seconds: float, slow: Callable[[str], None], after: float = 1.0) -> str:
-        """Wait until the detector runs nothing; return "" or what it is still doing after so many seconds.
+    def await_idle(self, slow: Callable[[str], None]) -> str:
+        """Wait until the detector runs nothing; "" or what it is still doing after `COMPLETED_WITHIN`.
 
         Args:
-            seconds: that it may take.
-            slow: called once with what is being waited for.
-            after: seconds from which it is.
+            slow: called once, after a second, with what is being waited for.
         """
         device, begin, told = self.detector, time.monotonic(), False
         while (state := device.state()) in ACTIVE:
             waited = time.monotonic() - begin
-            if waited > seconds:
+            if waited > COMPLETED_WITHIN:
                 return (
-                    f"{self.name}: {self.detector_name} is {state} {seconds:g} s after the scan: "
+                    f"{self.name}: {self.detector_name} is {state} {COMPLETED_WITHIN:g} s after the series: "
                     f"{device.status()}; its command Stop ends it"
                 )
-            if waited > after and not told:
+            if waited > 1.0 and not told:
                 told = True
                 slow(f"{self.name}: waiting until {self.detector_name} has completed {device.FileWritten}")
             time.sleep(0.02)

@@ -13,6 +13,7 @@ import tango
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import View
+from penstock.sardana.channel.sentences import not_answering
 
 TIMEOUT: Final = 3.0
 """Seconds for one call."""
@@ -279,6 +280,4 @@ class TangoDetector:
         # A proxy that could not connect refuses to try again for a second; the server may be back by then.
         self._proxy = self._receiver = None
         why = first.desc.strip().splitlines()[0]
-        return Refused(
-            LOST, f"the detector device {self.name} does not answer ({why}); is its server running?"
-        )
+        return Refused(LOST, not_answering(self.name, why))

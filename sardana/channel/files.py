@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from penstock.sardana.channel.detector import Detector
+
 MOST: Final = 1_000_000
 
 
@@ -19,7 +21,7 @@ def free_number(taken: Callable[[int], bool], first: int) -> int:
 
     Args:
         taken: whether there is a file of that number already.
-        first: known to be taken.
+        first: known to be taken, or 0.
 
     Raises:
         NoName: a million further on all are taken.
@@ -40,6 +42,29 @@ def free_number(taken: Callable[[int], bool], first: int) -> int:
         else:
             free = middle
     return free
+
+
+def choose_free(detector: Detector, name: Callable[[int], str], first: int) -> tuple[int, str]:
+    """Set the detector's DestinationFilename to one that does not exist; its number and name.
+
+    Args:
+        detector: sees the files as its receiver does.
+        name: of the file with a number.
+        first: see `free_number`.
+
+    Raises:
+        NoName: there is none.
+        Refused: the detector refuses a name.
+    """
+
+    def taken(number: int) -> bool:
+        detector.write({"DestinationFilename": name(number)})
+        return detector.check() == "file_exists"
+
+    number = free_number(taken, first)
+    chosen = name(number)
+    detector.write({"DestinationFilename": chosen})
+    return number, chosen
 
 
 class SeriesNumber:

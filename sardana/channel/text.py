@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import tango
 
-from penstock.sardana.channel.client import ChannelClient, NotReady, sentence
+from penstock.sardana.channel.client import ACTIVE, ChannelClient, NotReady
 from penstock.stins.texts import plural
 
 WIDTH: Final = 80
@@ -30,14 +30,17 @@ def status_lines(channel: ChannelClient) -> Iterator[str]:
         state, status = device.state(), device.status()
         series, file = device.SeriesId, device.FileWritten
         frames = f"{device.nFramesAcquired} of {plural(device.nFramesPlanned, 'frame')}"
+        armed_by = device.ArmedBy if state in ACTIVE else ""
     except tango.DevFailed as error:
         yield f"{channel.name}  {channel.detector_name}  does not answer"
-        yield from _wrapped(sentence(error))
+        yield from _wrapped(channel.told(error))
         return
     yield f"{channel.name}  {channel.detector_name}  {state}"
     if series:
         yield f"  series  {series}, {frames}"
         yield f"  file    {file or 'none'}"
+    if armed_by:
+        yield f"  armed   by {armed_by}"
     yield from _wrapped(status)
     if state is tango.DevState.ON:
         try:

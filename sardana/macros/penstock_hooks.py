@@ -17,8 +17,6 @@ from sardana.macroserver.scan.gscan import ScanEndStatus
 from penstock.sardana.channel.client import ChannelClient, Series, find, sentence
 
 T = TypeVar("T")
-COMPLETED_WITHIN = 20.0
-"""Seconds in which a detector must have completed its file after a scan."""
 
 
 class det_begin(Macro):
@@ -72,7 +70,8 @@ class det_end(Macro):
                     group, [c for c, ran in zip(channels, series, strict=True) if ran is Series.WAITING]
                 )
             for channel, ran in zip(channels, series, strict=True):
-                _quietly(self, channel, partial(self._end_channel, ran=ran))
+                if ran is not None:  # else it does not answer, which has been said
+                    _quietly(self, channel, partial(self._end_channel, ran=ran))
         except InterruptException:
             raise
         except Exception as error:  # the scan is good, whatever this is
@@ -93,9 +92,12 @@ class det_end(Macro):
             for channel in channels:
                 _quietly(self, channel, lambda channel: channel.detector.command_inout("Stop"))
 
-    def _end_channel(self, channel: ChannelClient, ran: Series | None) -> None:
-        if ran is not Series.FOREIGN and (late := channel.await_idle(COMPLETED_WITHIN, self.output)):
-            self.warning(late)
+    def _end_channel(self, channel: ChannelClient, ran: Series) -> None:
+        if ran is not Series.FOREIGN:
+            if late := channel.await_idle(self.output):
+                self.warning(late)
+        elif self.getParentMacro() is None:  # a scan has failed with this sentence
+            self.warning(channel.in_use())
         if told := channel.read("Warning"):
             self.warning(told)
         channel.forget_scan()
@@ -119,7 +121,7 @@ def _quietly(macro: Macro, channel: ChannelClient, call: Callable[[ChannelClient
     try:
         return call(channel)
     except tango.DevFailed as error:
-        macro.warning(f"{channel.name}: {sentence(error)}")
+        macro.warning(f"{channel.name}: {channel.told(error)}")
         return None
 
 

@@ -16,12 +16,10 @@ from penstock.sardana.channel import file_template
 from penstock.sardana.channel import text as detector_text
 from penstock.sardana.channel.client import ACTIVE, ChannelClient, find, sentence
 from penstock.sardana.channel.detector import Refused, TangoDetector
-from penstock.sardana.channel.files import free_number
+from penstock.sardana.channel.files import choose_free
 from penstock.sardana.channel.metadata import without_scan
+from penstock.sardana.channel.sentences import no_files
 from penstock.stins.texts import plural
-
-COMPLETED_WITHIN = 20.0
-"""Seconds in which a detector must have completed its file."""
 
 
 class det_status(Macro):
@@ -113,7 +111,7 @@ class det_live(Macro):
             _command(device, "Continuous")
         elif switch == "off" and running:
             _command(device, "Stop")
-            if late := client.await_idle(COMPLETED_WITHIN, self.output):
+            if late := client.await_idle(self.output):
                 raise RuntimeError(late)
         self.output("%s", f"{client.name} is live: {device.status()}" if switch == "on" else device.status())
 
@@ -141,10 +139,7 @@ class det_take(Macro):
         client = _client(channel)
         device = client.detector
         if not device.SaveRaw:
-            raise ValueError(
-                f"{client.detector_name} writes no files, for its SaveRaw is false; write SaveRaw true "
-                f"(det_setup {client.name} SaveRaw true)"
-            )
+            raise ValueError(no_files(client.detector_name, client.name))
         for name, value in (
             ("TriggerMode", "INTERNAL"), ("ExposureTime", exposure), ("LatencyTime", 0.0), ("nTriggers", 1),
             ("nFramesPerTrigger", frames), ("DestinationFileOverwritable", False),
@@ -168,23 +163,29 @@ class det_take(Macro):
             if series != before and device.DestinationFilename == file:
                 if device.state() in ACTIVE:
                     device.command_inout("Stop")
-                if late := client.await_idle(COMPLETED_WITHIN, self.output):
+                if late := client.await_idle(self.output):
                     self.warning("%s", late)
                 self._tell_account(device, series)
 
     def _choose_file(self, client: ChannelClient) -> str:
-        """Choose a file that does not exist."""
+        """Choose a file that does not exist, by the rule of scans."""
         context = {"scan_dir": self._folder(client), "scan_file": "take", "scan_id": 0}
-        template = client.read("FileTemplate")
+        template = self._pattern(client.name) or client.read("FileTemplate")
 
-        def taken(number: int) -> bool:
-            path = file_template.render(template, context, client.name, number)
-            client.detector.write_attribute("DestinationFilename", path)
-            return bool(json.loads(client.detector.command_inout("Check"))["kind"] == "file_exists")
+        def name(number: int) -> str:
+            return file_template.render(template, context, client.name, number)
 
-        if taken(1):
-            taken(free_number(taken, 1))
-        return str(client.detector.DestinationFilename)
+        return choose_free(TangoDetector(client.detector_name), name, 0)[1]
+
+    def _pattern(self, channel: str) -> str:
+        """ValueRefPattern of the active measurement group, where the channel gives references in it."""
+        try:
+            group = self.getMeasurementGroup(self.getEnv("ActiveMntGrp"))
+        except UnknownEnv:
+            return ""
+        if group is None or not group.getValueRefEnabled().get(channel):
+            return ""
+        return str(group.getValueRefPattern().get(channel) or "")
 
     def _folder(self, client: ChannelClient) -> str:
         """ScanDir, or else the folder of the last scan, or else that of the receiver."""

@@ -93,7 +93,7 @@ def test_files_are_named_after_the_scan_and_say_what_they_belong_to(laboratory: 
 @pytest.mark.parametrize(
     ("away", "sentence"),
     [
-        ("Simulator/sim", "sim: sim/det/1 does not answer: "),
+        ("Simulator/sim", r"^sim: the detector device sim/det/1 does not answer; is its server running\?$"),
         pytest.param("receiver sim", "sim: sim/det/1.* receiver", marks=pytest.mark.slow),
     ],
 )
@@ -190,6 +190,56 @@ def test_a_series_of_somebody_else_is_left_alone(laboratory: Laboratory) -> None
     finally:
         detector.Stop()
         laboratory.wait_idle()
+
+
+def test_by_hand_det_end_says_whose_series_it_leaves_running(laboratory: Laboratory) -> None:
+    """As of one of its own that was armed before a restart of the Pool: nothing tells them apart."""
+    detector = laboratory.detector()
+    detector.write_attributes(
+        [("TriggerMode", "SOFTWARE"), ("DestinationFilename", str(laboratory.data / "before_restart.h5"))]
+    )
+    detector.Arm()
+    try:
+        run = laboratory.run("det_end")
+        assert run.ending == "finish", run.error
+        assert detector.State() is tango.DevState.RUNNING
+        assert (
+            "sim: sim/det/1 runs a series of somebody else, or one from before a restart of the Pool, armed "
+            f"by {detector.ArmedBy}: {detector.Status()} Stop it there, or send the command Stop to sim/det/1"
+        ) in run.said("Warning")
+        assert f"armed   by {detector.ArmedBy}" in laboratory.run("det_status").said("Output")
+    finally:
+        detector.Stop()
+        laboratory.wait_idle()
+    assert laboratory.run("ct", "0.01").ending == "finish"
+
+
+def test_a_detector_that_is_gone_is_told_once_in_plain_words(laboratory: Laboratory) -> None:
+    laboratory.process("Simulator/sim").stop()
+    try:
+        run = laboratory.run("det_end")
+    finally:
+        laboratory.restart("Simulator/sim")
+        laboratory.wait_idle()
+    assert run.ending == "finish", run.error
+    assert run.said("Warning").splitlines() == [
+        "sim: the detector device sim/det/1 does not answer; is its server running?"
+    ]
+
+
+@pytest.mark.slow
+def test_a_series_from_before_a_restart_of_the_pool_is_freed_by_stop(mixed: Laboratory) -> None:
+    mixed.device("fail01").FailIn = "PrepareOne"
+    assert mixed.run("ct", "0.01").ending == "exception"
+    mixed.restart(SARDANA)
+    detector = mixed.detector()
+    whose = "or one from before a restart of the Pool, armed by "
+    assert whose in mixed.run("det_end").said("Warning")
+    assert whose in mixed.run("ct", "0.01").error
+    assert detector.State() is tango.DevState.RUNNING
+    detector.Stop()
+    mixed.wait_idle()
+    assert mixed.run("ct", "0.01").ending == "finish"
 
 
 @pytest.mark.slow

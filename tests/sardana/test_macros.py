@@ -102,6 +102,22 @@ def test_frames_are_taken_into_files_that_did_not_exist(laboratory: Laboratory) 
             assert file[laboratory.detector().FileDataset].shape[0] == 5
 
 
+def test_the_pattern_of_the_measurement_group_names_the_files_of_det_take_too(laboratory: Laboratory) -> None:
+    pattern = f"h5file://{laboratory.data}/mine_{{number:02d}}.h5"
+    laboratory.define("defmeas", "patterned", "ct01", "sim")
+    laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "patterned")
+    laboratory.define("set_meas_conf", "ValueRefPattern", pattern, "[", "sim", "]", "patterned")
+    laboratory.define("senv", "ActiveMntGrp", "patterned")
+    try:
+        said = lines(laboratory.run("det_take", "sim", "1", "0.01"))
+        laboratory.define("set_meas_conf", "ValueRefEnabled", "False", "[", "sim", "]", "patterned")
+        without = lines(laboratory.run("det_take", "sim", "1", "0.01"))
+    finally:
+        laboratory.define("senv", "ActiveMntGrp", "mntgrp")
+    assert said[-1] == str(laboratory.data / "mine_01.h5")
+    assert Path(without[-1]).name.startswith("take_00000_sim_")
+
+
 def test_taking_that_is_stopped_completes_the_file(laboratory: Laboratory) -> None:
     detector = laboratory.detector()
     before = detector.SeriesId

@@ -1,0 +1,26 @@
+"""Sentences that scans and macros share."""
+
+from __future__ import annotations
+
+
+def in_use(detector: str, armed_by: str, status: str) -> str:
+    """Whose the running series is; it may be the channel's own, from before a restart of the Pool."""
+    return (
+        f"{detector} runs a series of somebody else, or one from before a restart of the Pool, armed by "
+        f"{armed_by or 'an unknown client'}: {status} Stop it there, or send the command Stop to {detector}"
+    )
+
+
+def no_files(detector: str, channel: str) -> str:
+    """A file is wanted, and the detector writes none."""
+    return (
+        f"{detector} writes no files, for its SaveRaw is false; write SaveRaw true (det_setup {channel} "
+        "SaveRaw true)"
+    )
+
+
+def not_answering(detector: str, why: str = "") -> str:
+    """Its server is away."""
+    return (
+        f"the detector device {detector} does not answer{f' ({why})' if why else ''}; is its server running?"
+    )
