@@ -21,6 +21,7 @@ from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.history import KEPT
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http import rois as roi_values
+from penstock.receiver.http.bodies import StrictRoute
 from penstock.receiver.http.body_limit import BodyLimit
 from penstock.receiver.http.document import (
     DESCRIPTION,
@@ -122,6 +123,7 @@ def create_app(service: ReceiverService) -> FastAPI:
     )
     for path, asset in ASSETS.items():
         app.add_api_route(path, _read(asset), include_in_schema=False)
+    app.router.route_class = StrictRoute
     app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
 
     @app.exception_handler(Refused)

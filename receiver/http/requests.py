@@ -32,6 +32,9 @@ class SeriesCheck(models.SeriesCheck):
     frame_bytes: Amount | None = None
     overwrite: StrictBool = False
     shape: list[Amount] | None = None
+    rotation: Annotated[int, Field(strict=True), BeforeValidator(_whole)] | None = None
+    fliplr: StrictBool = False
+    flipud: StrictBool = False
 
 
 def _regions(value: Any) -> Any:
