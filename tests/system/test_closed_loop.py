@@ -252,6 +252,9 @@ def test_names_that_clients_use_are_there(station: Station) -> None:
 
 
 def test_a_subscriber_receives_every_change(station: Station) -> None:
+    station.set(nTriggers=2)  # a count that Arm can reset
+    station.detector.Arm()
+    wait_state(station.detector, ON)
     events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
     names = ("State", "Status", "nFramesAcquired", "nFramesWritten", "ExposureTime", "FrameTime", "FrameRate",
              "SeriesId", "ReadyForSwTrigger")  # fmt: skip
