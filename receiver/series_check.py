@@ -116,7 +116,9 @@ def _check_state(name: str, status: Status) -> None:
     if status.state == "running" and not (status.series and status.series.unconfirmed):
         of = status.series.filename or "live only" if status.series else ""
         raise Refused(
-            "busy", f"receiver {name} is still taking a series ({of}); wait until it is idle, or stop it"
+            "busy",
+            f"receiver {name} is still taking a series ({of}); wait until it is idle, or stop it "
+            "(POST /stop, or the command Stop of its Tango device)",
         )
 
 

@@ -20,6 +20,7 @@ from tests.system.beamline import (
     Beamline,
     Station,
     children,
+    refusal,
     until,
     wait_state,
 )
@@ -228,6 +229,47 @@ def test_a_killed_device_server_ends_its_series(station: Station) -> None:
     until(lambda: not Path(f"/proc/{streamer}").exists(), "the streamer ends with its parent")
     station.restart_server()
     check_works_again(station)
+
+
+def kill_both(station: Station) -> Path:
+    """Device server and streamer at once, in a series of which three frames were taken."""
+    file = station.software_series(10)
+    for _ in range(3):
+        station.trigger()
+    until(lambda: station.receiver.client.status().counts.received == 3, "frames received")
+    for pid in (station.streamer_pid(), station.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    return file
+
+
+def test_a_device_server_and_its_streamer_killed_together_end_their_series(station: Station) -> None:
+    file = kill_both(station)
+    until(lambda: station.receiver.client.status().state == "idle", "file closed", 5.0)
+    assert file_counts(file, 10)["stored"] == 3
+    assert "no connection for" in reason_of(file)
+    station.restart_server()
+    check_works_again(station)
+
+
+def test_where_both_are_back_at_once_the_series_waits_until_the_receiver_is_stopped(
+    beamline: Beamline,
+) -> None:
+    """Nothing says whether it is the streamer of before; a triggered series may pause for hours."""
+    station = Station(beamline, "back", peer_gone=30.0)  # however long the restart takes
+    try:
+        file = kill_both(station)
+        station.restart_server()
+        client = station.receiver.client
+        until(lambda: any(item.connections for item in client.status().connections), "connected")
+        station.set(DestinationFilename=str(station.new_file()))
+        sentence = refusal(station.detector.Arm)
+        assert "or stop it (POST /stop, or the command Stop of its Tango device)" in sentence
+        station.receiver_device.Stop()
+        until(lambda: client.status().state == "idle", "file closed", 5.0)
+        assert file_counts(file, 10)["stored"] == 3
+        check_works_again(station)
+    finally:
+        beamline.end(station.server)
 
 
 def test_a_receiver_that_hangs_for_a_while_is_said_and_nothing_is_lost(station: Station) -> None:
