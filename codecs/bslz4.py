@@ -65,30 +65,50 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
     Raises:
         ValueError: the blob cannot be unpacked.
     """
-    out = np.empty(pixels, kind)
-    block = int.from_bytes(blob[8:12], "big") // kind.itemsize
-    packed = np.frombuffer(blob, np.uint8)[BSLZ4_HEADER_BYTES:]
-    _check_blocks(packed, pixels, block, kind.itemsize)
-    used = _library().bshuf_decompress_lz4(packed.ctypes.data, out.ctypes.data, pixels, kind.itemsize, block)
-    if used < 0 or used > len(packed):
-        raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
-    return out
+    return decompress_part(blob, pixels, kind, 0, pixels)
 
 
-def _check_blocks(packed: np.ndarray, pixels: int, block: int, itemsize: int) -> None:
-    """The C function is not told where the blob ends: follow its blocks before it does.
+def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: int) -> np.ndarray:
+    """The pixels from `first` on and before `end`, out of a blob of so many; the rest stays packed.
 
-    Each block is 4 bytes, big-endian, of compressed size, and so many bytes; fewer than 8 pixels at
-    the end stand plain.
+    Raises:
+        ValueError: the blob cannot be unpacked; behind the last block that is needed nobody looks.
     """
     # 0 is bitshuffle's own choice: 8192 bytes in a multiple of 8 pixels, and at least 128 pixels.
-    block = block or max(128, 8192 // itemsize // 8 * 8)
-    rest = pixels % block
-    blocks = pixels // block + (1 if rest >= 8 else 0)
-    place = 0
+    block = int.from_bytes(blob[8:12], "big") // kind.itemsize or max(128, 8192 // kind.itemsize // 8 * 8)
+    first_block, upto = first // block, min(pixels, -(-end // block) * block)
+    out = np.empty(upto - first_block * block, kind)
+    place = _place(blob, BSLZ4_HEADER_BYTES, first_block)
+    _check_blocks(blob, place, out.size, block, kind.itemsize)
+    packed = np.frombuffer(blob, np.uint8)[place:]
+    used = _library().bshuf_decompress_lz4(
+        packed.ctypes.data, out.ctypes.data, out.size, kind.itemsize, block
+    )
+    if used < 0 or used > len(packed):
+        raise ValueError(f"a bslz4 blob of {len(blob)} bytes cannot be unpacked (bitshuffle error {used})")
+    return out[first - first_block * block :][: end - first]
+
+
+def _place(blob: Buffer, place: int, blocks: int) -> int:
+    """Where the blob goes on behind so many blocks: each is 4 bytes, big-endian, of compressed size, and so
+    many bytes.
+
+    Raises:
+        ValueError: the blob ends before.
+    """
     for _ in range(blocks):
-        if place + 4 > len(packed):
+        if place + 4 > len(blob):
             raise ValueError("a bslz4 blob ends before its last block")
-        place += 4 + int.from_bytes(packed[place : place + 4].tobytes(), "big")
-    if place + (rest % 8) * itemsize > len(packed):
+        place += 4 + int.from_bytes(blob[place : place + 4], "big")
+    return place
+
+
+def _check_blocks(blob: Buffer, place: int, pixels: int, block: int, itemsize: int) -> None:
+    """The C function is not told where the blob ends: follow its blocks before it does.
+
+    Fewer than 8 pixels at the end stand plain.
+    """
+    rest = pixels % block
+    place = _place(blob, place, pixels // block + (1 if rest >= 8 else 0))
+    if place + (rest % 8) * itemsize > len(blob):
         raise ValueError("a bslz4 blob ends within a block")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,16 +42,24 @@ def area(rectangle: Rectangle, shape: tuple[int, int], masked: np.ndarray[Any, A
     return Area(rows, columns, ~here if here is not None and here.any() else None)
 
 
-def values(image: np.ndarray[Any, Any], where: Area | None) -> tuple[float, float, float]:
+def rows_of(areas: Sequence[Area | None]) -> slice:
+    """The rows of a frame that have all areas; none where there is none."""
+    rows = [where.rows for where in areas if where is not None]
+    return slice(min((each.start for each in rows), default=0), max((each.stop for each in rows), default=0))
+
+
+def values(image: np.ndarray[Any, Any], where: Area | None, first_row: int = 0) -> tuple[float, float, float]:
     """Sum, mean and maximum of the pixels that count; NaN where none does.
 
     Args:
-        image: a frame, (rows, cols); it is not copied where all pixels of the rectangle count.
-        where: the rectangle's part of it; `None` where it lies outside.
+        image: a frame, (rows, cols), or the rows that are needed of it; it is not copied where all pixels of
+            the rectangle count.
+        where: the rectangle's part of the frame; `None` where it lies outside.
+        first_row: of the frame that is in `image`.
     """
     if where is None:
         return NOTHING
-    pixels = image[where.rows, where.columns]
+    pixels = image[where.rows.start - first_row : where.rows.stop - first_row, where.columns]
     if where.counted is not None:
         pixels = pixels[where.counted]
     if pixels.dtype.kind == "f" and (unknown := np.isnan(pixels)).any():
@@ -62,22 +70,24 @@ def values(image: np.ndarray[Any, Any], where: Area | None) -> tuple[float, floa
     return total, total / pixels.size, float(pixels.max())
 
 
-def unpack(image: Image, blob: Buffer) -> np.ndarray[Any, Any]:
-    """The pixels of a blob, (rows, cols); those of a plain one are not copied.
+def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
+    """Some rows of a blob, (rows, cols); those of a plain one are not copied, of a packed one others stay so.
 
     Args:
         image: header of the frame.
         blob: of one image of it.
+        rows: with a start and a stop within the frame.
 
     Raises:
         ValueError: it cannot be unpacked.
     """
-    rows, columns = image.shape[-2:]
+    height, columns = image.shape[-2:]
     kind = np.dtype(image.type).newbyteorder("<")
     if image.compression == "none":
-        return np.frombuffer(blob, kind).reshape(rows, columns)
+        return np.frombuffer(blob, kind).reshape(height, columns)[rows]
     if image.compression == "bslz4":
-        return bslz4.decompress(blob, rows * columns, kind).reshape(rows, columns)
+        part = bslz4.decompress_part(blob, height * columns, kind, rows.start * columns, rows.stop * columns)
+        return part.reshape(rows.stop - rows.start, columns)
     raise ValueError(f"regions of interest need plain or bslz4 frames, these are {image.compression}")
 
 

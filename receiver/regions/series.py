@@ -71,13 +71,15 @@ class RegionSeries:
             whole = image.partial is None or (isinstance(frame, PartialFrame) and len(frame.blobs[0]))
             if not whole:
                 return None
-            if isinstance(frame, PackedFrame):
-                array = frame.pixels
-            else:
-                array = pixels.unpack(image, frame.blobs[0])
             covered = frame.covered if isinstance(frame, JoinedFrame) else ()
-            areas = self._areas_in(array.shape, covered)
-            return np.array([pixels.values(array, where) for where in areas], np.float64)
+            height, width = image.shape[-2:]
+            areas = self._areas_in((height, width), covered)
+            rows = pixels.rows_of(areas)
+            if isinstance(frame, PackedFrame):
+                array = frame.pixels[rows]
+            else:
+                array = pixels.unpack(image, frame.blobs[0], rows)
+            return np.array([pixels.values(array, where, rows.start) for where in areas], np.float64)
         except RegionError as error:
             self._say_once(error)
         except ValueError as error:
@@ -93,11 +95,10 @@ class RegionSeries:
         if self.to_write is not None:
             self.to_write.append((index, row))
 
-    def _areas_in(self, shape: tuple[int, ...], covered: Sequence[Region]) -> list[Area | None]:
-        """The rectangles in frames of this shape, found once."""
+    def _areas_in(self, size: tuple[int, int], covered: Sequence[Region]) -> list[Area | None]:
+        """The rectangles in frames of so many rows and columns, found once."""
         with self._lock:
             if self._areas is None:
-                size = (shape[0], shape[1])
                 masked = self._masked(size, covered)
                 found = [pixels.area(each, size, masked) for each in self.rois.values()]
                 self._say_what_is_outside(size, found)

@@ -39,6 +39,17 @@ def test_what_the_hdf5_filter_packed_is_unpacked(shape: tuple[int, ...], dtype: 
     np.testing.assert_array_equal(unpacked.reshape(shape), array)
 
 
+@pytest.mark.parametrize("shape", [(1, 7), (67, 61), (300, 171), (128, 256)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", [0, 128])
+def test_a_part_is_unpacked_as_it_is_in_the_whole(shape: tuple[int, ...], dtype: str, block: int) -> None:
+    array = picture(shape, dtype)
+    blob = by_filter(array, block) if block else bslz4.compress(array)
+    for first, end in ((0, 1), (0, 0), (array.size // 3, array.size // 2), (array.size - 1, array.size)):
+        part = bslz4.decompress_part(blob, array.size, array.dtype, first, end)
+        np.testing.assert_array_equal(part, array.ravel()[first:end])
+
+
 def test_an_image_that_is_turned_is_packed_as_it_looks() -> None:
     array = np.rot90(picture((30, 20), "uint16"))
     np.testing.assert_array_equal(

@@ -23,10 +23,10 @@ def pixels(frame: Frame) -> np.ndarray[Any, Any]:
         return np.asarray(dataset[...])
 
 
-def bslz4(array: np.ndarray[Any, Any]) -> bytes:
-    """An array as the blob that a detector would send."""
+def bslz4(array: np.ndarray[Any, Any], block: int = 0) -> bytes:
+    """An array as the blob that a detector would send, in blocks of so many pixels; 0: as it likes."""
     with h5py.File("blob.h5", "w", driver="core", backing_store=False) as file:
         dataset = file.create_dataset(
-            "data", data=array, chunks=array.shape, **dict(hdf5plugin.Bitshuffle(cname="lz4"))
+            "data", data=array, chunks=array.shape, **dict(hdf5plugin.Bitshuffle(nelems=block, cname="lz4"))
         )
         return bytes(dataset.id.read_direct_chunk((0,) * array.ndim)[1])

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from penstock.codecs import bslz4
 from penstock.receiver.config import ConfigError, ReceiverConfig, parse
 from penstock.receiver.regions import memory, pixels
 from penstock.receiver.regions.kept import KeptRegions
@@ -73,7 +74,25 @@ def test_the_pixels_of_a_plain_frame_are_not_copied() -> None:
 
     blob = bytes(range(12))
     image = Image(shape=(3, 4), type="uint8", compression="none")
-    assert np.shares_memory(pixels.unpack(image, blob), np.frombuffer(blob, np.uint8))
+    rows = pixels.unpack(image, blob, slice(1, 3))
+    assert rows.tolist() == [[4, 5, 6, 7], [8, 9, 10, 11]]
+    assert np.shares_memory(rows, np.frombuffer(blob, np.uint8))
+
+
+def test_of_a_packed_frame_only_what_the_regions_need_is_unpacked() -> None:
+    from penstock.stins.messages import Image
+
+    array = np.random.default_rng(1).integers(0, 2**16, (128, 256), np.uint16)  # 8 blocks of 16 rows
+    image = Image(shape=array.shape, type="uint16", compression="bslz4")
+    areas = [pixels.area(Rectangle(5, y, 9, 4), array.shape, None) for y in (20, 30)]
+    rows = pixels.rows_of([*areas, None])
+    assert (rows, pixels.rows_of([None])) == (slice(20, 34), slice(0, 0))
+    blob = bslz4.compress(array)
+    part = pixels.unpack(image, blob[: len(blob) // 2], rows)
+    np.testing.assert_array_equal(part, array[rows])
+    assert [pixels.values(part, each, rows.start) for each in areas] == [
+        pixels.values(array, each) for each in areas
+    ]
 
 
 # -- the shared memory -----------------------------------------------------------------------------
