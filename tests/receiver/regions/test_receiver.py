@@ -38,6 +38,14 @@ class Pair:
         self.client = self.receiver.client
         self.receiver.connected()
 
+    def has_received(self, series: str, frames: int) -> None:
+        """Wait until so many frames of this series have come; those of the series before do not count."""
+        self.receiver.wait(
+            lambda status: (
+                status.series is not None and status.series.id == series and status.counts.received >= frames
+            )
+        )
+
     def series(self, images: dict[int, np.ndarray[Any, Any]], frames: int, **keys: Any) -> str:
         """A whole series of these images at their indices."""
         series = self.streamer.start(keys.pop("filename", ""), keys.pop("metadata", None), frames=frames)
@@ -187,7 +195,7 @@ def test_the_regions_of_a_running_series_stay_as_they_are(pair: Pair) -> None:
     pair.client.put_rois({"peak": PEAK})
     series = pair.streamer.start("", frames=2)
     pair.streamer.frame(0, pixels(0, SHAPE))
-    pair.receiver.received(1)
+    pair.has_received(series, 1)
     pair.client.put_rois({"edge": EDGE})
     pair.streamer.frame(1, pixels(1, SHAPE))
     pair.streamer.end(reason="complete", triggered=2)
@@ -201,7 +209,7 @@ def test_who_asks_for_a_frame_that_is_to_come_waits_for_it(pair: Pair) -> None:
     pair.client.put_rois({"peak": PEAK})
     series = pair.streamer.start("", frames=3)
     pair.streamer.frame(0, pixels(0, SHAPE))
-    pair.receiver.received(1)
+    pair.has_received(series, 1)
     found = []
     asking = threading.Thread(
         target=lambda: found.append(pair.client.roi_values(1, 10, series, wait=DEADLINE))
