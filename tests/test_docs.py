@@ -63,7 +63,10 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
         "how-to/when-the-disk-is-full.md",
         pytest.param("how-to/see-all-detectors.md", marks=pytest.mark.slow),
         "how-to/find-a-series.md",
-        "reference/simplon.md",
+        pytest.param(
+            "reference/simplon.md",
+            marks=pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl"),
+        ),
     ],
 )
 def test_a_page_works_as_it_is_written(page: str, tmp_path: Path) -> None:

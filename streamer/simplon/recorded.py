@@ -46,8 +46,10 @@ class Recorded(msgspec.Struct, frozen=True):
     def settle(self, config: dict[str, Key]) -> None:
         """Put the recorded settings in the place of the defaults, and fix what frames cannot follow."""
         for name, value in self.config.items():
-            if name in config:
-                config[name].value = value
+            key = config.get(name)
+            # An EIGER has the roi_mode "", which an EIGER2 does not know.
+            if key is not None and (key.allowed is None or value in key.allowed):
+                key.value = value
         for name, same in SAME.items():
             if name in config:
                 config[name].value = config[same].value
