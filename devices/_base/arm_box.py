@@ -27,8 +27,9 @@ PATIENCE = 120.0
 """Seconds for one call of the box: to configure, or to arm."""
 DISARM_LIMIT = 10.0
 """Seconds until the box is idle after an Arm that was refused or ended."""
-TAKEN_LIMIT = 3.0
-"""Seconds until the receiver has begun the series, once the box is armed."""
+TAKEN_LIMIT = 20.0
+"""Seconds until the receiver has begun the series, once the box is armed: a start message with mask and flat
+field of 16 million pixels has 145 MB."""
 UNDO_LIMIT = 0.3
 """Seconds that a refusal waits until everything is as it was; a Tango client waits 3 s for all of Arm."""
 POLL = 0.05

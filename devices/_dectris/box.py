@@ -75,7 +75,8 @@ class Box:
             CameraError: the box has made something else of a value, or does not allow it.
         """
         for path, value in wanted.items():
-            self._refuse_impossible(path, value)
+            if not self.has(path, value):
+                self._refuse_impossible(path, value)
         for _ in range(ROUNDS):
             due = [path for path, value in wanted.items() if not self.has(path, value)]
             for path in due:

@@ -127,6 +127,8 @@ class Settings:
                 self._move("threshold/1/energy", value)
             case "threshold/1/energy":
                 self._move("threshold_energy", value)
+            case "detector_distance":
+                self._move("detector_translation", [0.0, 0.0, value])
             case "count_time":
                 config["frame_time"].value = max(config["frame_time"].value, value + keys.READOUT)
             case "frame_time":

@@ -31,6 +31,8 @@ class AppendixProxy(ThreadingHTTPServer):
         self.http_port = self.server_port
         self.written = ""
         self.armed: list[str] = []
+        self.starts = self.images = 0
+        """Messages of these kinds that have come."""
         self._context = zmq.Context()
         self._pull, self._push = self._context.socket(zmq.PULL), self._context.socket(zmq.PUSH)
         self._pull.connect(f"tcp://127.0.0.1:{stream_port}")
@@ -64,14 +66,18 @@ class AppendixProxy(ThreadingHTTPServer):
 
     def _with_appendix(self, message: list[bytes]) -> list[bytes]:
         if _v1(message[0], "dheader-"):
+            self.starts += 1
             return [*message, self.armed.pop(0).encode()]
         if message[0][:1] == b"{" or len(message) > 1:
+            self.images += _v1(message[0], "dimage-")
             return message
         content: Any = cbor2.loads(message[0])
         if isinstance(content, cbor2.CBORTag):
             content = content.value
         if content.get("type") != "start":
+            self.images += content.get("type") == "image"
             return message
+        self.starts += 1
         # The rest stays as it is, byte for byte: only the map grows by one pair.
         return [_grown(message[0], "user_data", self.armed.pop(0))]
 

@@ -1,0 +1,157 @@
+"""Eiger from its Tango device to the file, over the simulated control unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import hdf5plugin  # noqa: F401
+import numpy as np
+import pytest
+
+from penstock.cli._recorded import recorded
+from penstock.receiver import recording as recordings
+from penstock.receiver.sources import create
+from penstock.stins import blobs
+from penstock.stins.messages import Frame
+from penstock.streamer.simplon.control_unit import ControlUnit
+from tests.data import EIGER_V1, EIGER_V2, recording
+from tests.system.beamline import FAULT, ON, RUNNING, Beamline, until, wait_state
+from tests.system.eigers import EigerStation
+
+STREAMS = {"v1": "legacy", "v2": "cbor"}
+
+
+@dataclass
+class Line:
+    """A control unit, its device, its receiver."""
+
+    box: ControlUnit
+    station: EigerStation
+
+    def take(self, name: str, **settings: Any) -> Path:
+        """Take a series, INTERNAL unless said otherwise; its file."""
+        file = self.station.root / f"{name}_{self.station.receiver.name}.h5"
+        wanted = {"TriggerMode": "INTERNAL", "nFramesPerTrigger": 1, "ExposureTime": 0.002, **settings}
+        self.station.set(**wanted, DestinationFilename=str(file))
+        detector = self.station.detector
+        wait_state(detector, ON)
+        detector.Arm()
+        wait_state(detector, ON)
+        return file
+
+
+def line(beamline: Beamline, name: str, stream: str, **unit: Any) -> Iterator[Line]:
+    with ControlUnit(stream=STREAMS[stream], **unit) as box:
+        box.box.command("initialize")
+        port = int(box.stream_endpoint.rpartition(":")[2])
+        station = EigerStation(beamline, name, box.http_port, stream, port)
+        wait_state(station.detector, ON)
+        assert box.wait_receivers(1, 10.0)
+        yield Line(box, station)
+        beamline.end(station.server)
+        station.receiver.stop()
+
+
+@pytest.fixture(params=["v1", "v2"])
+def eiger(request: pytest.FixtureRequest, beamline: Beamline) -> Iterator[Line]:
+    yield from line(beamline, f"eiger{request.param}", request.param, sensor=(128, 192), pattern="powder")
+
+
+def test_the_file_has_what_the_box_says_at_its_nexus_names(eiger: Line) -> None:
+    eiger.station.set(Energy=11000.0)
+    until(lambda: eiger.station.detector.Energy == 11000.0, "the energy")
+    file = eiger.take("fields", nTriggers=3, BeamCenterX=90.5, BeamCenterY=60.0, Distance=0.2)
+    with h5py.File(file) as written:
+        (name,) = [key for key in written["entry/instrument"] if key.startswith("eiger")]
+        found = written["entry/instrument"][name]
+        assert found["data"].shape == (3, 128, 192)
+        numbers = {
+            "threshold_energy": 5500.0, "beam_center_x": 90.5, "beam_center_y": 60.0,
+            "distance": 0.2, "x_pixel_size": 75e-6, "y_pixel_size": 75e-6, "count_time": 0.002,
+        }  # fmt: skip
+        for key, value in numbers.items():
+            assert found[key][()] == pytest.approx(value), key
+        assert found["pixel_mask"].shape == found["flatfield"].shape == (128, 192)
+        for key in ("flatfield_applied", "pixel_mask_applied", "countrate_correction_applied"):
+            assert key in found, key
+        assert found["sensor_material"].asstr()[()] == "Si"
+        assert found["sensor_thickness"][()] > 0
+        energies = [path for path in _paths(written) if path.endswith("incident_energy")]
+        assert energies and written[energies[0]][()] == pytest.approx(11000.0)
+
+
+def test_pyfai_integrates_it_with_no_argument_but_the_file(eiger: Line) -> None:
+    pyfai = pytest.importorskip("pyFAI")
+    import json
+
+    file = eiger.take("rings", nTriggers=2, BeamCenterX=96.0, BeamCenterY=64.0, Distance=0.05)
+    with h5py.File(file) as written:
+        integrator = pyfai.load(json.loads(written["entry/pyFAI/poni/data"][()]))
+        frame = written["entry/data/data"][0]
+    assert integrator.dist == pytest.approx(0.05)
+    assert integrator.poni1 == pytest.approx(64.0 * 75e-6) and integrator.poni2 == pytest.approx(96.0 * 75e-6)
+    curve = integrator.integrate1d(frame, 200, unit="2th_deg")
+    assert curve.intensity.max() > 0
+
+
+def test_two_thresholds_are_two_datasets(beamline: Beamline) -> None:
+    for eiger in line(beamline, "two", "v2", sensor=(32, 48)):
+        eiger.station.set(Threshold2Mode=True)
+        until(lambda: eiger.station.detector.Threshold2Mode, "the second threshold")  # noqa: B023
+        file = eiger.take("thresholds", nTriggers=2)
+        with h5py.File(file) as written:
+            found = written["entry/instrument/two"]
+            images = [key for key in found if getattr(found[key], "shape", ()) == (2, 32, 48)]
+            assert len(images) >= 2, list(found)
+
+
+def test_ten_lines_work_by_changing_the_devices_name(eiger: Line) -> None:
+    """Those of the tutorial."""
+    detector = eiger.station.detector
+    detector.DestinationFilename = str(eiger.station.root / f"steps_{eiger.station.receiver.name}.h5")
+    detector.ExposureTime = 0.01
+    detector.nTriggers = 5
+    detector.TriggerMode = "SOFTWARE"
+    detector.Arm()
+    for step in range(5):
+        until(lambda: detector.ReadyForSwTrigger, "ready")
+        detector.SoftwareTrigger()
+        until(lambda step=step: detector.nFramesAcquired == step + 1, "the frame")  # type: ignore[misc]
+        assert detector.State() in (RUNNING, ON)
+    wait_state(detector, ON)
+    assert detector.nFramesWritten == 5
+
+
+@pytest.mark.parametrize(("stream", "name"), [("v1", EIGER_V1), ("v2", EIGER_V2)])
+def test_a_recorded_series_has_the_same_pixels_in_the_file(
+    beamline: Beamline, stream: str, name: str
+) -> None:
+    source = create(f"dectris-{stream}")
+    real = [source.decode(parts) for parts in recordings.read(recording(name))]
+    frames = [message for message in real if isinstance(message, Frame)]
+    for eiger in line(beamline, f"recorded{stream}", stream, recorded=recorded(recording(name))):
+        file = eiger.take("again", nTriggers=len(frames))
+        assert eiger.station.detector.State() != FAULT
+        with h5py.File(file) as written:
+            images = written["entry/data/data"]
+            assert len(images) == len(frames)
+            for index, frame in enumerate(frames):
+                assert np.array_equal(images[index], _pixels(frame)), index
+
+
+def _pixels(frame: Frame) -> np.ndarray:
+    from penstock.codecs import bslz4
+
+    blobs.check(frame)
+    shape, kind = frame.image.shape, np.dtype(frame.image.type)
+    return bslz4.decompress(frame.blobs[0], int(np.prod(shape)), kind).reshape(shape)
+
+
+def _paths(group: Any) -> list[str]:
+    found: list[str] = []
+    group.visit(found.append)
+    return found
