@@ -87,6 +87,10 @@ bench: $(STAMPS)/run ## measure this machine: the receiver beside a naive writer
 bench-sardana: $(STAMPS)/develop ## what a detector costs a Sardana scan, and how fast a continuous scan may be
 	@python -m penstock.bench.sardana_scan $(ARGS)
 
+.PHONY: bench-eiger
+bench-eiger: $(STAMPS)/develop ## an EIGER 1M at 1 kHz into a file, beside the limit; its series over Tango beside the Simulator's
+	@python -m penstock.bench.eiger $(ARGS)
+
 .PHONY: figures
 figures: $(STAMPS)/develop ## measure everything for docs/performance, three quarters of an hour: leave the machine alone
 	@penstock bench --figures docs/performance $(ARGS)

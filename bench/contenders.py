@@ -41,15 +41,17 @@ class Receiver:
     Args:
         case: sockets, threads, workers and durability; frame size, for the queue.
         folder: where its files go; also holds its configuration.
+        kind: of the stream, one of `receiver.sources`.
+        endpoint: of a sender that is there already.
     """
 
-    def __init__(self, case: Case, folder: Path) -> None:
+    def __init__(self, case: Case, folder: Path, kind: str = "stins", endpoint: str = "") -> None:
         self._folder = folder
-        self._endpoint = f"tcp://127.0.0.1:{free_port()}"
+        self._endpoint = endpoint or f"tcp://127.0.0.1:{free_port()}"
         self._config = folder / f"bench-{self._endpoint.rpartition(':')[2]}.yaml"
         source = {
-            "endpoints": [self._endpoint], "sockets": case.sockets, "io_threads": case.io_threads,
-            "high_water_mark": high_water_mark(case.frame_bytes),
+            "type": kind, "endpoints": [self._endpoint], "sockets": case.sockets,
+            "io_threads": case.io_threads, "high_water_mark": high_water_mark(case.frame_bytes),
         }  # fmt: skip
         entry = {
             "source": source, "data_root": str(folder), "workers": case.workers,
@@ -89,25 +91,38 @@ class Receiver:
             RuntimeError: the series was not complete, so its figures say nothing.
         """
         file = None if case.storage == "live" else self._folder / "penstock.h5"
-        self._ended.clear()
-        self._moments.clear()
-        before = self._cpu()
+        self.begin()
         try:
             with generator(self._endpoint, case, file, self._folder) as sender:
-                self._ended.wait(SERIES_SECONDS)
-                after = self._cpu()
-                self._check()
+                seconds, cpu = self.finish()
                 report = _report(sender)
         finally:
             if file is not None:
                 file.unlink(missing_ok=True)
-        cpu = {name: round(after[name] - before[name], 6) for name in after}
         return Run(
             frames=case.frames,
             # Frames are on their way while the file is created: the longer of the two clocks is right.
-            seconds=round(max(self._moments["idle"] - self._moments["running"], report["seconds"]), 6),
+            seconds=round(max(seconds, report["seconds"]), 6),
             cpu={**cpu, "generator": _sender_seconds(report)},
         )
+
+    def begin(self) -> None:
+        """To be called before the first message of a series."""
+        self._ended.clear()
+        self._moments.clear()
+        self._before = self._cpu()
+
+    def finish(self) -> tuple[float, dict[str, float]]:
+        """Wait for the end of the series; seconds from Running to Idle, and those of each thread.
+
+        Raises:
+            RuntimeError: the series was not complete.
+        """
+        self._ended.wait(SERIES_SECONDS)
+        after = self._cpu()
+        self._check()
+        cpu = {name: round(after[name] - self._before[name], 6) for name in after}
+        return self._moments["idle"] - self._moments["running"], cpu
 
     def _check(self) -> None:
         """The series must be whole; the status follows the log by a moment."""

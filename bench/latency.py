@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import time
@@ -12,6 +13,7 @@ import tango
 
 from penstock.bench.results import Latency
 from penstock.devices._base.demonstration import Demonstration
+from penstock.devices._base.stage import Staged
 
 SERIES = 20
 FRAMES = 20
@@ -27,20 +29,33 @@ def latency(ram: Path, disk: Path, series: int = SERIES) -> list[Latency]:
         RuntimeError: a series did not end as it should.
     """
     return [
-        _measure(ram / "series", "ram", False, series),
-        _measure(disk / "series", "disk", True, series),
+        measure(ram / "series", "ram", False, series),
+        measure(disk / "series", "disk", True, series),
     ]
 
 
-def _measure(folder: Path, storage: str, synced: bool, series: int) -> Latency:
+def measure(
+    folder: Path, storage: str, synced: bool, series: int, staged: Staged | None = None
+) -> Latency:  # fmt: skip
+    """So many series of one detector, the Simulator where none is given.
+
+    `end` stays empty where the file does not say when its frames were taken (stream V1 of DECTRIS).
+
+    Raises:
+        DemonstrationFailed: a process did not start.
+        RuntimeError: a series did not end as it should.
+    """
     found = Latency(storage=storage, synced=synced, arm=[], end=[], sync=[])
     receiver = {"durability": "synced" if synced else "closed"}
-    with Demonstration(folder, receiver=receiver) as beamline:
+    with Demonstration(folder, receiver=receiver, staged=staged) as beamline:
         detector = tango.DeviceProxy(f"tango://{beamline.tango_host}/{beamline.detector}")
         states: queue.SimpleQueue[tuple[float, tango.EventData]] = queue.SimpleQueue()
         detector.subscribe_event(
             "State", tango.EventType.CHANGE_EVENT, lambda event: states.put((time.time(), event))
         )
+        if staged is not None and staged.box:  # just switched on
+            _until(detector, states, tango.DevState.FAULT)
+            detector.Reset()
         _until(detector, states, tango.DevState.ON)
         detector.TriggerMode = "INTERNAL"
         detector.ExposureTime = EXPOSURE
@@ -52,7 +67,8 @@ def _measure(folder: Path, storage: str, synced: bool, series: int) -> Latency:
             detector.Arm()
             found.arm.append(_until(detector, states, tango.DevState.RUNNING) - began)
             ended = _until(detector, states, tango.DevState.ON)
-            found.end.append(ended - _last_frame(file))
+            if (last := _last_frame(file, beamline.name)) is not None:
+                found.end.append(ended - last)
             if synced:
                 found.sync.append(_sync_seconds(file))
     return found
@@ -76,10 +92,11 @@ def _until(
     raise RuntimeError(f"not {wanted} within {PATIENCE:g} s: {detector.Status()}")
 
 
-def _last_frame(file: Path) -> float:
-    """Host timestamp of the newest frame, as the streamer gave it."""
+def _last_frame(file: Path, name: str) -> float | None:
+    """Host timestamp of the newest frame, as the streamer or the detector's box gave it."""
     with h5py.File(file) as opened:
-        return float(opened["entry/instrument/simulator/timestamp"][:].max())
+        moment = float(opened[f"entry/instrument/{name}/timestamp"][:].max())
+    return None if math.isnan(moment) else moment
 
 
 def _sync_seconds(file: Path) -> float:
