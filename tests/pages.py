@@ -38,7 +38,7 @@ _BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-_PORT = re.compile(r"(?:(?<=\b127\.0\.0\.1:)|(?<=--port )|(?<=Port=)|(?<=Port = )|(?<=Port\": \[\"))\d+")
+_PORT = re.compile(r"(?:(?<=\b127\.0\.0\.1:)|(?<=-port )|(?<=Port=)|(?<=Port = )|(?<=Port\": \[\"))\d+")
 
 
 class PageError(AssertionError):

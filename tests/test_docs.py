@@ -53,6 +53,7 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
         "tutorial/first-scan.md",
         "how-to/run-on-a-control-unit.md",
         "how-to/set-up-a-beamline.md",
+        "how-to/connect-your-eiger.md",
         pytest.param("how-to/read-while-it-is-written.md", marks=pytest.mark.slow),
         pytest.param("how-to/look-at-a-scan.md", marks=pytest.mark.slow),
         "how-to/integrate-with-pyfai.md",

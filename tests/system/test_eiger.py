@@ -9,10 +9,17 @@ from typing import Any
 
 import h5py
 import hdf5plugin  # noqa: F401
+import numpy as np
 import pytest
 
+from penstock.cli._recorded import recorded
+from penstock.receiver import recording as recordings
+from penstock.receiver.sources import create
+from penstock.stins import blobs
+from penstock.stins.messages import Frame
 from penstock.streamer.simplon.control_unit import ControlUnit
-from tests.system.beamline import ON, RUNNING, Beamline, until, wait_state
+from tests.data import EIGER_V1, EIGER_V2, recording
+from tests.system.beamline import FAULT, ON, RUNNING, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
@@ -117,6 +124,31 @@ def test_ten_lines_work_by_changing_the_devices_name(eiger: Line) -> None:
         assert detector.State() in (RUNNING, ON)
     wait_state(detector, ON)
     assert detector.nFramesWritten == 5
+
+
+@pytest.mark.parametrize(("stream", "name"), [("v1", EIGER_V1), ("v2", EIGER_V2)])
+def test_a_recorded_series_has_the_same_pixels_in_the_file(
+    beamline: Beamline, stream: str, name: str
+) -> None:
+    source = create(f"dectris-{stream}")
+    real = [source.decode(parts) for parts in recordings.read(recording(name))]
+    frames = [message for message in real if isinstance(message, Frame)]
+    for eiger in line(beamline, f"recorded{stream}", stream, recorded=recorded(recording(name))):
+        file = eiger.take("again", nTriggers=len(frames))
+        assert eiger.station.detector.State() != FAULT
+        with h5py.File(file) as written:
+            images = written["entry/data/data"]
+            assert len(images) == len(frames)
+            for index, frame in enumerate(frames):
+                assert np.array_equal(images[index], _pixels(frame)), index
+
+
+def _pixels(frame: Frame) -> np.ndarray:
+    from penstock.codecs import bslz4
+
+    blobs.check(frame)
+    shape, kind = frame.image.shape, np.dtype(frame.image.type)
+    return bslz4.decompress(frame.blobs[0], int(np.prod(shape)), kind).reshape(shape)
 
 
 def _paths(group: Any) -> list[str]:
