@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
 
 from penstock.streamer.sender import PushSocket
@@ -47,6 +46,7 @@ class Box:
         self._lock = Lock()
         self.series: Series | None = None
         self._number = 0
+        self._power_fails = Event()
         self.latest: Picture | None = None
 
     @property
@@ -81,16 +81,24 @@ class Box:
         return series.edge(edge)
 
     def power_off(self) -> None:
-        """Everything is lost, no end message is sent."""
-        self._abort()
-        self.settings.power_on()
-        self._number = 0
+        """Everything is lost: no end message is sent, a command that takes long is not finished."""
+        self._power_fails.set()
+        with self._lock:
+            self._power_fails.clear()
+            if (series := self.series) is not None:
+                series.finish(at_once=True, silently=True)
+            self.settings.power_on()
+            self._number = 0
+
+    def _take(self, seconds: float) -> None:
+        if self._power_fails.wait(seconds):
+            raise Refused("the power was switched off")
 
     def _initialize(self) -> dict[str, Any]:
         self._abort()
         with self._lock:
             self.settings.state = "initialize"
-            time.sleep(self.faults.slow_initialize)
+            self._take(self.faults.slow_initialize)
             self.settings.initialise()
             self.settings.state = "idle"
         return {}
@@ -106,7 +114,7 @@ class Box:
             if settings["compression"] == "lz4":
                 raise Refused("the simulator does not compress with lz4")
             settings.state = "configure"
-            time.sleep(self.faults.slow_arm)
+            self._take(self.faults.slow_arm)
             self._number += 1
             pictures = self._pixels.prepare(
                 settings.dtype,

@@ -50,7 +50,7 @@ class Series:
         """Triggers whose frames have left."""
         self._closed = False
         """The end message has gone."""
-        self._stop, self._abort = Event(), Event()
+        self._stop, self._abort, self._silent = Event(), Event(), False
         self._date = datetime.now(UTC)
         self.frames = 0
         self._thread = Thread(target=self._run, name=f"series {number}", daemon=True)
@@ -100,8 +100,9 @@ class Series:
         """No trigger is taken any more."""
         return self._stop.is_set()
 
-    def finish(self, *, at_once: bool) -> None:
-        """End after the frame under way, or at once; returns when the end message has gone."""
+    def finish(self, *, at_once: bool, silently: bool = False) -> None:
+        """End after the frame under way, or at once; returns when all has gone; no end message if `silently`."""
+        self._silent = silently
         if at_once:
             self._abort.set()
         self._stop.set()
@@ -129,9 +130,10 @@ class Series:
                     self._settings.state = "ready"
                 self._done.notify_all()
         self._stop.set()
-        self._outlet.send(
-            stream_v2.end(self.number, self.unique) if self._cbor else stream_v1.end(self.number)
-        )
+        if not self._silent:
+            self._outlet.send(
+                stream_v2.end(self.number, self.unique) if self._cbor else stream_v1.end(self.number)
+            )
         self._ended()
         with self._done:
             self._closed = True

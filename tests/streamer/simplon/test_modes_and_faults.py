@@ -147,6 +147,29 @@ def test_power_by_http_also_while_it_is_off(client: Client) -> None:
     own(client, "POST", "power", {"on": True})
     assert client.get("detector/status/state") == "na"
     assert own_status(client, "POST", "power", {"on": "no"}) == 400
+    client.box.arm_by_somebody_else()
+    assert [type(message).__name__ for message in decoded(client, client.receive(2))] == ["Start", "Start"]
+
+
+@pytest.mark.parametrize("command", ["arm", "initialize"])
+def test_power_that_fails_ends_a_slow_command(client: Client, command: str) -> None:
+    client.box.faults.slow_arm = client.box.faults.slow_initialize = 3600.0
+    broken: list[Exception] = []
+
+    def call() -> None:
+        try:
+            client.call("PUT", f"detector/command/{command}")
+        except OSError as error:
+            broken.append(error)
+
+    slow = Thread(target=call)
+    slow.start()
+    until(lambda: client.get("detector/status/state") in ("configure", "initialize"))
+    client.box.power(False)
+    client.box.power(True)
+    slow.join(10)
+    assert broken and not slow.is_alive()
+    assert client.get("detector/status/state") == "na"
 
 
 def test_somebody_else_arms_it(client: Client) -> None:
