@@ -101,7 +101,7 @@ class Series:
         return self._stop.is_set()
 
     def finish(self, *, at_once: bool, silently: bool = False) -> None:
-        """End after the frame under way, or at once; returns when all has gone; no end message if `silently`."""
+        """End after the frame under way, or at once; returns when it is over. `silently`: no end message."""
         self._silent = silently
         if at_once:
             self._abort.set()
