@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
             )
             window = stack.enter_context(opens(demonstration)) if opens is not None else None
             outcome = _take(demonstration, frames, words)
-            _report(outcome, words, at_panel=args.panel)
+            _report(outcome, words, at_panel=args.panel, same=_same(args))
             if window is not None:
                 words.print(f"\nClose {window.name} to end.")
                 window.wait()
@@ -112,6 +112,13 @@ def _staged(args: argparse.Namespace) -> Staged:
     return stage.simulator()
 
 
+def _same(args: argparse.Namespace) -> str:
+    """Options for the same detector again."""
+    if args.detector != "eiger":
+        return ""
+    return " --detector eiger" + (f" --stream {args.stream}" if args.stream else "")
+
+
 def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcome:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -121,7 +128,7 @@ def _take(demonstration: Demonstration, frames: int, console: Console) -> Outcom
         return demonstration.take(frames, lambda written: progress.update(bar, completed=written))
 
 
-def _report(outcome: Outcome, console: Console, *, at_panel: bool) -> None:
+def _report(outcome: Outcome, console: Console, *, at_panel: bool, same: str) -> None:
     from penstock.cli.extras import install_command
 
     file = outcome.file
@@ -136,7 +143,7 @@ def _report(outcome: Outcome, console: Console, *, at_panel: bool) -> None:
         'print(d.shape, d[0].max())"',
         markup=False,
     )
-    how = "which is open" if at_panel else f"\n  penstock demo --panel{missing}"
+    how = "which is open" if at_panel else f"\n  penstock demo{same} --panel{missing}"
     console.print(
         f"\nTake the next one yourself, at the control panel{', ' if at_panel else ':'}{how}", markup=False
     )
