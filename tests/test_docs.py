@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from penstock.devices._base.demonstration import Demonstration
+from penstock.devices._base.stage import eiger
 from tests.pages import DEADLINE, run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -111,3 +114,18 @@ def test_every_page_is_reached_from_the_index() -> None:
 def test_what_happens_to_a_late_frame_is_two_clicks_from_the_readme() -> None:
     assert "docs/explanation/accounting.md" in (ROOT / "README.md").read_text()
     assert "receiver/account.py" in (ROOT / "docs/explanation/accounting.md").read_text()
+
+
+def test_the_script_of_the_tutorial_works_with_an_eiger_by_changing_the_name(tmp_path: Path) -> None:
+    page = (ROOT / "docs/tutorial/first-series.md").read_text()
+    script = page.partition("## 4. Control it")[2].partition("```python\n")[2].partition("```")[0]
+    with Demonstration(tmp_path, staged=eiger(sensor=(64, 64))) as beamline:
+        beamline.take(1, lambda written: None)  # it was just switched on, and is initialised by that
+        assert "lab/det/1" in script and "/data/steps.h5" in script
+        script = script.replace("lab/det/1", f"tango://{beamline.tango_host}/{beamline.detector}")
+        script = script.replace("/data", str(tmp_path))
+        told = subprocess.run(
+            [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=DEADLINE
+        )
+    assert told.stdout.rstrip().endswith("5 written, 0 missing")
+    assert (tmp_path / "steps.h5").is_file()
