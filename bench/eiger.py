@@ -200,16 +200,16 @@ class ControlUnit:
 
 def rates(
     folder: Path, program: Path, turns: int, frames: dict[float, int] = FRAMES,
-    sensor: tuple[int, int] = SENSOR,
+    sensor: tuple[int, int] = SENSOR, streams: Sequence[str] = STREAMS,
 ) -> tuple[list[Rate], dict[str, float]]:  # fmt: skip
-    """Both streams, at 1 kHz and as fast as they are taken; and the simulated control unit's highest rate.
+    """Each stream, at 1 kHz and as fast as they are taken; and the simulated control unit's highest rate.
 
     Raises:
         ProcessFailed: a process did not start.
         RuntimeError: a series was not complete, so its figures say nothing.
     """
     found, highest = [], {}
-    for stream in STREAMS:
+    for stream in streams:
         with ControlUnit(stream, sensor) as box:
             nbytes = box.blob_bytes()
             found.append(_in_turn(box, nbytes, HERTZ, frames[HERTZ], turns, folder, program))
