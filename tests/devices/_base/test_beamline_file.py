@@ -161,7 +161,7 @@ def test_what_this_installation_does_not_know_is_a_warning() -> None:
     assert not findings.refusals
     server, kind, prop, port = findings.warnings
     assert server.startswith(
-        "a/b/1: this installation has no server Motor (it has Simulator, PenstockReceiver)"
+        "a/b/1: this installation has no server Motor (it has Eiger, Simulator, PenstockReceiver)"
     )
     assert kind.startswith(
         "a/b/2: the server Simulator has no class Motor (it has Simulator, PenstockReceiver)"
