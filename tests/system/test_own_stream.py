@@ -246,7 +246,7 @@ def test_a_refusal_that_comes_late_is_a_fault(station: BoxStation) -> None:
 def test_a_box_whose_start_message_is_lost_is_disarmed(station: BoxStation) -> None:
     station.box.mute = True
     station.arm("SOFTWARE", 1)
-    wait_state(station.detector, FAULT)
+    wait_state(station.detector, FAULT, deadline=30.0)
     assert "has not begun the series" in station.detector.Status()
     assert station.box.state == "idle"
     station.box.mute = False
