@@ -16,6 +16,7 @@ from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory.laboratory import Laboratory
 from penstock.sardana.reference import parse
 from tests.sardana.scan_files import frames_of, points, statuses
+from tests.system.beamline import ON, wait_state
 
 STEP = ("ascan", "mot01", "0", "1", "100", "0.05")
 
@@ -124,7 +125,7 @@ def test_a_step_scan_that_is_ended_leaves_everything_ready(laboratory: Laborator
     getattr(laboratory.door, how)()
     laboratory.wait_idle()  # not only when the macro has ended: that is Sardana's
     channel = laboratory.device("sim")
-    assert channel.State() is tango.DevState.ON, channel.Status()
+    wait_state(channel, ON)  # Sardana shows the state that it has asked for last
     assert statuses(channel.LastFile, channel.FileDataset)[:3] == [1, 1, 1]
     laboratory.end(run)
     assert run.ending in ("stop", "abort")
