@@ -277,11 +277,7 @@ class OwnStreamEngine:
         if self._machine.state is not State.ARMING or self._series is None:
             return
         self._series.ended_at = self._clock.monotonic()
-        try:
-            self._detector.abort()
-        except CameraError as worse:
-            self._machine.fire(Event.FAIL, f"{error}; {worse}")
-            return
+        self._detector.abort()
         self._machine.fire(Event.END, str(error))
         self._machine.fire(Event.ENDED, str(error))
 
@@ -306,31 +302,50 @@ class OwnStreamEngine:
     def _on_box(
         self, what: str, work: Callable[[], T], failed: Callable[[CameraError], None] | None = None
     ) -> Future[T]:
-        """Let the box's thread do it. A box that is lost is a fault; other errors are for `failed`."""
+        """Let the box's thread do it. What the box refuses is for `failed`; everything else is a fault."""
 
         def guarded() -> T:
             self._busy = what
             try:
                 return work()
-            except CameraError as error:
-                if isinstance(error, BoxLost) or failed is None:
-                    self._machine.fire(Event.FAIL, str(error))
-                else:
-                    failed(error)
+            except Refused:
+                raise
+            except Exception as error:
+                self._went_wrong(error, failed)
                 raise
             finally:
                 self._busy = ""
 
         return self._box.ask(guarded)
 
+    def _went_wrong(self, error: Exception, failed: Callable[[CameraError], None] | None) -> None:
+        cause = self._said(error)
+        if failed is not None and isinstance(error, CameraError) and not isinstance(error, BoxLost):
+            try:
+                failed(error)
+                return
+            except Exception as worse:
+                cause = f"{cause}; {self._said(worse)}"
+        self._machine.fire(Event.FAIL, cause)
+
+    def _said(self, error: Exception) -> str:
+        """The sentence of an error; a detector's file may raise anything, in any call."""
+        if isinstance(error, CameraError):
+            return str(error)
+        log.error("%s raised what is no CameraError", self._name, exc_info=error)
+        return f"{self._name} raised {type(error).__name__}: {error}; the streamer's log says where"
+
     # Threads of one call ----------------------------------------------------------------------
 
     def _trigger(self, series: Series) -> None:
         try:
             self._detector.trigger()
-        except CameraError as error:
+        except Exception as error:
+            seen = self._machine.moves
             if self._machine.state is State.ACQUIRING and self._series is series:
-                self._machine.fire(Event.FAIL, f"trigger {series.software_triggers}: {error}")
+                given = series.software_triggers
+                what = f"trigger {given}" if given else "start of the series"
+                self._machine.fire(Event.FAIL, f"{what}: {self._said(error)}", seen=seen)
         finally:
             series.triggering = False
             self._changed()
@@ -350,9 +365,10 @@ class OwnStreamEngine:
         def work() -> None:
             try:
                 call()
-            except CameraError as error:
+            except Exception as error:
+                seen = self._machine.moves
                 if self._machine.state is State.ENDING:
-                    self._machine.fire(Event.FAIL, f"{what}: {error}")
+                    self._machine.fire(Event.FAIL, f"{what}: {self._said(error)}", seen=seen)
             self._wake.set()
 
         self._thread(what, work)
@@ -368,7 +384,7 @@ class OwnStreamEngine:
         while not self._closing:
             self._wake.wait(LOOK_EVERY_IN_SERIES if self._machine.state in IN_SERIES else LOOK_EVERY)
             self._wake.clear()
-            state, seen = self._machine.state, self._machine.moves
+            seen, state = self._machine.moves, self._machine.state  # in this order
             if self._closing or state in (State.CONFIGURING, State.FAULT):
                 answered = self._clock.monotonic()
                 continue
@@ -380,8 +396,8 @@ class OwnStreamEngine:
                 if state not in IN_SERIES or self._clock.monotonic() - answered > SILENT_FOR:
                     self._machine.fire(Event.FAIL, str(error), seen=seen)
                 continue
-            except CameraError as error:
-                self._machine.fire(Event.FAIL, str(error), seen=seen)
+            except Exception as error:
+                self._machine.fire(Event.FAIL, self._said(error), seen=seen)
                 continue
             answered = self._clock.monotonic()
             self._judge(state, seen, progress)

@@ -94,13 +94,15 @@ class Machine:
             seen: `moves` when the cause was found; it counts for nothing once others have moved the state.
 
         Returns:
-            Whether it was made; false only where `seen` is history.
+            Whether it was made; false where `seen` is history, and in a fault for another: the first stands.
 
         Raises:
             Refused: the table has no such transition; nothing changed.
         """
         with self._lock:
             if seen is not None and seen != self.moves:
+                return False
+            if event is Event.FAIL and self.state is State.FAULT:
                 return False
             before = self.state
             self.state = self.after(event)

@@ -25,16 +25,19 @@ class Rig:
     Args:
         unit: the detector; the engine closes it.
         source: kind of its stream, of `receiver.sources`.
+        died: as of the engine.
     """
 
-    def __init__(self, unit: StreamingDetector, source: str = "stins") -> None:
+    def __init__(
+        self, unit: StreamingDetector, source: str = "stins", *, died: Callable[[], None] = lambda: None
+    ) -> None:
         self.unit = unit
         self.changed = Condition()
         self._source = create(source)
         self._context = zmq.Context()
         self._pull = self._context.socket(zmq.PULL)
         self._pull.connect(unit.stream_endpoint())
-        self.engine = OwnStreamEngine(unit, changed=self.notify)
+        self.engine = OwnStreamEngine(unit, changed=self.notify, died=died)
 
     def close(self) -> None:
         """End everything."""

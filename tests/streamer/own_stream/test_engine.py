@@ -10,9 +10,9 @@ import pytest
 
 from penstock.streamer.errors import Refused
 from penstock.streamer.own_stream import engine as engine_module
-from penstock.streamer.own_stream.contract import Progress
+from penstock.streamer.own_stream.contract import BoxLost, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
-from penstock.streamer.own_stream.states import TABLE, Event, State
+from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
 from penstock.streamer.settings import TriggerMode
 from tests.streamer.own_stream.box import Box
 from tests.streamer.own_stream.rig import Rig, done
@@ -27,8 +27,8 @@ class BoxRig(Rig):
 
     unit: Box
 
-    def __init__(self, **properties: Any) -> None:
-        super().__init__(Box(properties))
+    def __init__(self, *, died: Callable[[], None] = lambda: None, **properties: Any) -> None:
+        super().__init__(Box(properties), died=died)
         self.box = self.unit.box
 
 
@@ -359,3 +359,70 @@ def test_from_every_state_there_is_a_way_to_idle_and_a_fault_is_left_by_reset_al
             reached |= found
             todo += found
         assert State.IDLE in reached
+
+
+# What the detector's file itself gets wrong ----------------------------------------------------------
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    """A call of the detector that raises."""
+
+    def call(*_: object) -> Any:
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize("call", ["connect", "apply", "prepare", "arm", "trigger", "progress"])
+def test_whatever_a_call_raises_is_a_fault_that_reset_leaves(
+    make_rig: Callable[..., BoxRig], monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    deaths: list[bool] = []
+    with monkeypatch.context() as wrong:
+        if call == "connect":
+            wrong.setattr(Box, call, raising(KeyError("count_time")))
+        rig = make_rig(died=lambda: deaths.append(True))
+        if call != "connect":
+            rig.until_state("idle")
+            wrong.setattr(Box, call, raising(KeyError("count_time")))
+            if call == "apply":
+                with pytest.raises(KeyError):
+                    done(rig.engine.set({"Energy": 9000.0}))
+            elif call in ("prepare", "arm"):
+                with pytest.raises(KeyError):
+                    rig.arm()
+            elif call == "trigger":
+                rig.arm()
+        message = rig.until_state("fault").message
+        assert "KeyError: 'count_time'" in message
+        assert "trigger 0" not in message, "nobody has given a trigger in INTERNAL mode"
+    done(rig.engine.reset())
+    assert rig.until_state("idle").state == "idle"
+    series = rig.arm().series
+    while (received := rig.series())[0].header.series != series:
+        pass  # what was armed before the reset
+    assert len(received[1]) == 4
+    assert deaths == []
+
+
+def test_a_box_that_is_lost_after_it_has_refused_a_setting_is_a_fault(
+    rig: BoxRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as lost:
+        lost.setattr(rig.unit, "values", raising(BoxLost("the box does not answer")))
+        rig.unit.faults = {"fail-set"}
+        with pytest.raises(Refused):
+            done(rig.engine.set({"Energy": 9000.0}))
+        message = rig.until_state("fault").message
+        assert "the energy cannot be reached" in message
+        assert "the box does not answer" in message
+    rig.unit.faults = set()
+    done(rig.engine.reset())
+    rig.until_state("idle")
+
+
+def test_the_first_cause_of_a_fault_stands() -> None:
+    machine = Machine(lambda: None)
+    machine.fire(Event.FAIL, "the box does not answer")
+    assert not machine.fire(Event.FAIL, "trigger 1: the box does not answer")
+    assert (machine.state, machine.message) == (State.FAULT, "the box does not answer")
