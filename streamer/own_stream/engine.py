@@ -149,8 +149,8 @@ class OwnStreamEngine:
         """Arm the box; done when it takes triggers, or when that failed."""
         self._refuse_when_busy()
         series = self._prepared()
+        series.armed_at = self._clock.monotonic()  # before the watcher sees the state
         self._machine.fire(Event.ARM, "the detector is being armed")
-        series.armed_at = self._clock.monotonic()
         return self._on_box("arm", lambda: self._arm(series), self._not_armed)
 
     def trigger(self) -> None:
@@ -359,8 +359,8 @@ class OwnStreamEngine:
             return _done(None)
         if state is State.ENDING and what == "stop":
             return _done(None)
-        self._machine.fire(Event.END, cause)
         series.ended_at = self._clock.monotonic()
+        self._machine.fire(Event.END, cause)
 
         def work() -> None:
             try:

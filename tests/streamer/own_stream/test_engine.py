@@ -194,6 +194,27 @@ def test_a_prepared_series_can_be_cancelled_and_prepared_again(rig: BoxRig) -> N
         rig.engine.start()
 
 
+def test_no_state_is_seen_without_the_time_at_which_it_began(
+    rig: BoxRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watcher judges by it, and is woken by the state."""
+    begun: dict[Event, float] = {}
+    machine = rig.engine._machine
+    fire = machine.fire
+
+    def noted(event: Event, cause: str, **more: Any) -> bool:
+        series = rig.engine._series
+        if series is not None:
+            begun[event] = {Event.ARM: series.armed_at, Event.END: series.ended_at}.get(event, 0.0)
+        return fire(event, cause, **more)
+
+    monkeypatch.setattr(machine, "fire", noted)
+    rig.arm(trigger_mode=TriggerMode.SOFTWARE)
+    done(rig.engine.abort())
+    rig.until_state("idle")
+    assert begun[Event.ARM] > 0.0 and begun[Event.END] > 0.0
+
+
 # Settings -----------------------------------------------------------------------------------------
 
 
