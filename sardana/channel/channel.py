@@ -58,6 +58,8 @@ class Channel:
         self._plan: Plan | None = None
         self._facts = Facts()
         self._series = ""
+        self._learned = False
+        """The facts are those of the series under way; slow hardware is still arming when Arm returns."""
         self._asked_since_end = True
         """Sardana has asked for the references since the series ended: its acquisition is over."""
         self._cancelled = False
@@ -69,6 +71,7 @@ class Channel:
         self._progress = self._clock()
         self._skipped = 0
         self._trigger_waits = self._stopped = self._cut = False
+        self._series, self._learned = "", False
         self._sentence = ""
 
     # What the user sees -----------------------------------------------------------------------
@@ -128,9 +131,8 @@ class Channel:
             self._check_wanted()
             self.file = self.arming.arm(asked)
             try:
-                self._series = self._detector.snapshot().series
+                self._learn(self._detector.snapshot())
                 self._check_wanted()
-                self._facts = self._detector.facts()
             except BaseException:
                 stop_quietly(self._detector)
                 raise
@@ -264,7 +266,16 @@ class Channel:
         except Refused as refused:
             self._fail(str(refused))
 
+    def _learn(self, snapshot: Snapshot) -> None:
+        """Take over the id and the facts of the series that was armed, as soon as there are any."""
+        if self._learned or self._is_foreign(snapshot):
+            return
+        self._series = snapshot.series
+        self._facts = self._detector.facts()
+        self._learned = snapshot.state != "MOVING" or snapshot.acquired > 0
+
     def _judge(self, snapshot: Snapshot) -> None:
+        self._learn(snapshot)
         if snapshot.state == "FAULT":
             self._fail(snapshot.status)
         elif snapshot.series != self._series:

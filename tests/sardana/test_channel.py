@@ -6,6 +6,7 @@ import ctypes
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -543,6 +544,36 @@ def test_a_series_that_got_its_id_after_arm_is_stopped(channel: Channel, detecto
     detector.series = "named since"
     channel.stop()
     assert "stop" in detector.calls
+
+
+def test_hardware_that_is_set_up_slowly_gets_its_id_and_its_dataset_later(
+    channel: Channel, detector: StandIn
+) -> None:
+    whole, plain = detector.known, detector.arm
+
+    def unnamed() -> None:
+        plain()
+        detector.series, detector.ready, detector.state = "", False, "MOVING"
+        detector.known = replace(detector.known, dataset="")
+
+    detector.arm = unnamed  # type: ignore[method-assign]
+    detector.refuses["trigger"] = Refused("not_ready", "SoftwareTrigger refused: Arm first")
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 2)
+    channel.start()
+    assert channel.state()[0] == "Moving"
+    detector.series = "named since"
+    assert channel.state()[0] == "Moving"
+    detector.refuses.clear()
+    detector.state, detector.ready = "RUNNING", True
+    detector.known = replace(detector.known, dataset=whole.dataset)
+    assert channel.state()[0] == "Moving"
+    detector.take(1)
+    assert channel.state()[0] == "On"
+    found = parse(channel.reference())
+    assert found is not None
+    assert found.dataset == whole.dataset
+    detector.series = "theirs"
+    assert "somebody else has armed it since" in channel.state()[1]
 
 
 def test_a_series_that_somebody_arms_slowly_meanwhile_is_not_stopped(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import tango
@@ -33,6 +36,35 @@ def test_every_point_has_its_own_frame(laboratory: Laboratory, group: str, comma
         assert run.ending == "finish", (run.error, run.said())
         assert ScanFile(laboratory.scan_file).frame_numbers("eiger") == list(range(points))
     assert laboratory.detector("eiger").State() is tango.DevState.ON
+
+
+@contextmanager
+def fault(laboratory: Laboratory, **fault: float) -> Iterator[None]:
+    """Let the control unit do this wrong."""
+    host, port = (laboratory.detector("eiger").get_property(name)[name][0] for name in ("Host", "Port"))
+
+    def put(faults: dict[str, float]) -> None:
+        urllib.request.urlopen(
+            urllib.request.Request(
+                f"http://{host}:{port}/simulator/faults", json.dumps(faults).encode(), method="PUT"
+            ),
+            timeout=10.0,
+        ).close()
+
+    put(fault)
+    try:
+        yield
+    finally:
+        put(dict.fromkeys(fault, 0.0))
+
+
+@pytest.mark.parametrize("wrong", [{"slow_put": 0.8}, {"slow_arm": 3.0}])
+def test_a_control_unit_that_is_slow(laboratory: Laboratory, wrong: dict[str, float]) -> None:
+    laboratory.define("senv", "ActiveMntGrp", laboratory.step_group)
+    with fault(laboratory, **wrong):
+        run = laboratory.run("ascan", "mot01", "0", "1", "3", "0.03")
+    assert run.ending == "finish", (run.error, run.said())
+    assert ScanFile(laboratory.scan_file).frame_numbers("eiger") == list(range(4))
 
 
 @pytest.mark.parametrize("how", ["stop", "abort"])

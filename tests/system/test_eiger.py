@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,10 @@ from penstock.receiver import recording as recordings
 from penstock.receiver.sources import create
 from penstock.stins import blobs
 from penstock.stins.messages import Frame
+from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit
 from tests.data import EIGER_V1, EIGER_V2, recording
+from tests.receiver import rings
 from tests.system.beamline import FAULT, ON, RUNNING, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
 
@@ -84,29 +87,41 @@ def test_the_file_has_what_the_box_says_at_its_nexus_names(eiger: Line) -> None:
         assert energies and written[energies[0]][()] == pytest.approx(11000.0)
 
 
-def test_pyfai_integrates_it_with_no_argument_but_the_file(eiger: Line) -> None:
-    pyfai = pytest.importorskip("pyFAI")
-    import json
+def test_pyfai_finds_the_rings_at_their_angles_with_no_argument_but_the_file(
+    eiger: Line, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyFAI")
+    seen = patterns.powder_geometry(128, 192)
+    eiger.station.set(Energy=seen["incident_energy"])
+    wait_state(eiger.station.detector, ON)
+    file = eiger.take(
+        "rings", nTriggers=2, BeamCenterX=seen["beam_center_x"], BeamCenterY=seen["beam_center_y"],
+        Distance=seen["distance"],
+    )  # fmt: skip
+    integrate = ["penstock", "integrate", "--points", "200", "--out", str(tmp_path), str(file)]
+    done = subprocess.run(integrate, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    radial, intensity = np.loadtxt(tmp_path / f"{file.stem}.xy", usecols=(0, 1)).T
+    lines = rings.two_theta(12398.42 / seen["incident_energy"], planes=(3, 8, 11))
+    assert rings.peaks(radial, intensity, lines, 0.4) == pytest.approx(lines, abs=0.05)
 
-    file = eiger.take("rings", nTriggers=2, BeamCenterX=96.0, BeamCenterY=64.0, Distance=0.05)
-    with h5py.File(file) as written:
-        integrator = pyfai.load(json.loads(written["entry/pyFAI/poni/data"][()]))
-        frame = written["entry/data/data"][0]
-    assert integrator.dist == pytest.approx(0.05)
-    assert integrator.poni1 == pytest.approx(64.0 * 75e-6) and integrator.poni2 == pytest.approx(96.0 * 75e-6)
-    curve = integrator.integrate1d(frame, 200, unit="2th_deg")
-    assert curve.intensity.max() > 0
 
-
-def test_two_thresholds_are_two_datasets(beamline: Beamline) -> None:
+def test_two_thresholds_are_two_datasets_each_with_its_energy(beamline: Beamline) -> None:
     for eiger in line(beamline, "two", "v2", sensor=(32, 48)):
+        detector = eiger.station.detector
         eiger.station.set(Threshold2Mode=True)
-        until(lambda: eiger.station.detector.Threshold2Mode, "the second threshold")  # noqa: B023
+        wait_state(detector, ON)
+        eiger.station.set(Threshold=5000.0, Threshold2=7000.0)
+        wait_state(detector, ON)
         file = eiger.take("thresholds", nTriggers=2)
         with h5py.File(file) as written:
             found = written["entry/instrument/two"]
-            images = [key for key in found if getattr(found[key], "shape", ()) == (2, 32, 48)]
-            assert len(images) >= 2, list(found)
+            assert found["data"] == found["threshold_1"]
+            for name, energy in (("threshold_1", 5000.0), ("threshold_2", 7000.0)):
+                assert found[name].shape == (2, 32, 48)
+                assert found[f"{name}_channel/threshold_energy"][()] == energy
+            first, second = found["threshold_1"][1], found["threshold_2"][1]
+        assert (second[1:] == first[1:] // 2).all(), "a higher threshold counts fewer photons"
 
 
 def test_ten_lines_work_by_changing_the_devices_name(eiger: Line) -> None:
