@@ -37,8 +37,9 @@ class Eiger(StreamingDetector):
         self._simplon = Simplon(str(unit["Host"]), int(unit["Port"]))
         self._box, self._readings = Box(self._simplon), Readings(self._simplon)
         self._commands = Commands(self._simplon)
-        self._gate_mode = keys.GATE_MODES[0]
+        self._local = {p.name: p.default for p in keys.LOCAL}
         self._frame_time = self._trigger_time = 0.0
+        self._exposure: float | None = None
 
     def connect(self) -> Progress:
         """See `StreamingDetector`; before it is initialised a box says nothing but its state."""
@@ -61,7 +62,7 @@ class Eiger(StreamingDetector):
 
     def values(self) -> Mapping[str, Value]:
         """See `StreamingDetector`; what this model lacks is left out."""
-        found: dict[str, Value] = {"GateTriggerMode": self._gate_mode}
+        found = dict(self._local)
         for setting in keys.SETTINGS:
             path = self._box.first_of(setting.paths)
             if path and (value := self._box.value(path)) is not None:
@@ -82,12 +83,12 @@ class Eiger(StreamingDetector):
                     raise CameraError(f"this box has no {name} ({setting.paths[0]}); nothing was set")
                 wanted[path] = setting.to_box(values[name])
         self._box.bring(wanted)
-        self._gate_mode = str(values.get("GateTriggerMode", self._gate_mode))
+        self._local |= {name: values[name] for name in self._local if name in values}
 
     def check(self, settings: Settings) -> FrameFormat | None:
         """See `Unit`; what frames look like the box tells, unless the settings are those that it has."""
         series.refuse_impossible(settings, self._box, self._stream)
-        wanted = series.wanted(settings, self._box, self._stream, self._gate_mode)
+        wanted = series.wanted(settings, self._box, self._stream)
         if all(self._box.has(path, wanted[path]) for path in series.SHAPING if path in wanted):
             return series.format_if_known(self._box)
         return None
@@ -97,13 +98,14 @@ class Eiger(StreamingDetector):
         state = self._commands.look().state
         if state is not BoxState.IDLE:
             raise CameraError(f"{self._simplon.address} is {state}; Reset the device, then Arm")
-        self._gate_mode = str(settings.camera.get("GateTriggerMode", self._gate_mode))
+        self._local = series.local(settings)
         self._box.refresh()
         series.refuse_impossible(settings, self._box, self._stream)
-        self._box.bring(series.wanted(settings, self._box, self._stream, self._gate_mode))
+        self._box.bring(series.wanted(settings, self._box, self._stream))
         self.index_source = modes.index_source(settings.trigger_mode)
         self._frame_time = settings.exposure_time + max(settings.latency_time, self.readout_time())
         self._trigger_time = self._frame_time * modes.frames_of_trigger(settings)
+        self._exposure = modes.exposure_of_trigger(settings, self._local)
         return series.format_of(self._box)
 
     def describe(self) -> Mapping[str, object]:
@@ -124,7 +126,7 @@ class Eiger(StreamingDetector):
 
     def trigger(self) -> None:
         """See `StreamingDetector`."""
-        self._commands.trigger(self._trigger_time)
+        self._commands.trigger(self._trigger_time, self._exposure)
 
     def stop(self) -> None:
         """See `StreamingDetector`."""

@@ -81,9 +81,14 @@ class Commands:
         number = answer.get("sequence id")
         self.sequence = number if isinstance(number, int) else None
 
-    def trigger(self, seconds: float) -> None:
-        """Trigger; `seconds` is what the frames take that it starts."""
-        self._simplon.command("trigger", seconds + TRIGGER)
+    def trigger(self, seconds: float, exposure: float | None) -> None:
+        """Trigger.
+
+        Args:
+            seconds: that the frames take which it starts.
+            exposure: that the trigger itself says, in seconds; `None` where the box has it from `count_time`.
+        """
+        self._simplon.command("trigger", seconds + TRIGGER, exposure)
 
     def stop(self, frame_time: float) -> None:
         """Finish the frame under way, then disarm, which lets the stream send its end message.

@@ -5,45 +5,56 @@
 | ours | trigger_mode | ntrigger | nimages |
 |---|---|---|---|
 | SOFTWARE | ints ([um] 9.2) | nTriggers | nFramesPerTrigger |
+| the same, SoftwareTriggerMode inte | inte ([um] 9.3): each trigger says its exposure | all | 1 |
 | INTERNAL | ints, triggered once | 1 | all |
 | EXTERNAL | exts ([um] 9.4) | 1 | all |
 | EXTERNAL_MULTI | exts | nTriggers | nFramesPerTrigger |
 | EXTERNAL_MULTI_GATE | exte ([um] 9.5): counts while the gate is high, one frame per gate | all | 1 |
 | the same, GateTriggerMode extg | extg ([um] 9.7): Nexpi gates added up in each frame | 1 | all |
 
-`inte` has no place here: it is `ints` with an exposure time per trigger, and a series of ours has one for all
-of its frames. `eies` (9.6) takes n + 1 edges for n frames, without a gap; no mode of ours says so.
+`eies` (9.6) takes n + 1 edges for n frames, without a gap; no mode of ours says so.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from penstock.devices._dectris.parameters import DETECTOR
 from penstock.stins.messages import IndexSource
 from penstock.streamer.settings import Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 
-ENABLE = ("exte",)
+ENABLE = ("exte", "inte")
 """Modes that the box takes only while nimages is 1 ([um] 9.5: it is implied)."""
 
 
-def plan(settings: Settings, gate_mode: str) -> dict[str, Value]:
+def plan(settings: Settings, local: Mapping[str, Value]) -> dict[str, Value]:
     """Keys and values of a series' triggers, in the order in which the box takes them.
 
+    Args:
+        settings: of the series.
+        local: `parameters.LOCAL` by name.
+
     Raises:
-        CameraError: more than one frame per gate.
+        CameraError: more than one frame per gate, or per trigger that says its exposure.
     """
     triggers, images, mode = 1, settings.frames, "exts"
     match settings.trigger_mode:
         case TriggerMode.INTERNAL:
             mode = "ints"
         case TriggerMode.SOFTWARE:
-            triggers, images, mode = settings.n_triggers, settings.n_frames_per_trigger, "ints"
+            triggers, images = settings.n_triggers, settings.n_frames_per_trigger
+            mode = str(local["SoftwareTriggerMode"])
+            if mode == "inte" and images > 1:
+                raise CameraError(
+                    "in SoftwareTriggerMode inte each trigger exposes one frame; set nFramesPerTrigger to 1"
+                )
         case TriggerMode.EXTERNAL_MULTI:
             triggers, images = settings.n_triggers, settings.n_frames_per_trigger
         case TriggerMode.EXTERNAL_MULTI_GATE:
             if settings.n_frames_per_trigger > 1:
                 raise CameraError("each gate exposes one frame; set nFramesPerTrigger to 1")
-            mode = gate_mode
+            mode = str(local["GateTriggerMode"])
             if mode in ENABLE:
                 triggers, images = settings.frames, 1
     named: dict[str, Value] = {f"{DETECTOR}/trigger_mode": mode}
@@ -64,6 +75,15 @@ def index_source(mode: TriggerMode) -> IndexSource:
     if mode in (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE):
         return IndexSource.ARRIVAL
     return IndexSource.HARDWARE_COUNTER
+
+
+def exposure_of_trigger(settings: Settings, local: Mapping[str, Value]) -> float | None:
+    """Exposure that a software trigger says, in seconds; `None` where it says none.
+
+    [um] 9.3; `trigger_exposure` in fastcs-eiger, `trigger` in ADEiger `restApi.cpp`.
+    """
+    said = settings.trigger_mode is TriggerMode.SOFTWARE and local["SoftwareTriggerMode"] == "inte"
+    return settings.exposure_time if said else None
 
 
 def frames_of_trigger(settings: Settings) -> int:

@@ -155,7 +155,12 @@ SETTINGS: tuple[Setting, ...] = (
 )  # fmt: skip
 
 GATE_MODES = ("exte", "extg")
+SOFTWARE_MODES = ("ints", "inte")
 LOCAL: tuple[Parameter, ...] = (
+    Parameter(
+        name="SoftwareTriggerMode", default="ints", choices=SOFTWARE_MODES,
+        doc="Of SOFTWARE: ints, nFramesPerTrigger frames per trigger; inte, one, as long as it says itself.",
+    ),
     Parameter(
         name="GateTriggerMode", default="exte", choices=GATE_MODES,
         doc="Of EXTERNAL_MULTI_GATE: exte, one gate per frame; extg, Nexpi gates per frame (EIGER2 X, XE).",

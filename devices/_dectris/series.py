@@ -14,7 +14,7 @@ from penstock.devices._dectris.parameters import (
     DETECTOR,
     FILEWRITER,
     FORMATS,
-    GATE_MODES,
+    LOCAL,
     SETTINGS,
     STORED,
     STREAM,
@@ -57,13 +57,18 @@ SHAPING = tuple(
 DTYPES: Mapping[object, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
 
 
+def local(settings: Settings) -> dict[str, Value]:
+    """What is no key of the box's own, in a series."""
+    return {p.name: settings.camera.get(p.name, p.default) for p in LOCAL}
+
+
 def refuse_impossible(settings: Settings, box: Box, stream: str) -> None:
     """Refuse what is wrong with the settings of a series, without asking the box.
 
     Raises:
         CameraError: it takes no such frames, or its stream or the receiver cannot carry them.
     """
-    modes.plan(settings, GATE_MODES[0])
+    modes.plan(settings, local(settings))
     compression = settings.camera.get("Compression", STORED[0])
     if compression not in STORED:
         raise CameraError(
@@ -81,7 +86,7 @@ def refuse_impossible(settings: Settings, box: Box, stream: str) -> None:
         )
 
 
-def wanted(settings: Settings, box: Box, stream: str, gate_mode: str) -> dict[str, Value]:
+def wanted(settings: Settings, box: Box, stream: str) -> dict[str, Value]:
     """Keys and values of a series, in the order in which they are written: energies before thresholds.
 
     The wavelength is not among them: a box sets it after the energy, and the energy after it (ADEiger
@@ -103,7 +108,7 @@ def wanted(settings: Settings, box: Box, stream: str, gate_mode: str) -> dict[st
         f"{DETECTOR}/beam_center_y": float(settings.beam_center[1]),
         f"{DETECTOR}/detector_distance": float(settings.distance),
     }
-    values |= modes.plan(settings, gate_mode)
+    values |= modes.plan(settings, local(settings))
     values |= {
         f"{DETECTOR}/count_time": settings.exposure_time,
         f"{DETECTOR}/frame_time": settings.exposure_time + max(settings.latency_time, readout_time(box)),

@@ -207,8 +207,25 @@ def test_gates_can_be_added_up_in_each_frame(new: tuple[Desk, Eiger]) -> None:
     assert [desk.keys[f"{DETECTOR}/{key}"] for key in keys] == ["extg", "single", 1, 4, 1000]
 
 
-def test_more_frames_than_one_to_a_gate_are_refused_without_the_box(eiger: Eiger, desk: Desk) -> None:
-    wanted = series(eiger, trigger_mode=TriggerMode.EXTERNAL_MULTI_GATE, n_frames_per_trigger=2)
+def test_a_software_trigger_can_say_its_exposure_itself(eiger: Eiger, desk: Desk) -> None:
+    camera = {"SoftwareTriggerMode": "inte"}
+    eiger.prepare(series(eiger, trigger_mode=TriggerMode.SOFTWARE, n_triggers=4, camera=camera))
+    found = tuple(desk.keys[f"{DETECTOR}/{key}"] for key in ("trigger_mode", "ntrigger", "nimages"))
+    assert found == ("inte", 4, 1)
+    assert eiger.index_source is IndexSource.HARDWARE_COUNTER
+    eiger.arm(USER)
+    eiger.trigger()
+    assert ("detector/command/trigger", 0.5) in desk.puts, "its exposure"
+
+
+@pytest.mark.parametrize(
+    ("mode", "camera"),
+    [(TriggerMode.EXTERNAL_MULTI_GATE, {}), (TriggerMode.SOFTWARE, {"SoftwareTriggerMode": "inte"})],
+)
+def test_more_frames_than_one_to_a_gate_are_refused_without_the_box(
+    eiger: Eiger, desk: Desk, mode: TriggerMode, camera: dict[str, Any]
+) -> None:
+    wanted = series(eiger, trigger_mode=mode, n_frames_per_trigger=2, camera=camera)
     desk.shutdown()
     with pytest.raises(CameraError, match="set nFramesPerTrigger to 1"):
         eiger.check(wanted)

@@ -12,6 +12,7 @@ import h5py
 import hdf5plugin  # noqa: F401
 import numpy as np
 import pytest
+import tango
 
 from penstock.cli._recorded import recorded
 from penstock.receiver import recording as recordings
@@ -139,6 +140,26 @@ def test_ten_lines_work_by_changing_the_devices_name(eiger: Line) -> None:
         assert detector.State() in (RUNNING, ON)
     wait_state(detector, ON)
     assert detector.nFramesWritten == 5
+
+
+def test_software_triggers_that_say_their_exposure(eiger: Line) -> None:
+    detector = eiger.station.detector
+    file = eiger.station.root / f"inte_{eiger.station.receiver.name}.h5"
+    eiger.station.set(
+        TriggerMode="SOFTWARE", SoftwareTriggerMode="inte", nFramesPerTrigger=1, nTriggers=3,
+        ExposureTime=0.02, DestinationFilename=str(file),
+    )  # fmt: skip
+    wait_state(detector, ON)
+    detector.Arm()
+    for _ in range(3):
+        until(lambda: detector.ReadyForSwTrigger, "ready")
+        detector.SoftwareTrigger()
+    wait_state(detector, ON)
+    assert detector.nFramesWritten == 3
+    detector.nFramesPerTrigger = 2
+    with pytest.raises(tango.DevFailed, match="each trigger exposes one frame; set nFramesPerTrigger to 1"):
+        detector.Arm()
+    eiger.station.set(SoftwareTriggerMode="ints", nFramesPerTrigger=1)
 
 
 @pytest.mark.parametrize(("stream", "name"), [("v1", EIGER_V1), ("v2", EIGER_V2)])
