@@ -14,16 +14,10 @@ import numpy as np
 import pytest
 import tango
 
-from penstock.cli._recorded import recorded
-from penstock.receiver import recording as recordings
-from penstock.receiver.sources import create
-from penstock.stins import blobs
-from penstock.stins.messages import Frame
 from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit
-from tests.data import EIGER_V1, EIGER_V2, recording
 from tests.receiver import rings
-from tests.system.beamline import FAULT, ON, RUNNING, Beamline, until, wait_state
+from tests.system.beamline import ON, RUNNING, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
@@ -160,34 +154,3 @@ def test_software_triggers_that_say_their_exposure(eiger: Line) -> None:
     with pytest.raises(tango.DevFailed, match="each trigger exposes one frame; set nFramesPerTrigger to 1"):
         detector.Arm()
     eiger.station.set(SoftwareTriggerMode="ints", nFramesPerTrigger=1)
-
-
-@pytest.mark.parametrize(("stream", "name"), [("v1", EIGER_V1), ("v2", EIGER_V2)])
-def test_a_recorded_series_has_the_same_pixels_in_the_file(
-    beamline: Beamline, stream: str, name: str
-) -> None:
-    source = create(f"dectris-{stream}")
-    real = [source.decode(parts) for parts in recordings.read(recording(name))]
-    frames = [message for message in real if isinstance(message, Frame)]
-    for eiger in line(beamline, f"recorded{stream}", stream, recorded=recorded(recording(name))):
-        file = eiger.take("again", nTriggers=len(frames))
-        assert eiger.station.detector.State() != FAULT
-        with h5py.File(file) as written:
-            images = written["entry/data/data"]
-            assert len(images) == len(frames)
-            for index, frame in enumerate(frames):
-                assert np.array_equal(images[index], _pixels(frame)), index
-
-
-def _pixels(frame: Frame) -> np.ndarray:
-    from penstock.codecs import bslz4
-
-    blobs.check(frame)
-    shape, kind = frame.image.shape, np.dtype(frame.image.type)
-    return bslz4.decompress(frame.blobs[0], int(np.prod(shape)), kind).reshape(shape)
-
-
-def _paths(group: Any) -> list[str]:
-    found: list[str] = []
-    group.visit(found.append)
-    return found
