@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import h5py
 import psutil
 import pytest
 
@@ -59,6 +60,41 @@ def test_the_window_is_open_while_the_series_is_taken_and_closing_it_ends_the_de
             assert not alive
         finally:
             demo.terminate()
+
+
+@pytest.mark.parametrize("stream", [None, pytest.param("v2", marks=pytest.mark.slow)])
+def test_an_eiger_over_its_simulated_control_unit(stream: str | None, tmp_path: Path) -> None:
+    options = ["--detector", "eiger", *(["--stream", stream] if stream else [])]
+    argv = [*PENSTOCK, "demo", *options, "--frames", "20", "--out", str(tmp_path), "--json"]
+
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=90)
+
+    assert ended.returncode == 0, ended.stderr
+    summary = json.loads(ended.stdout)
+    with h5py.File(summary["file"]) as written:
+        assert written["entry/data/data"].shape == (20, 512, 1024)
+        assert "EIGER2" in written["entry/instrument/eiger/description"].asstr()[()]
+    assert "Reset initialises the detector" in ended.stderr
+    assert f"penstock demo {' '.join(options)} --panel" in ended.stderr, "the next step keeps the detector"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--stream", "v2"], "--stream v2 is for --detector eiger"),
+        (["--detector", "pilatus"], "invalid choice: 'pilatus' (choose from 'simulator', 'eiger')"),
+    ],
+)
+def test_a_detector_or_stream_that_is_not_there_is_refused(
+    options: list[str], said: str, tmp_path: Path
+) -> None:
+    ended = subprocess.run(
+        [*PENSTOCK, "demo", *options, "--out", str(tmp_path)], capture_output=True, text=True, timeout=90
+    )
+
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def until_it_says(stream: object, text: str, deadline: float) -> None:
