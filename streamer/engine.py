@@ -330,6 +330,7 @@ class Engine:
             compression=frames.compression,
             frame_bytes=frames.frame_bytes,
             frames=series.planned,
+            index_source=self._camera.index_source,
         )
 
     def _complete(self, settings: Settings) -> Settings:

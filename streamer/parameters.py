@@ -41,11 +41,12 @@ class Parameters:
         self._data_endpoint = data_endpoint
         self._clock = clock
         self._changed = changed
-        self._values: dict[str, Value] = {p.name: p.default for p in camera.parameters if p.writable}
+        self._values: dict[str, Value] = {}
         self._readings: dict[str, Value] = {}
         self._failed: set[str] = set()
         self._read_at = -math.inf
-        if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
+        if not isinstance(camera, StreamingDetector):  # whose box has not been reached yet
+            self._values = {p.name: p.default for p in camera.parameters if p.writable}
             self.read()
         self.description = self._describe()
         """The camera as it was set last."""

@@ -55,6 +55,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     compression: str
     frame_bytes: int
     frames: int
+    index_source: IndexSource
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,8 +25,6 @@ WAIT = 0.7
 PATIENCE = 180.0
 """Seconds for one call of the box: moving every threshold, or initialising it."""
 RESET = "Reset"
-UNKNOWN = ("configuring", "fault")
-"""States of the streamer in which nobody knows what the box has."""
 
 
 class Configuring:
@@ -117,8 +115,7 @@ class Configuring:
         try:
             streamer = self._streamer()
             status = streamer.status()
-            if status.state not in UNKNOWN:
-                self._took(streamer, streamer.describe())
+            self._took(streamer, streamer.describe())
         except (ArmRefused, *NO_STREAMER) as error:
             log.warning("what the detector is set to is not known: %s", error)
             return None

@@ -351,7 +351,7 @@ class Detector(Device):
         return [parameter.name for parameter in self.camera.parameters if parameter.writable]
 
     def _settings(self) -> Settings:
-        return settings_of(self._values, self._camera_names())
+        return settings_of(self._values, [n for n in self._camera_names() if n not in self._unknown])
 
     def _arm(self, settings: Settings) -> None:
         if self._broken:
@@ -399,7 +399,7 @@ class Detector(Device):
                 name: description.values[name] for name in self._camera_names() if name in description.values
             }
             self._values |= told
-            self._unknown -= set(told)
+            self._unknown = set(self._camera_names()) - set(told)
             self._take_limits(description)
             self._unmeasured = True
             return

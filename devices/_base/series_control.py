@@ -14,7 +14,7 @@ from penstock.devices._base.arm_box import BoxArming
 from penstock.devices._base.arm_streamer import NO_RECEIVER, NO_STREAMER, StreamerArming
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.checking import Answer, Checker
-from penstock.devices._base.configuring import UNKNOWN, Configuring
+from penstock.devices._base.configuring import Configuring
 from penstock.devices._base.next_frames import NextFrames
 from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, sentence
 from penstock.devices._base.series_record import SeriesRecord
@@ -235,8 +235,7 @@ class SeriesControl:
                 log.warning("streamer was found %s with series %s", status.state, status.series)
                 arming.bring_to_idle(streamer, status.state)
                 status = streamer.status()
-            if not description.own_stream or status.state not in UNKNOWN:
-                self._connected(streamer, description)
+            self._connected(streamer, description)
         except NO_STREAMER as error:
             self.record.move(Event.FAIL, f"{sentence(str(error))} Then call Reset.")
             return

@@ -198,6 +198,7 @@ class SeriesRecord:
                 self._view, series=prepared.series, filename=found.filename or "",
                 frame_bytes=prepared.frame_bytes, frame_shape=tuple(found.shape) or prepared.shape,
                 frame_type=found.dtype or prepared.dtype, armed_by=armed_by,
+                index_source=prepared.index_source.value,
             )  # fmt: skip
 
     def forget_name(self) -> None:

@@ -72,7 +72,10 @@ class StreamingDetector(Unit):
 
     @abstractmethod
     def values(self) -> Mapping[str, Value]:
-        """Writable parameters of its own as the box has them now; after `connect`, `apply` and `prepare`."""
+        """Writable parameters of its own as the box has them now; after `connect`, `apply` and `prepare`.
+
+        What this model lacks, or cannot say in its present state, is left out, and is shown as unknown.
+        """
 
     @abstractmethod
     def stream_endpoint(self) -> str:

@@ -137,6 +137,7 @@ class OwnStreamEngine:
             return Prepared(
                 series=series.id, shape=frames.shape, dtype=frames.dtype, compression=frames.compression,
                 frame_bytes=frames.frame_bytes, frames=complete.frames,
+                index_source=self._detector.index_source,
             )  # fmt: skip
 
         return self._on_box("prepare", work, lambda error: self._withdraw())
@@ -248,8 +249,8 @@ class OwnStreamEngine:
             self._machine.fire(Event.CONFIGURED, "")
 
     def _take_over(self) -> None:
-        """What the box has counts."""
-        self._parameters.have_been_set(self._parameters.description.values | dict(self._detector.values()))
+        """What the box has counts, and what it lacks is not there."""
+        self._parameters.have_been_set(dict(self._detector.values()))
 
     def _withdraw(self) -> None:
         """Prepare was refused: nothing of an earlier one is left."""
@@ -258,6 +259,8 @@ class OwnStreamEngine:
 
     def _complete(self, settings: Settings) -> Settings:
         values = self._parameters.merged(settings.camera)
+        if lacking := values.keys() - self._parameters.description.values:
+            raise Refused("unknown_parameter", f"this detector has no {', '.join(sorted(lacking))}")
         check_settings(settings, type(self._detector), self._parameters.description.limits)
         return msgspec.structs.replace(settings, camera=values)
 

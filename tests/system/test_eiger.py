@@ -119,6 +119,26 @@ def test_two_thresholds_are_two_datasets_each_with_its_energy(beamline: Beamline
         assert (second[1:] == first[1:] // 2).all(), "a higher threshold counts fewer photons"
 
 
+def test_what_the_model_lacks_has_no_value_and_is_refused(eiger: Line) -> None:
+    detector = eiger.station.detector
+    assert detector.read_attribute("Threshold3").quality == tango.AttrQuality.ATTR_INVALID
+    assert detector.read_attribute("Threshold").quality == tango.AttrQuality.ATTR_VALID
+    with pytest.raises(tango.DevFailed, match="this box has no Threshold3"):
+        detector.Threshold3 = 5000.0
+    wait_state(detector, ON)
+
+
+def test_index_source_is_that_of_the_series_that_was_armed_last(eiger: Line) -> None:
+    detector = eiger.station.detector
+    eiger.station.set(TriggerMode="EXTERNAL_MULTI", nTriggers=2, DestinationFilename="")
+    detector.Arm()
+    assert detector.IndexSource == "arrival"
+    detector.Stop()
+    wait_state(detector, ON)
+    eiger.take("counted", nTriggers=1)
+    assert detector.IndexSource == "hardware counter"
+
+
 def test_software_triggers_that_say_their_exposure(eiger: Line) -> None:
     detector = eiger.station.detector
     file = eiger.station.root / f"inte_{eiger.station.receiver.name}.h5"

@@ -180,7 +180,7 @@ class StandInStreamer:
         )
         return Prepared(
             series=self.now.series, shape=(2, 2), dtype="uint16", compression="none", frame_bytes=8,
-            frames=settings.frames,
+            frames=settings.frames, index_source=IndexSource.HARDWARE_COUNTER,
         )  # fmt: skip
 
     def announce(self) -> None:

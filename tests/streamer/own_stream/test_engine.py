@@ -226,6 +226,18 @@ def test_the_values_are_those_of_the_box_and_never_our_defaults(rig: BoxRig) -> 
     assert description.limits["Threshold"].maximum == 10000.0
 
 
+def test_what_the_box_lacks_is_not_there_and_is_refused(rig: BoxRig) -> None:
+    del rig.box.values["Threshold"]
+    done(rig.engine.reset())
+    assert "Threshold" not in rig.engine.describe().values
+    with pytest.raises(Refused, match="this detector has no Threshold"):
+        rig.engine.check(settings(camera={"Threshold": 4000.0}))
+    with pytest.raises(Refused, match="this detector has no Threshold"):
+        rig.prepare(camera={"Threshold": 4000.0})
+    rig.arm()
+    rig.until(lambda status: status.end_sent)
+
+
 def test_settings_that_take_long_are_a_state_and_keep_nothing_waiting(rig: BoxRig) -> None:
     rig.unit.faults.add("slow-set")
     answer = rig.engine.set({"Energy": 10000.0})
@@ -358,9 +370,11 @@ def test_a_box_that_is_off_at_the_start_is_a_fault_and_is_found_later(
     with rig.changed:
         assert rig.changed.wait_for(lambda: again.status().state == "fault", DEADLINE)
     assert "does not answer; is it switched on" in again.status().message
+    assert again.describe().values == {}, "nobody knows them yet"
     rig.unit.faults.clear()
     done(again.reset())
     assert again.status().state == "idle"
+    assert again.describe().values == VALUES
 
 
 def test_readings_come_once_it_is_reached(rig: BoxRig) -> None:
