@@ -23,6 +23,7 @@ class Eiger(StreamingDetector):
     properties = keys.PROPERTIES
     parameters = keys.PARAMETERS
     trigger_modes = tuple(TriggerMode)
+    newest_image = keys.IMAGE
     index_source = IndexSource.HARDWARE_COUNTER  # of the series that was prepared last: modes.index_source
 
     def __init__(self, properties: Mapping[str, Value]) -> None:

@@ -28,6 +28,7 @@ from penstock.devices._base.checking import Answer, refused
 from penstock.devices._base.clients import Clients
 from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.live_image import MAX_EDGE, LiveImage
+from penstock.devices._base.monitor_image import address_of
 from penstock.devices._base.parameter_list import ATTRIBUTE as PARAMETERS
 from penstock.devices._base.parameter_list import parameter_list
 from penstock.devices._base.publisher import Publisher
@@ -118,6 +119,7 @@ class Detector(Device):
         self._live = LiveImage(
             self, self._receiver, rate=self.LiveImageRate, edge=self.LiveImageSize,
             version=lambda: (self._control.view.series, self._control.view.latest_frame),
+            monitor=lambda: address_of(self.camera, self._control.record),
         )  # fmt: skip
         self._publisher = Publisher(
             self, step=self._step, values=self._shown_values, failed=self._on_unexpected,
@@ -265,7 +267,8 @@ class Detector(Device):
 
     @attribute(
         dtype=((np.float32,),), max_dim_x=MAX_EDGE, max_dim_y=MAX_EDGE,
-        doc="Last frame, down-sampled and rate-limited: for the eye, not for data.",
+        doc="Last frame, down-sampled and rate-limited: for the eye, not for data. While the receiver takes "
+        "no series, the newest image of the detector's own monitor, where it has one that is on.",
         change_event_implemented=True, change_event_detect=False,
     )  # fmt: skip
     def LiveImage(self) -> np.ndarray:

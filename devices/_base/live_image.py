@@ -1,4 +1,4 @@
-"""The live image of a detector device: the receiver's last frame, small and not too often."""
+"""The live image of a detector device, small and not too often: the receiver's last frame, or the box's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from math import ceil
 import numpy as np
 import tango
 
+from penstock.devices._base.monitor_image import MonitorImage
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
 log = logging.getLogger(__name__)
@@ -20,7 +21,7 @@ MAX_EDGE = 4096
 
 
 class LiveImage:
-    """Fetches the receiver's last frame for clients that read or subscribe.
+    """Fetches the last frame for clients that read or subscribe.
 
     Args:
         device: its attribute `LiveImage` is pushed.
@@ -28,19 +29,24 @@ class LiveImage:
         rate: images a second at most.
         edge: longest edge of the image in pixels; larger frames show every n-th row and column.
         version: number that changes with every new frame; nothing is fetched before.
+        monitor: address of the image that is shown instead of the receiver's; "" for none.
     """
 
     def __init__(
         self, device: tango.server.Device, receiver: ReceiverClient, *, rate: float, edge: int,
-        version: Callable[[], object],
+        version: Callable[[], object], monitor: Callable[[], str] = lambda: "",
     ) -> None:  # fmt: skip
         self._device = device
         self._receiver = receiver
         self._period = 1.0 / rate
         self._edge = min(edge, MAX_EDGE)
         self._version = version
+        self._monitor = monitor
+        self._box = MonitorImage()
         self._lock = threading.Lock()
         self._image = np.zeros((1, 1), np.float32)
+        self._images = 0
+        """How often another one was shown."""
         self._seen: int | None = None
         self._fetched = -1e9
         self._stopped = threading.Event()
@@ -63,8 +69,18 @@ class LiveImage:
             now = time.monotonic()
             if now - self._fetched >= self._period:
                 self._fetched = now
-                self._fetch()
+                address = self._monitor()
+                if address:
+                    self._fetch_from_box(address)
+                else:
+                    self._fetch()
             return self._image
+
+    def _fetch_from_box(self, address: str) -> None:
+        image = self._box.newer(address)
+        if image is not None:
+            self._seen = None  # the receiver's is shown again, even if it is the one shown before
+            self._show(image)
 
     def _fetch(self) -> None:
         try:
@@ -76,19 +92,27 @@ class LiveImage:
         if frame is None:
             return
         self._seen = frame.version
-        step = max(1, ceil(max(frame.array.shape) / self._edge))
-        self._image = np.ascontiguousarray(frame.array[::step, ::step], dtype=np.float32)
+        self._show(frame.array)
+
+    def _show(self, image: np.ndarray) -> None:
+        step = max(1, ceil(max(image.shape) / self._edge))
+        self._image = np.ascontiguousarray(image[::step, ::step], dtype=np.float32)
+        self._images += 1
 
     def _run(self) -> None:
         attribute = self._device.get_device_attr().get_attr_by_name("LiveImage")
         last: object = None
+        pushed = 0
         with tango.EnsureOmniThread():
             while not self._stopped.wait(self._period):
                 version = self._version()
-                if version == last or not attribute.change_event_subscribed():
+                if not attribute.change_event_subscribed() or (version == last and not self._monitor()):
                     continue
+                image = self.read()
+                if version == last and self._images == pushed:
+                    continue  # the box has no newer one
                 try:
-                    self._device.push_change_event("LiveImage", self.read())
-                    last = version
+                    self._device.push_change_event("LiveImage", image)
+                    last, pushed = version, self._images
                 except tango.DevFailed as error:
                     log.warning("live image not pushed: %s", error.args[-1].desc)

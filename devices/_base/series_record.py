@@ -267,6 +267,13 @@ class SeriesRecord:
             return self.receiver_silence is None and status is not None and status.state == "idle"
 
     @property
+    def receiver_takes(self) -> bool:
+        """Whether the receiver answers, and takes a series, whoever has armed it."""
+        with self.lock:
+            status = self.receiver_status
+            return self.receiver_silence is None and status is not None and status.state == "running"
+
+    @property
     def receiver_runs(self) -> bool:
         """Whether the receiver is taking this series."""
         with self.lock:

@@ -58,6 +58,11 @@ class StreamingDetector(Unit):
 
     counts_frames: ClassVar[bool] = False
     """The box counts the frames of a series: `Progress.acquired` is never `None`."""
+    newest_image: ClassVar[str] = ""
+    """The parameter that reads as the address of the newest image, a TIFF, or as "" while there is none.
+
+    It is shown while the receiver takes no series; "" for a box that keeps no image beside its stream.
+    """
 
     @abstractmethod
     def connect(self) -> Progress:

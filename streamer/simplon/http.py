@@ -7,10 +7,10 @@ is the simulator's own.
 from __future__ import annotations
 
 import base64
-import io
 import json
 import logging
 import socket
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -221,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _image(self) -> bytes:
         """The latest image as TIFF; 408 where there is none, as a real one answers when it times out."""
-        from PIL import Image
+        from fabio.tifimage import TifImage
 
         picture = self.server.box.latest
         if picture is None:
@@ -233,9 +233,9 @@ class Handler(BaseHTTPRequestHandler):
             if picture.compression == "bslz4" else np.frombuffer(picture.blobs[0], kind)
         )  # fmt: skip
         image = plain.reshape(picture.shape)
-        stream = io.BytesIO()
-        Image.fromarray(image.astype(np.int32) if kind.itemsize == 4 else image).save(stream, "TIFF")
-        return stream.getvalue()
+        with tempfile.NamedTemporaryFile(suffix=".tif") as file:
+            TifImage(data=image).write(file.name)
+            return file.read()
 
 
 def _encoded(table: np.ndarray) -> dict[str, Any]:

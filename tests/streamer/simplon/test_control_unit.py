@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
+from penstock.devices._base.monitor_image import MonitorImage
 from penstock.receiver import recording as recordings
 from penstock.stins.messages import Frame, SeriesEnd
 from penstock.streamer import patterns
@@ -35,6 +36,34 @@ def test_a_software_trigger_takes_its_images_and_returns_when_the_box_is_idle(cl
         assert isinstance(frame, Frame) and frame.image.frame == number
         image = bslz4.decompress(frame.blobs[0], 32 * 48, np.dtype(frame.image.type)).reshape(SENSOR)
         assert np.array_equal(image, patterns.gradient(SENSOR, frame.image.type, number))
+
+
+@pytest.mark.parametrize(
+    ("set_up", "dtype"),
+    [
+        ({"bit_depth_readout": 8, "auto_summation": False}, "uint8"),
+        ({"count_time": 0.001}, "uint16"),
+        ({"count_time": 0.05}, "uint32"),
+    ],
+)
+def test_the_monitor_has_the_newest_image_as_a_tiff(set_up: dict[str, Any], dtype: str) -> None:
+    with ControlUnit(sensor=SENSOR) as box:
+        client = Client(box)
+        address = f"http://127.0.0.1:{box.http_port}/monitor/api/1.8.0/images/monitor"
+        client.call("PUT", "monitor/config/mode", "enabled")
+        assert client.status_of("GET", "monitor/images/monitor") == 408, "no image yet"
+        assert MonitorImage().newer(address) is None
+        for key, value in {**set_up, "nimages": 2}.items():
+            client.put(key, value)
+        client.call("PUT", "detector/command/arm")
+        client.call("PUT", "detector/command/trigger")
+        monitor = MonitorImage()
+        image = monitor.newer(address)
+        assert image is not None
+        assert image.dtype == dtype
+        assert np.array_equal(image, patterns.gradient(SENSOR, dtype, 1))
+        assert monitor.newer(address) is None, "the same again"
+        client.close()
 
 
 def test_edges_of_the_trigger_source_take_frames(client: Client) -> None:
