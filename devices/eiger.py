@@ -74,6 +74,10 @@ class Eiger(StreamingDetector):
         """See `StreamingDetector`."""
         return self._endpoint
 
+    def stream_source(self) -> str:
+        """See `StreamingDetector`."""
+        return f"dectris-{self._stream}"
+
     def apply(self, values: Mapping[str, Value]) -> None:
         """See `StreamingDetector`."""
         wanted: dict[str, Value] = {}

@@ -338,6 +338,8 @@ class SeriesCheck:
     fliplr: bool = False
     """Likewise, mirrored left and right after that; asked together with `rotation`."""
     flipud: bool = False
+    source: str | None = None
+    """What the frames come as: the `type` that the receiver's `source` must have, as "dectris-v2"."""
 
 
 @dataclass(frozen=True, kw_only=True)

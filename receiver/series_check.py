@@ -34,6 +34,7 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
         Refused: it could not be taken, and why.
     """
     _check_state(name, status)
+    _check_source(name, config, series.source)
     _check_connections(name, status, series.endpoint)
     path, free = None, None
     try:
@@ -119,6 +120,16 @@ def _check_state(name: str, status: Status) -> None:
             "busy",
             f"receiver {name} is still taking a series ({of}); wait until it is idle, or stop it "
             "(POST /stop, or the command Stop of its Tango device)",
+        )
+
+
+def _check_source(name: str, config: ReceiverConfig, source: str | None) -> None:
+    present = config.source.type
+    if source is not None and source != present:
+        raise Refused(
+            "wrong_source",
+            f"receiver {name} expects a stream of type {present}, and this detector sends {source}; set "
+            f"type: {source} in the receiver's source and start it again, or let the detector send {present}",
         )
 
 

@@ -56,6 +56,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     frame_bytes: int
     frames: int
     index_source: IndexSource
+    source: str = "stins"
+    """Type of the receiver's source that takes the frames."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +70,8 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """Of one frame as it would be sent; empty likewise."""
     dtype: str = ""
     """NumPy name of its pixels; "" likewise."""
+    source: str = "stins"
+    """As for `Prepared`."""
 
 
 class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from penstock.devices._base import arming
 from penstock.devices._base.arming import ArmRefused, Budget
-from penstock.devices._base.series_judge import Actions, sentence
+from penstock.devices._base.series_judge import Actions, remedied, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.states import Event
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
@@ -51,7 +51,7 @@ class StreamerArming:
             died = self._died()
             self._undo(streamer, str(error))
             if died is not None:
-                raise ArmRefused("streamer_died", f"{sentence(died)} Call Reset.") from error
+                raise ArmRefused("streamer_died", remedied(died)) from error
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
         except Exception as error:
             self._undo(streamer, f"internal error, {error!r}")

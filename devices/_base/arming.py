@@ -82,6 +82,7 @@ def check_receiver(
         endpoint=endpoint,
         shape=list(frames.shape) or None,
         dtype=frames.dtype or None,
+        source=frames.source,
         **(orientation(settings) if own_stream else {}),
     )
     end = budget.now() + min(PEERS_LIMIT, budget.left())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from penstock.devices._base.arm_streamer import NO_STREAMER
 from penstock.devices._base.arming import ArmRefused
-from penstock.devices._base.series_judge import sentence
+from penstock.devices._base.series_judge import remedied, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.states import Event, SeriesState
 from penstock.streamer.client import Description, StreamerClient, StreamerStatus
@@ -106,7 +106,7 @@ class Configuring:
             if self._record.view.state is not SeriesState.CONFIGURING:
                 return
             if status.state == "fault" or (refused and job is not None and job.what == RESET):
-                self._record.move(Event.FAIL, f"{sentence(status.message or refused)} Call Reset.")
+                self._record.move(Event.FAIL, remedied(status.message or refused))
             else:
                 self._record.move(Event.CONFIGURED, f"Ready. {refused}".strip())
 

@@ -16,7 +16,7 @@ from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.checking import Answer, Checker
 from penstock.devices._base.configuring import Configuring
 from penstock.devices._base.next_frames import NextFrames
-from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, sentence
+from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, remedied, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
@@ -247,7 +247,7 @@ class SeriesControl:
             if not description.own_stream or status.state == "idle":
                 self.record.move(Event.CONNECTED, "Ready.")
             elif status.state == "fault":
-                self.record.move(Event.FAIL, f"{sentence(status.message)} Call Reset.")
+                self.record.move(Event.FAIL, remedied(status.message))
             else:
                 self.record.move(Event.CONFIGURE, sentence(status.message or "The detector is being reached"))
         streamer.subscribe(self.record.on_streamer)
@@ -273,7 +273,7 @@ class SeriesControl:
             active = self.view.state in ACTIVE
             record.failure = cause
             record.streamer_lost = record.streamer_lost or lost
-            record.move(Event.FAIL, f"{sentence(cause)} {'Ending the series.' if active else 'Call Reset.'}")
+            record.move(Event.FAIL, f"{sentence(cause)} Ending the series." if active else remedied(cause))
         own = record.own_streamer_status
         ended = own is not None and own.state in ("idle", "fault")
         if active and self.connected and not ended:

@@ -251,7 +251,7 @@ class SeriesJudge:
             where = f" File: {view.filename}." if view.filename else ""
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
             verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
-            record.end(Event.SETTLED, f"{sentence(record.failure)} {counts}{where} Call Reset.", verdict)
+            record.end(Event.SETTLED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -352,7 +352,12 @@ class SeriesJudge:
         over = record.receiver_status is not None and not record.receiver_runs
         if record.lasts("receiver over", over) > limit:
             series = record.own_receiver_series
-            if series is None and record.own_stream:
+            if series is None and record.own_stream and record.receiver_takes:
+                self._do.fail(
+                    "somebody else has ended this series at the detector and armed it again: the receiver "
+                    "takes a series that is not of this device; the detector was aborted"
+                )
+            elif series is None and record.own_stream:
                 self._do.fail(
                     "the receiver was restarted after the start message, which the detector sends once, and "
                     "knows nothing of the series; the detector was aborted"
@@ -378,6 +383,12 @@ def _beyond_counts(reason: str, view: SeriesView) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def remedied(text: str) -> str:
+    """With what to do in FAULT, where the text does not say itself what Reset does."""
+    text = sentence(text)
+    return text if "Reset" in text else f"{text} Call Reset."
 
 
 def sentence(text: str) -> str:

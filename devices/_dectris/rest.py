@@ -186,7 +186,7 @@ class Simplon:
             )
         if status >= 500:
             return CameraError(
-                f"{self.address} failed at {what} ({said}); try again, and Reset the device if it goes on"
+                f"{self.address} failed at {what} ({said}); if it goes on, its own web page may say why"
             )
         return CameraError(f"{self.address} refuses {what} ({said})")
 

@@ -86,6 +86,10 @@ class StreamingDetector(Unit):
     def stream_endpoint(self) -> str:
         """Where the box sends its frames, as a receiver reaches it: "tcp://HOST:PORT"."""
 
+    def stream_source(self) -> str:
+        """Type of the receiver's source that takes these frames, as "dectris-v2"."""
+        return "stins"
+
     @abstractmethod
     def arm(self, user: UserPart) -> None:
         """Write the user part, arm, and clear the user part again; returns when triggers are taken.

@@ -115,12 +115,13 @@ class OwnStreamEngine:
         except CameraError as error:
             raise Refused("camera", f"{self._name}: {error}") from None
         if frames is None:
-            return _done(Checked(frames=settings.frames))
+            return _done(Checked(frames=settings.frames, source=self._detector.stream_source()))
         return _done(
             Checked(
-                frames=settings.frames, frame_bytes=frames.frame_bytes, shape=frames.shape, dtype=frames.dtype
+                frames=settings.frames, frame_bytes=frames.frame_bytes, shape=frames.shape,
+                dtype=frames.dtype, source=self._detector.stream_source(),
             )
-        )
+        )  # fmt: skip
 
     def prepare(self, settings: Settings) -> Future[Prepared]:
         """Configure the box for a series, and say what it made of it; nothing is sent."""
@@ -137,7 +138,7 @@ class OwnStreamEngine:
             return Prepared(
                 series=series.id, shape=frames.shape, dtype=frames.dtype, compression=frames.compression,
                 frame_bytes=frames.frame_bytes, frames=complete.frames,
-                index_source=self._detector.index_source,
+                index_source=self._detector.index_source, source=self._detector.stream_source(),
             )  # fmt: skip
 
         return self._on_box("prepare", work, lambda error: self._withdraw())

@@ -76,6 +76,9 @@ class SenderBox(StreamingDetector):
     def stream_endpoint(self) -> str:
         return self._endpoint
 
+    def stream_source(self) -> str:
+        return "dectris-v1"
+
     def apply(self, values: Mapping[str, Value]) -> None:
         try:
             self._call("apply", dict(values))

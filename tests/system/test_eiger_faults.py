@@ -1,0 +1,445 @@
+"""What goes wrong with an Eiger, as a user sees it at its Tango device: the sentence, and the way out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import h5py
+import pytest
+import tango
+
+from penstock.devices._base.processes import PENSTOCK, Child, free_port
+from penstock.devices._base.stage import json_line
+from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.simplon.faults import Faults
+from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, refusal, until, wait_state
+from tests.system.eigers import EigerStation
+
+STREAMS = {"v1": "legacy", "v2": "cbor"}
+
+
+class Unit:
+    """A control unit with its device and its receiver."""
+
+    def __init__(self, beamline: Beamline, stream: str) -> None:
+        self.box = ControlUnit(stream=STREAMS[stream], sensor=(16, 24))
+        self.box.box.command("initialize")
+        port = int(self.box.stream_endpoint.rpartition(":")[2])
+        self.station = EigerStation(beamline, f"faulty-{stream}", self.box.http_port, stream, port)
+        self.detector = self.station.detector
+        self.receiver = self.station.receiver
+        self._files = 0
+        wait_state(self.detector, ON)
+
+    def close(self) -> None:
+        self.station.beamline.end(self.station.server)
+        self.receiver.stop()
+        self.box.close()
+
+    def calm(self) -> None:
+        """Bring everything back to idle, whatever the last test did."""
+        self.box.box.faults = Faults()
+        self.box.power(on=True)
+        if self.receiver.child is None:
+            self.receiver.start()
+        self.detector.Abort()
+        wait_state(self.detector, ON, FAULT)
+        if self.detector.State() == FAULT:
+            self.detector.Reset()
+        wait_state(self.detector, ON)
+        until(lambda: self.receiver.client.status().state == "idle", "receiver idle", 15.0)
+        until(lambda: self.receiver.client.status().connections[0].connections == 1, "connected")
+
+    def series(self, mode: str, triggers: int, **settings: object) -> Path:
+        """Set up a series; its file."""
+        self._files += 1
+        file = self.station.root / f"series-{self._files:03d}.h5"
+        wanted = {"ExposureTime": 0.002, "nFramesPerTrigger": 1, **settings}
+        self.station.set(TriggerMode=mode, nTriggers=triggers, DestinationFilename=str(file), **wanted)
+        return file
+
+    def arm(self, mode: str, triggers: int, **settings: object) -> Path:
+        file = self.series(mode, triggers, **settings)
+        self.detector.Arm()
+        return file
+
+    def trigger(self) -> None:
+        """As a step scan does."""
+        before = self.detector.nFramesAcquired
+        until(lambda: self.detector.ReadyForSwTrigger, "ready for a trigger")
+        self.detector.SoftwareTrigger()
+        until(lambda: self.detector.nFramesAcquired > before, "acquired")
+
+    def take_series(self) -> None:
+        """A whole series, as after each fault."""
+        file = self.arm("INTERNAL", 3)
+        wait_state(self.detector, ON)
+        last = self.last()
+        assert (last["file"], last["complete"]) == (str(file), True), last
+
+    def last(self) -> dict[str, object]:
+        return dict(json.loads(self.detector.LastSeries))
+
+    @property
+    def state(self) -> object:
+        """Of the box."""
+        return self.box.box.settings.state
+
+
+@pytest.fixture(scope="module", params=["v2"])
+def shared(request: pytest.FixtureRequest, beamline: Beamline) -> Iterator[Unit]:
+    unit = Unit(beamline, request.param)
+    yield unit
+    unit.close()
+
+
+@pytest.fixture
+def unit(shared: Unit) -> Unit:
+    shared.calm()
+    return shared
+
+
+# Slow ---------------------------------------------------------------------------------------------
+
+
+def test_a_box_that_arms_slowly_is_moving_and_then_running(unit: Unit) -> None:
+    unit.box.faults.slow_arm = 3.0
+    begun = time.monotonic()
+    unit.arm("SOFTWARE", 2)
+    assert time.monotonic() - begun < 2.7
+    assert unit.detector.State() == MOVING
+    wait_state(unit.detector, RUNNING)
+    series = unit.receiver.client.status().series
+    assert series is not None and series.id == unit.detector.SeriesId
+    unit.trigger()
+    unit.detector.Stop()
+    wait_state(unit.detector, ON)
+
+
+def test_abort_ends_a_slow_arming(unit: Unit) -> None:
+    unit.box.faults.slow_arm = 3.0
+    unit.arm("SOFTWARE", 2)
+    unit.detector.Abort()
+    wait_state(unit.detector, ON)
+    assert "ended by Abort before the detector took triggers" in unit.detector.Status()
+    assert unit.state == "idle"
+    unit.box.faults.slow_arm = 0.0
+    unit.take_series()
+
+
+def test_an_energy_that_takes_long_is_moving_and_arm_is_refused(unit: Unit) -> None:
+    unit.box.faults.slow_put = 1.5
+    before = unit.detector.Energy
+    begun = time.monotonic()
+    unit.detector.Energy = before + 100.0
+    assert time.monotonic() - begun < 1.0
+    assert unit.detector.State() == MOVING
+    assert "Energy is being set in the detector" in refusal(unit.detector.Arm)
+    wait_state(unit.detector, ON)
+    assert unit.detector.Energy == before + 100.0
+
+
+@pytest.mark.parametrize(("name", "key"), [("Energy", "photon_energy"), ("Threshold", "threshold/1/energy")])
+def test_a_setting_that_the_box_refuses_is_said_and_its_own_is_shown(unit: Unit, name: str, key: str) -> None:
+    before = unit.detector.read_attribute(name).value
+    unit.box.faults.errors = {f"detector/config/{key}": 500}
+    unit.box.faults.slow_put = 1.0
+    refused = _late_refusal(unit, lambda: unit.detector.write_attribute(name, before + 50.0))
+    assert f"failed at PUT detector/api/1.8.0/config/{key} = {before + 50.0} (HTTP 500" in refused
+    assert unit.detector.read_attribute(name).value == before
+    unit.calm()
+    unit.take_series()
+
+
+def _late_refusal(unit: Unit, call: Callable[[], None]) -> str:
+    """The sentence, whether it comes at once or when the state is ON again."""
+    try:
+        call()
+    except tango.DevFailed as error:
+        return str(error.args[0].desc)
+    wait_state(unit.detector, ON)
+    return str(unit.detector.Status())
+
+
+# Error answers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["detector/command/arm", "detector/config/count_time", "stream/config/header_appendix"]
+)
+def test_an_error_while_arming_is_refused_and_leaves_the_box_idle(unit: Unit, path: str) -> None:
+    unit.box.faults.errors = {path: 503}
+    unit.series("SOFTWARE", 2, ExposureTime=0.003 + len(path) * 1e-5)
+    said = refusal(unit.detector.Arm)
+    assert path.rpartition("/")[2] in said and "HTTP 503" in said
+    wait_state(unit.detector, ON)
+    assert unit.state == "idle"
+    unit.box.faults.errors = {}
+    unit.take_series()
+
+
+def test_an_error_at_a_trigger_is_a_fault_and_the_frames_before_are_in_the_file(unit: Unit) -> None:
+    unit.arm("SOFTWARE", 3)
+    unit.trigger()
+    until(lambda: unit.detector.ReadyForSwTrigger, "ready")
+    unit.box.faults.errors = {"detector/command/trigger": 500}
+    unit.detector.SoftwareTrigger()
+    wait_state(unit.detector, FAULT)
+    status = unit.detector.Status()
+    assert "trigger 2: " in status and "HTTP 500" in status and "1 of 3 frames stored" in status
+    assert status.endswith("Call Reset.")
+    unit.calm()
+    unit.take_series()
+
+
+def test_status_that_is_an_error_is_a_fault(unit: Unit) -> None:
+    unit.box.faults.errors = {"detector/status/state": 500}
+    wait_state(unit.detector, FAULT)
+    status = unit.detector.Status()
+    assert "status/state" in status and "HTTP 500" in status
+    unit.box.faults.errors = {}
+    unit.detector.Reset()
+    wait_state(unit.detector, ON)
+    unit.take_series()
+
+
+# Power, network -------------------------------------------------------------------------------------
+
+
+def test_a_box_that_is_switched_off_and_on_is_initialised_by_reset_alone(unit: Unit) -> None:
+    unit.box.power(on=False)
+    wait_state(unit.detector, FAULT)
+    assert "cannot be reached (Connection refused)" in unit.detector.Status()
+    assert "is the control unit switched on" in refusal(unit.detector.Reset)
+    unit.box.power(on=True)
+    unit.box.faults.slow_initialize = 1.0
+    unit.detector.Reset()
+    assert unit.detector.State() == MOVING
+    wait_state(unit.detector, ON)
+    unit.take_series()
+
+
+def test_a_power_cut_so_short_that_nobody_saw_it(unit: Unit) -> None:
+    unit.box.power(on=False)
+    unit.box.power(on=True)
+    wait_state(unit.detector, FAULT)
+    assert unit.detector.Status() == (
+        "the detector was switched on, and is not initialised; Reset initialises it."
+    )
+    unit.detector.Reset()
+    wait_state(unit.detector, ON)
+    unit.take_series()
+
+
+def test_a_power_cut_in_a_series_leaves_the_frames_before_it(unit: Unit) -> None:
+    file = unit.arm("SOFTWARE", 5)
+    unit.trigger()
+    unit.box.power(on=False)
+    unit.box.power(on=True)
+    wait_state(unit.detector, FAULT)
+    status = unit.detector.Status()
+    assert "not initialised" in status and "1 of 5 frames stored" in status
+    until(lambda: unit.receiver.client.status().state == "idle", "the receiver has ended it")
+    assert unit.last()["file"] == str(file)
+    unit.calm()
+    unit.take_series()
+
+
+# Other clients --------------------------------------------------------------------------------------
+
+
+def test_somebody_elses_series_is_a_fault_that_only_reset_ends(unit: Unit) -> None:
+    unit.box.arm_by_somebody_else()
+    wait_state(unit.detector, FAULT)
+    said = "the detector was armed by somebody else; Reset disarms it, and ends that series."
+    assert unit.detector.Status() == said
+    assert said in refusal(unit.detector.Arm)
+    assert unit.state == "ready"
+    unit.detector.Abort()
+    assert unit.state == "ready", "only Reset disarms"
+    unit.detector.Reset()
+    wait_state(unit.detector, ON)
+    assert unit.state == "idle"
+    until(lambda: unit.receiver.client.status().state == "idle", "idle")
+    unit.take_series()
+
+
+def test_a_box_found_armed_at_start(unit: Unit) -> None:
+    unit.box.arm_by_somebody_else()
+    unit.detector.Init()
+    wait_state(unit.detector, FAULT)
+    assert "armed by somebody else; Reset disarms it" in unit.detector.Status()
+    assert unit.state == "ready"
+    unit.detector.Reset()
+    wait_state(unit.detector, ON)
+    assert unit.state == "idle"
+    unit.take_series()
+
+
+def test_another_client_ends_our_series_and_then_arms_its_own(unit: Unit) -> None:
+    unit.arm("SOFTWARE", 5)
+    unit.trigger()
+    unit.box.box.command("disarm")
+    wait_state(unit.detector, ON)
+    assert "1 of 5 frames stored" in unit.detector.Status()
+    unit.box.arm_by_somebody_else()
+    wait_state(unit.detector, FAULT)
+    assert "armed by somebody else" in unit.detector.Status()
+    assert unit.state == "ready"
+    unit.calm()
+    unit.take_series()
+
+
+def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: Unit) -> None:
+    unit.arm("SOFTWARE", 5)
+    unit.trigger()
+    unit.box.box.command("disarm")
+    unit.box.arm_by_somebody_else()
+    wait_state(unit.detector, FAULT)
+    status = unit.detector.Status()
+    assert "somebody else has ended this series" in status or "armed by somebody else" in status
+    assert "1 of 5 frames stored" in str(unit.last()["verdict"])
+    unit.calm()
+    unit.take_series()
+
+
+def test_a_parameter_that_a_put_changes_too_is_shown_and_is_in_the_file(unit: Unit) -> None:
+    unit.box.faults.changed = {"threshold/1/energy": 6543.0}
+    unit.detector.Energy = unit.detector.Energy + 10.0
+    wait_state(unit.detector, ON)
+    assert unit.detector.Threshold == 6543.0
+    file = unit.arm("INTERNAL", 2)
+    wait_state(unit.detector, ON)
+    with h5py.File(file) as written:
+        (name,) = [key for key in written["entry/instrument"] if key != "beam"]
+        assert written[f"entry/instrument/{name}/threshold_energy"][()] == 6543.0
+
+
+# Receiver, stream -----------------------------------------------------------------------------------
+
+
+def test_a_receiver_that_is_restarted_in_a_series_is_noticed_and_the_box_aborted(unit: Unit) -> None:
+    unit.arm("SOFTWARE", 5)
+    unit.trigger()
+    unit.receiver.kill()
+    unit.receiver.start()
+    wait_state(unit.detector, FAULT, deadline=20.0)
+    assert "the receiver was killed" in unit.detector.Status()
+    assert unit.state == "idle"
+    unit.calm()
+    unit.take_series()
+
+
+def test_frames_that_the_stream_drops_are_missing_and_said(unit: Unit) -> None:
+    unit.arm("SOFTWARE", 3)
+    unit.trigger()
+    until(lambda: unit.detector.ReadyForSwTrigger, "ready")
+    unit.box.faults.drop_stream = True
+    unit.detector.SoftwareTrigger()
+    until(lambda: unit.detector.ReadyForSwTrigger, "ready")
+    unit.box.faults.drop_stream = False
+    unit.detector.SoftwareTrigger()
+    wait_state(unit.detector, ON)
+    assert "2 of 3 frames stored" in unit.detector.Status() and "1 missing" in unit.detector.Status()
+    assert unit.last()["lost"] == [[1, 1, "missing"]]
+
+
+def test_an_end_message_that_is_dropped(unit: Unit) -> None:
+    unit.arm("SOFTWARE", 3)
+    unit.trigger()
+    unit.trigger()
+    until(lambda: unit.detector.ReadyForSwTrigger, "ready")
+    unit.box.faults.drop_stream = True
+    unit.detector.SoftwareTrigger()
+    wait_state(unit.detector, ON)
+    assert "2 of 3 frames stored" in unit.detector.Status()
+    assert "end message lost" in unit.detector.Status()
+
+
+@pytest.mark.slow
+def test_a_start_message_that_is_dropped_is_refused(unit: Unit) -> None:
+    unit.box.faults.drop_stream = True
+    unit.arm("SOFTWARE", 3)
+    assert unit.detector.State() == MOVING
+    wait_state(unit.detector, FAULT, deadline=40.0)
+    assert "has not begun the series although the start message was sent" in unit.detector.Status()
+    assert unit.state == "idle"
+    unit.calm()
+    unit.take_series()
+
+
+# The wrong stream, a box that hangs ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("device", "receiver"), [("v1", "v2"), ("v2", "v1")])
+def test_a_receiver_of_the_other_stream_version(beamline: Beamline, device: str, receiver: str) -> None:
+    with ControlUnit(sensor=(16, 24)) as box:
+        box.box.command("initialize")
+        port = int(box.stream_endpoint.rpartition(":")[2])
+        server, name = f"Eiger/mixed-{device}", f"mixed-{device}"
+        source = {"type": f"dectris-{receiver}", "endpoints": [f"tcp://127.0.0.1:{port}"]}
+        process = beamline.receiver(name, port, source=source)
+        beamline.register(
+            server, "Eiger", f"{name}/det/1", ReceiverUrl=process.url, Host="127.0.0.1",
+            Port=box.http_port, Stream=device, StreamPort=port,
+        )  # fmt: skip
+        beamline.serve(server)
+        detector = beamline.device(f"{name}/det/1")
+        wait_state(detector, ON)
+        assert box.wait_receivers(1, 10.0)
+        said = refusal(detector.Arm)
+        assert (
+            f"expects a stream of type dectris-{receiver}, and this detector sends dectris-{device}" in said
+        )
+        assert json.loads(detector.Check())["kind"] == "wrong_source"
+        assert box.box.settings.state == "idle"
+        beamline.end(server)
+        process.stop()
+
+
+@pytest.mark.slow
+def test_a_box_that_hangs_and_goes_on(beamline: Beamline) -> None:
+    """As a network that is gone: connections stay, and nothing answers."""
+    http, stream = free_port(), free_port()
+    command = [
+        *PENSTOCK, "simplon", "--http", f"127.0.0.1:{http}", "--stream-port", str(stream),
+        "--sensor", "16x24", "--json",
+    ]  # fmt: skip
+    box = Child("simplon", command, json_line)
+    station = EigerStation(beamline, "hanging", http, "v1", stream)
+    detector = station.detector
+    wait_state(detector, FAULT)
+    detector.Reset()
+    wait_state(detector, ON)
+    file = station.root / "hanging.h5"
+    station.set(TriggerMode="SOFTWARE", nTriggers=5, ExposureTime=0.002, DestinationFilename=str(file))
+    detector.Arm()
+    until(lambda: detector.ReadyForSwTrigger, "ready")
+    detector.SoftwareTrigger()
+    until(lambda: detector.nFramesAcquired == 1, "acquired")
+    os.kill(box.pid, signal.SIGSTOP)
+    try:
+        wait_state(detector, FAULT, deadline=30.0)
+        status = detector.Status()
+        assert "has not answered GET detector/api/1.8.0/status/state within" in status
+        assert "1 of 5 frames stored" in status
+        detector.Reset()
+        assert detector.State() == MOVING
+        wait_state(detector, FAULT, deadline=20.0)
+        assert "has not answered" in detector.Status()
+    finally:
+        os.kill(box.pid, signal.SIGCONT)
+    detector.Reset()
+    wait_state(detector, ON, deadline=20.0)
+    station.set(TriggerMode="INTERNAL", nTriggers=3, DestinationFilename="")
+    detector.Arm()
+    wait_state(detector, ON)
+    assert json.loads(detector.LastSeries)["complete"]
+    beamline.end(station.server)
+    station.receiver.stop()
+    box.stop()
