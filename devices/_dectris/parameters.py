@@ -121,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
         doc="Add up read-outs in the detector: 32-bit images of long exposures.",
     ),
     _setting(
-        f"{DETECTOR}/compression", name="Compression", default="bslz4",
+        f"{DETECTOR}/compression", name="Compression", default="bslz4", choices=STORED,
         doc="Of frames: bslz4 or none; the receiver does not store lz4.",
     ),
     _setting(

@@ -21,6 +21,7 @@ class Fill:
     """What waits there, for a tool tip."""
     trouble: str
     """Why it is full; shown above `NOTICE_FROM` only."""
+    exists: bool = True
 
     @property
     def text(self) -> str:
@@ -48,6 +49,8 @@ def fills(view: DetectorView) -> tuple[Fill, Fill]:
             percent=percent("RingFill"),
             meaning="Frames that wait at the control unit to be sent to the receiver (RingFill).",
             trouble="The receiver is slower than the detector: frames wait at the control unit.",
+            # A detector that streams by itself has none, and its device says nothing of it.
+            exists=not view.here or view.values.get("RingFill") is not None,
         ),
         Fill(
             title="Receiver's queue",

@@ -91,6 +91,13 @@ class DetectorView:
         return account(self.values, file=str(self.values.get("FileWritten") or ""))
 
     @property
+    def lacking(self) -> frozenset[str]:
+        """Settings that this model has not: they have no value, where others of its own have one."""
+        own = [name for name, each in self.attributes.items() if each.group == "camera"]
+        known = [name for name in own if self.values.get(name) is not None]
+        return frozenset(own).difference(known) if known else frozenset()
+
+    @property
     def plan(self) -> Plan:
         """What the settings ask for."""
         return plan(self.values)

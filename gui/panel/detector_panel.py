@@ -132,7 +132,6 @@ class DetectorPanel(qt.QWidget):
         self._closing.wait()
 
     def _lay_out(self) -> None:
-        self.settings.setMinimumWidth(420)
         self.columns.addWidget(self.settings)
         self.columns.addWidget(self.rows)
         for widget in (self.live, self.series, self._log):

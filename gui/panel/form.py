@@ -42,6 +42,8 @@ class Form(qt.QScrollArea):
         self.fields: dict[str, Field] = {}
         """By attribute."""
         self._labels: dict[str, qt.QLabel] = {}
+        self._hidden: frozenset[str] = frozenset()
+        self._sought = ""
 
     def add_heading(self, text: str) -> None:
         """Begin a section."""
@@ -92,14 +94,22 @@ class Form(qt.QScrollArea):
 
     def filter(self, text: str) -> int:
         """Show only fields whose label, name or description has `text`; how many there are."""
-        wanted = text.strip().lower()
-        shown = 0
-        for name, field in self.fields.items():
-            fits = wanted in f"{label(name)} {name} {field.attribute.doc}".lower()
-            shown += fits
-            field.setVisible(fits)
-            if name in self._labels:
-                self._labels[name].setVisible(fits)
+        self._sought = text.strip().lower()
+        return sum([self._show_field(field) for field in self.fields.values()])
+
+    def hide_fields(self, names: frozenset[str]) -> None:
+        """Leave these out, and no others, whatever is sought."""
+        changed, self._hidden = names ^ self._hidden, names
+        for name in changed & self.fields.keys():
+            self._show_field(self.fields[name])
+
+    def _show_field(self, field: Field) -> bool:
+        name = field.name
+        fits = self._sought in f"{label(name)} {name} {field.attribute.doc}".lower()
+        shown = fits and name not in self._hidden
+        field.setVisible(shown)
+        if name in self._labels:
+            self._labels[name].setVisible(shown)
         return shown
 
     def _label(self, field: Field) -> qt.QLabel:

@@ -103,6 +103,7 @@ class SeriesView(qt.QWidget):
     def _show_fills(self, view: DetectorView) -> None:
         for meter, fill in zip(self.meters, fills(view), strict=True):
             meter.show_fill(fill)
+            meter.setVisible(fill.exists)
 
     def _lay_out(self) -> None:
         font = self._frames.font()

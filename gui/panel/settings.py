@@ -14,6 +14,8 @@ from penstock.gui.panel.field import make_field
 from penstock.gui.panel.file_field import FileField
 from penstock.gui.panel.form import Form
 
+LEAST_WIDTH = 420
+"""Pixels, also before the device has answered."""
 MANY = 10
 """Fields of a camera from which on there is a line to search them."""
 
@@ -47,6 +49,10 @@ class Settings(qt.QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._pages)
 
+    def minimumSizeHint(self) -> qt.QSize:
+        """Of the wider form."""
+        return super().minimumSizeHint().expandedTo(qt.QSize(LEAST_WIDTH, 0))
+
     def show_view(self, view: DetectorView) -> None:
         """Follow the snapshot."""
         made_of = [
@@ -60,6 +66,7 @@ class Settings(qt.QWidget):
             self._pages.setCurrentIndex(1)
         self.series.show_view(view)
         self.camera.show_view(view)
+        self.camera.hide_fields(view.lacking)
         if self.file is not None:
             self.file.show_view(view)
         self._plan.setText(view.plan.sentence() if view.plan.frames else "")

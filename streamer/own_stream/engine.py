@@ -356,7 +356,7 @@ class OwnStreamEngine:
             self._wake.set()
 
     def _end(self, what: str, cause: str, call: Callable[[], None]) -> Future[None]:
-        series, state = self._series, self._machine.state
+        seen, series, state = self._machine.moves, self._series, self._machine.state  # in this order
         if state is State.PREPARED:
             return self.cancel()
         if state not in IN_SERIES or series is None:
@@ -364,7 +364,8 @@ class OwnStreamEngine:
         if state is State.ENDING and what == "stop":
             return _done(None)
         series.ended_at = self._clock.monotonic()
-        self._machine.fire(Event.END, cause)
+        if not self._machine.fire(Event.END, cause, seen=seen):
+            return self._end(what, cause, call)  # it has just moved by itself, perhaps to its end
 
         def work() -> None:
             try:

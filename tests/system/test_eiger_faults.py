@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import h5py
 import pytest
@@ -16,90 +15,19 @@ import tango
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.devices._base.stage import json_line
 from penstock.streamer.simplon.control_unit import ControlUnit
-from penstock.streamer.simplon.faults import Faults
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, refusal, until, wait_state
-from tests.system.eigers import EigerStation
-
-STREAMS = {"v1": "legacy", "v2": "cbor"}
+from tests.system.eigers import EigerStation, EigerUnit
 
 
-class Unit:
-    """A control unit with its device and its receiver."""
-
-    def __init__(self, beamline: Beamline, stream: str) -> None:
-        self.box = ControlUnit(stream=STREAMS[stream], sensor=(16, 24))
-        self.box.box.command("initialize")
-        port = int(self.box.stream_endpoint.rpartition(":")[2])
-        self.station = EigerStation(beamline, f"faulty-{stream}", self.box.http_port, stream, port)
-        self.detector = self.station.detector
-        self.receiver = self.station.receiver
-        self._files = 0
-        wait_state(self.detector, ON)
-
-    def close(self) -> None:
-        self.station.beamline.end(self.station.server)
-        self.receiver.stop()
-        self.box.close()
-
-    def calm(self) -> None:
-        """Bring everything back to idle, whatever the last test did."""
-        self.box.box.faults = Faults()
-        self.box.power(on=True)
-        if self.receiver.child is None:
-            self.receiver.start()
-        self.detector.Abort()
-        wait_state(self.detector, ON, FAULT)
-        if self.detector.State() == FAULT:
-            self.detector.Reset()
-        wait_state(self.detector, ON)
-        until(lambda: self.receiver.client.status().state == "idle", "receiver idle", 15.0)
-        until(lambda: self.receiver.client.status().connections[0].connections == 1, "connected")
-
-    def series(self, mode: str, triggers: int, **settings: object) -> Path:
-        """Set up a series; its file."""
-        self._files += 1
-        file = self.station.root / f"series-{self._files:03d}.h5"
-        wanted = {"ExposureTime": 0.002, "nFramesPerTrigger": 1, **settings}
-        self.station.set(TriggerMode=mode, nTriggers=triggers, DestinationFilename=str(file), **wanted)
-        return file
-
-    def arm(self, mode: str, triggers: int, **settings: object) -> Path:
-        file = self.series(mode, triggers, **settings)
-        self.detector.Arm()
-        return file
-
-    def trigger(self) -> None:
-        """As a step scan does."""
-        before = self.detector.nFramesAcquired
-        until(lambda: self.detector.ReadyForSwTrigger, "ready for a trigger")
-        self.detector.SoftwareTrigger()
-        until(lambda: self.detector.nFramesAcquired > before, "acquired")
-
-    def take_series(self) -> None:
-        """A whole series, as after each fault."""
-        file = self.arm("INTERNAL", 3)
-        wait_state(self.detector, ON)
-        last = self.last()
-        assert (last["file"], last["complete"]) == (str(file), True), last
-
-    def last(self) -> dict[str, object]:
-        return dict(json.loads(self.detector.LastSeries))
-
-    @property
-    def state(self) -> object:
-        """Of the box."""
-        return self.box.box.settings.state
-
-
-@pytest.fixture(scope="module", params=["v2"])
-def shared(request: pytest.FixtureRequest, beamline: Beamline) -> Iterator[Unit]:
-    unit = Unit(beamline, request.param)
+@pytest.fixture(scope="module")
+def shared(beamline: Beamline) -> Iterator[EigerUnit]:
+    unit = EigerUnit(beamline, "faulty", "v2", sensor=(16, 24))
     yield unit
     unit.close()
 
 
 @pytest.fixture
-def unit(shared: Unit) -> Unit:
+def unit(shared: EigerUnit) -> EigerUnit:
     shared.calm()
     return shared
 
@@ -107,7 +35,7 @@ def unit(shared: Unit) -> Unit:
 # Slow ---------------------------------------------------------------------------------------------
 
 
-def test_a_box_that_arms_slowly_is_moving_and_then_running(unit: Unit) -> None:
+def test_a_box_that_arms_slowly_is_moving_and_then_running(unit: EigerUnit) -> None:
     unit.box.faults.slow_arm = 3.0
     begun = time.monotonic()
     unit.arm("SOFTWARE", 2)
@@ -121,7 +49,7 @@ def test_a_box_that_arms_slowly_is_moving_and_then_running(unit: Unit) -> None:
     wait_state(unit.detector, ON)
 
 
-def test_abort_ends_a_slow_arming(unit: Unit) -> None:
+def test_abort_ends_a_slow_arming(unit: EigerUnit) -> None:
     unit.box.faults.slow_arm = 3.0
     unit.arm("SOFTWARE", 2)
     unit.detector.Abort()
@@ -132,7 +60,7 @@ def test_abort_ends_a_slow_arming(unit: Unit) -> None:
     unit.take_series()
 
 
-def test_an_energy_that_takes_long_is_moving_and_arm_is_refused(unit: Unit) -> None:
+def test_an_energy_that_takes_long_is_moving_and_arm_is_refused(unit: EigerUnit) -> None:
     unit.box.faults.slow_put = 1.5
     before = unit.detector.Energy
     begun = time.monotonic()
@@ -145,7 +73,9 @@ def test_an_energy_that_takes_long_is_moving_and_arm_is_refused(unit: Unit) -> N
 
 
 @pytest.mark.parametrize(("name", "key"), [("Energy", "photon_energy"), ("Threshold", "threshold/1/energy")])
-def test_a_setting_that_the_box_refuses_is_said_and_its_own_is_shown(unit: Unit, name: str, key: str) -> None:
+def test_a_setting_that_the_box_refuses_is_said_and_its_own_is_shown(
+    unit: EigerUnit, name: str, key: str
+) -> None:
     before = unit.detector.read_attribute(name).value
     unit.box.faults.errors = {f"detector/config/{key}": 500}
     unit.box.faults.slow_put = 1.0
@@ -156,7 +86,7 @@ def test_a_setting_that_the_box_refuses_is_said_and_its_own_is_shown(unit: Unit,
     unit.take_series()
 
 
-def _late_refusal(unit: Unit, call: Callable[[], None]) -> str:
+def _late_refusal(unit: EigerUnit, call: Callable[[], None]) -> str:
     """The sentence, whether it comes at once or when the state is ON again."""
     try:
         call()
@@ -172,7 +102,7 @@ def _late_refusal(unit: Unit, call: Callable[[], None]) -> str:
 @pytest.mark.parametrize(
     "path", ["detector/command/arm", "detector/config/count_time", "stream/config/header_appendix"]
 )
-def test_an_error_while_arming_is_refused_and_leaves_the_box_idle(unit: Unit, path: str) -> None:
+def test_an_error_while_arming_is_refused_and_leaves_the_box_idle(unit: EigerUnit, path: str) -> None:
     unit.box.faults.errors = {path: 503}
     unit.series("SOFTWARE", 2, ExposureTime=0.003 + len(path) * 1e-5)
     said = refusal(unit.detector.Arm)
@@ -183,7 +113,7 @@ def test_an_error_while_arming_is_refused_and_leaves_the_box_idle(unit: Unit, pa
     unit.take_series()
 
 
-def test_an_error_at_a_trigger_is_a_fault_and_the_frames_before_are_in_the_file(unit: Unit) -> None:
+def test_an_error_at_a_trigger_is_a_fault_and_the_frames_before_are_in_the_file(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 3)
     unit.trigger()
     until(lambda: unit.detector.ReadyForSwTrigger, "ready")
@@ -197,7 +127,7 @@ def test_an_error_at_a_trigger_is_a_fault_and_the_frames_before_are_in_the_file(
     unit.take_series()
 
 
-def test_status_that_is_an_error_is_a_fault(unit: Unit) -> None:
+def test_status_that_is_an_error_is_a_fault(unit: EigerUnit) -> None:
     unit.box.faults.errors = {"detector/status/state": 500}
     wait_state(unit.detector, FAULT)
     status = unit.detector.Status()
@@ -211,7 +141,7 @@ def test_status_that_is_an_error_is_a_fault(unit: Unit) -> None:
 # Power, network -------------------------------------------------------------------------------------
 
 
-def test_a_box_that_is_switched_off_and_on_is_initialised_by_reset_alone(unit: Unit) -> None:
+def test_a_box_that_is_switched_off_and_on_is_initialised_by_reset_alone(unit: EigerUnit) -> None:
     unit.box.power(on=False)
     wait_state(unit.detector, FAULT)
     assert "cannot be reached (Connection refused)" in unit.detector.Status()
@@ -224,7 +154,7 @@ def test_a_box_that_is_switched_off_and_on_is_initialised_by_reset_alone(unit: U
     unit.take_series()
 
 
-def test_a_power_cut_so_short_that_nobody_saw_it(unit: Unit) -> None:
+def test_a_power_cut_so_short_that_nobody_saw_it(unit: EigerUnit) -> None:
     unit.box.power(on=False)
     unit.box.power(on=True)
     wait_state(unit.detector, FAULT)
@@ -236,7 +166,7 @@ def test_a_power_cut_so_short_that_nobody_saw_it(unit: Unit) -> None:
     unit.take_series()
 
 
-def test_a_power_cut_in_a_series_leaves_the_frames_before_it(unit: Unit) -> None:
+def test_a_power_cut_in_a_series_leaves_the_frames_before_it(unit: EigerUnit) -> None:
     file = unit.arm("SOFTWARE", 5)
     unit.trigger()
     unit.box.power(on=False)
@@ -253,7 +183,7 @@ def test_a_power_cut_in_a_series_leaves_the_frames_before_it(unit: Unit) -> None
 # Other clients --------------------------------------------------------------------------------------
 
 
-def test_somebody_elses_series_is_a_fault_that_only_reset_ends(unit: Unit) -> None:
+def test_somebody_elses_series_is_a_fault_that_only_reset_ends(unit: EigerUnit) -> None:
     unit.box.arm_by_somebody_else()
     wait_state(unit.detector, FAULT)
     said = "the detector was armed by somebody else; Reset disarms it, and ends that series."
@@ -269,7 +199,7 @@ def test_somebody_elses_series_is_a_fault_that_only_reset_ends(unit: Unit) -> No
     unit.take_series()
 
 
-def test_a_box_found_armed_at_start(unit: Unit) -> None:
+def test_a_box_found_armed_at_start(unit: EigerUnit) -> None:
     unit.box.arm_by_somebody_else()
     unit.detector.Init()
     wait_state(unit.detector, FAULT)
@@ -281,7 +211,7 @@ def test_a_box_found_armed_at_start(unit: Unit) -> None:
     unit.take_series()
 
 
-def test_another_client_ends_our_series_and_then_arms_its_own(unit: Unit) -> None:
+def test_another_client_ends_our_series_and_then_arms_its_own(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 5)
     unit.trigger()
     unit.box.box.command("disarm")
@@ -295,7 +225,7 @@ def test_another_client_ends_our_series_and_then_arms_its_own(unit: Unit) -> Non
     unit.take_series()
 
 
-def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: Unit) -> None:
+def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 5)
     unit.trigger()
     unit.box.box.command("disarm")
@@ -308,7 +238,7 @@ def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: Unit) 
     unit.take_series()
 
 
-def test_a_parameter_that_a_put_changes_too_is_shown_and_is_in_the_file(unit: Unit) -> None:
+def test_a_parameter_that_a_put_changes_too_is_shown_and_is_in_the_file(unit: EigerUnit) -> None:
     unit.box.faults.changed = {"threshold/1/energy": 6543.0}
     unit.detector.Energy = unit.detector.Energy + 10.0
     wait_state(unit.detector, ON)
@@ -323,7 +253,7 @@ def test_a_parameter_that_a_put_changes_too_is_shown_and_is_in_the_file(unit: Un
 # Receiver, stream -----------------------------------------------------------------------------------
 
 
-def test_a_receiver_that_is_restarted_in_a_series_is_noticed_and_the_box_aborted(unit: Unit) -> None:
+def test_a_receiver_that_is_restarted_in_a_series_is_noticed_and_the_box_aborted(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 5)
     unit.trigger()
     unit.receiver.kill()
@@ -335,7 +265,7 @@ def test_a_receiver_that_is_restarted_in_a_series_is_noticed_and_the_box_aborted
     unit.take_series()
 
 
-def test_frames_that_the_stream_drops_are_missing_and_said(unit: Unit) -> None:
+def test_frames_that_the_stream_drops_are_missing_and_said(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 3)
     unit.trigger()
     until(lambda: unit.detector.ReadyForSwTrigger, "ready")
@@ -349,7 +279,7 @@ def test_frames_that_the_stream_drops_are_missing_and_said(unit: Unit) -> None:
     assert unit.last()["lost"] == [[1, 1, "missing"]]
 
 
-def test_an_end_message_that_is_dropped(unit: Unit) -> None:
+def test_an_end_message_that_is_dropped(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 3)
     unit.trigger()
     unit.trigger()
@@ -362,7 +292,7 @@ def test_an_end_message_that_is_dropped(unit: Unit) -> None:
 
 
 @pytest.mark.slow
-def test_a_start_message_that_is_dropped_is_refused(unit: Unit) -> None:
+def test_a_start_message_that_is_dropped_is_refused(unit: EigerUnit) -> None:
     unit.box.faults.drop_stream = True
     unit.arm("SOFTWARE", 3)
     assert unit.detector.State() == MOVING

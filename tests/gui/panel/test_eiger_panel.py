@@ -1,0 +1,98 @@
+"""The panel over an Eiger: a detector whose settings take a moment, and whose box can be switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
+
+from silx.gui import qt
+
+from penstock.gui.model.detector import DetectorModel
+from penstock.gui.model.link import TangoDevice
+from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.gui.panel.series_view import SeriesView
+from tests.gui.panel.test_station import DEADLINE, button
+from tests.system.beamline import Beamline
+from tests.system.conftest import beamline
+from tests.system.eigers import EigerUnit
+
+__all__ = ["beamline"]
+
+
+@pytest.fixture(scope="module")
+def unit(beamline: Beamline) -> Iterator[EigerUnit]:
+    unit = EigerUnit(beamline, "panel", "v2", sensor=(64, 96), pattern="powder")
+    yield unit
+    unit.close()
+
+
+@pytest.fixture
+def panel(qtbot: Any, unit: EigerUnit) -> Iterator[DetectorPanel]:
+    unit.calm()
+    name = f"tango://{unit.station.beamline.tango_host}/panel/det/1"
+    one = DetectorPanel(DetectorModel(name, TangoDevice(name)))
+    one.resize(1280, 800)
+    qtbot.addWidget(one)
+    one.show()
+    qtbot.waitUntil(lambda: button(one, "Arm").isEnabled() and one.view().check is not None, timeout=DEADLINE)
+    yield one
+    one.close()
+    one.wait_closed()
+
+
+def test_arm_waits_for_an_energy_that_is_being_set_and_then_takes_a_series(
+    qtbot: Any, unit: EigerUnit, panel: DetectorPanel
+) -> None:
+    unit.box.faults.slow_put = 1.5
+    panel.model.set("Energy", "9000")
+    qtbot.waitUntil(lambda: panel.banner.title() == "MOVING", timeout=DEADLINE)
+    assert not button(panel, "Arm").isEnabled()
+    assert "Energy is being set in the detector" in panel.banner.text()
+    qtbot.waitUntil(lambda: button(panel, "Arm").isEnabled(), timeout=DEADLINE)
+    assert panel.view().values["Energy"] == 9000.0
+    unit.box.faults.slow_put = 0.0
+    file = unit.series("INTERNAL", 10)
+    qtbot.waitUntil(
+        lambda: panel.view().plan.frames == 10 and button(panel, "Arm").isEnabled(), timeout=DEADLINE
+    )
+    button(panel, "Arm").click()
+    qtbot.waitUntil(lambda: file.exists() and panel.view().last is not None, timeout=DEADLINE)
+    last = panel.view().last
+    assert last is not None
+    assert (last.complete, last.planned) == (True, 10)
+    qtbot.waitUntil(lambda: panel.live.drawn() > 0, timeout=DEADLINE)
+
+
+def test_a_box_that_was_switched_off_is_initialised_by_the_panels_reset(
+    qtbot: Any, unit: EigerUnit, panel: DetectorPanel
+) -> None:
+    unit.box.power(on=False)
+    unit.box.power(on=True)
+    qtbot.waitUntil(lambda: panel.banner.title() == "FAULT", timeout=DEADLINE)
+    assert "not initialised; Reset initialises it" in panel.banner.text()
+    assert not button(panel, "Arm").isEnabled()
+    button(panel, "Reset").click()
+    qtbot.waitUntil(lambda: panel.banner.title() == "ON", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: button(panel, "Arm").isEnabled(), timeout=DEADLINE)
+
+
+def test_what_this_model_lacks_is_not_shown_and_nothing_is_cut_off(
+    qtbot: Any, unit: EigerUnit, panel: DetectorPanel
+) -> None:
+    panel.findChild(qt.QTabWidget).setCurrentIndex(1)
+    camera = panel.settings.camera
+    fields = camera.fields
+    qtbot.waitUntil(lambda: fields["Threshold2"].isVisible(), timeout=DEADLINE)
+    assert not fields["Threshold3"].isVisible() and not fields["Threshold3Mode"].isVisible()
+    assert camera.widget().width() <= camera.viewport().width()
+    panel.settings.search.setText("threshold")
+    assert fields["Threshold"].isVisible() and not fields["Threshold3"].isVisible()
+    assert not fields["Nexpi"].isVisible()
+    panel.settings.search.setText("")
+    assert fields["Nexpi"].isVisible() and not fields["Threshold3"].isVisible()
+    ring, queue = panel.findChild(SeriesView).meters
+    assert (ring.isHidden(), queue.isHidden()) == (True, False)
