@@ -59,6 +59,9 @@ def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
         seqStr_2_obj(list(values), wanted)
     except ValueError:
         return f'{name}={values[0]}: "{values[0]}" is no {wanted}'
+    declared = {each.name: each for each in kind.camera.properties} if issubclass(kind, Detector) else {}
+    if (one := declared.get(name)) is not None and one.choices and values[0] not in one.choices:
+        return f'{name}="{values[0]}": possible are {", ".join(one.choices)}'
     if name == "DataPort" and not 0 <= int(values[0]) <= LAST_PORT:
         return f"DataPort={values[0]}: ports are 0 (any free one) to {LAST_PORT}"
     if name == "ReceiverUrl" and not _is_url(values[0]):

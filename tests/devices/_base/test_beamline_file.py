@@ -112,6 +112,11 @@ def test_values_that_would_end_the_server_are_refused(properties: dict[str, str]
     assert sentence in refusal
 
 
+def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
+    (refusal,) = check([device("a/b/c", "Eiger/lab", "Eiger", Host="dcu", Stream="v3")]).refusals
+    assert refusal == 'a/b/c: Stream="v3": possible are v1, v2'
+
+
 def test_several_values_where_one_is_wanted_are_refused() -> None:
     settings = {("", "ReceiverUrl"): ("http://a:1",), ("", "dataport"): ("1", "2")}
     findings = check([PlannedDevice("a/b/c", "Simulator/lab", "Simulator", settings)])
