@@ -10,7 +10,7 @@ VENV := .venv
 # Other people's programs, each in an environment of its own: they are no dependencies.
 JUDGES := .venv-judges
 STAMPS := $(VENV)/stamps
-FOLDERS := bench cli codecs devices gui receiver resources sardana stins streamer
+FOLDERS := bench checks cli codecs devices gui receiver resources sardana stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
 # Qt and silx need these, without a screen too.

@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 
 from penstock.bench import naive
-from penstock.receiver import last_frame
 from penstock.receiver.config import ReceiverConfig, SourceConfig
-from penstock.receiver.data_process import TICK
-from penstock.receiver.last_frame import LastFrame
-from penstock.receiver.pipeline import Pipeline
+from penstock.receiver.live import last_frame
+from penstock.receiver.live.last_frame import LastFrame
+from penstock.receiver.process.data_process import TICK
+from penstock.receiver.process.pipeline import Pipeline
 
 SERIES_SECONDS = 120.0
 WAITING = ("poll", "zmq_poll", "recv_multipart")

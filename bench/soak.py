@@ -35,10 +35,10 @@ import zmq
 
 from penstock.bench.contenders import line_with
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.receiver import memory
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.models import SeriesCheck, Status
+from penstock.receiver.process import memory
 
 FRAME_BYTES = 20_000
 RATE = 4_000

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from penstock.codecs import bslz4
-from penstock.receiver.transforms.ahead import Ahead
-from penstock.receiver.transforms.bslz4 import Bslz4
-from penstock.receiver.transforms.cbf import Cbf
-from penstock.receiver.transforms.chain import Chain
-from penstock.receiver.worker import Worker
+from penstock.receiver.processing.frame_processor import FrameProcessor
+from penstock.receiver.processing.prefetch import Prefetch
+from penstock.receiver.processing.transforms.bslz4 import Bslz4
+from penstock.receiver.processing.transforms.cbf import Cbf
+from penstock.receiver.processing.transforms.chain import Chain
 from penstock.stins.messages import Frame, Header, Image
 
 SHAPE = (1679, 1475)
@@ -94,7 +94,7 @@ def measure(image: np.ndarray, rounds: int) -> Result:
             chain.apply(frame)
 
     def together() -> None:
-        waiting = Ahead(worker, threads)
+        waiting = Prefetch(worker, threads)
         count = FRAMES * threads
         for _ in range(count):
             for ready in waiting.push(Frame(head, [memoryview(blob)]), running=True):
@@ -107,7 +107,7 @@ def measure(image: np.ndarray, rounds: int) -> Result:
         worker.process(message)
         worker.forget(message)
 
-    worker = Worker(chain, threads)
+    worker = FrameProcessor(chain, threads)
     worker.begin(Header(filename="", shape=SHAPE, type="int32", compression="cbf"))
     try:
         result = Result([], [], [], threads, len(blob))

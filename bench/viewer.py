@@ -27,8 +27,8 @@ import numpy as np
 
 from penstock.bench.contenders import line_with
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
-from penstock.receiver import last_frame
 from penstock.receiver.client import ReceiverClient
+from penstock.receiver.live import last_frame
 from penstock.receiver.models import Status
 from penstock.stins.messages import Frame, Image
 

@@ -21,7 +21,7 @@ from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
-    from penstock.receiver.checks.judge import Verdict
+    from penstock.checks.judge import Verdict
     from penstock.receiver.reader import SeriesFile
 
 
@@ -67,7 +67,7 @@ def _judge(series: SeriesFile, *, quick: bool) -> Verdict:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from penstock.receiver.checks.judge import judge
+    from penstock.checks.judge import judge
 
     # On stderr, and only where somebody watches: the output itself stays plain.
     console = Console(stderr=True)

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Probe, print each finding when it is there; returns the exit status."""
+    from penstock.checks.storage_probe import ProbeError, probe
     from penstock.cli.main import UserError
-    from penstock.receiver.checks.storage_probe import ProbeError, probe
 
     # So that the folder is removed then, too.
     before = signal.signal(signal.SIGTERM, _interrupt)

@@ -41,7 +41,7 @@ from penstock.stins.texts import plural
 if TYPE_CHECKING:
     from penstock.streamer.generator_faults import Faults
     from penstock.streamer.generator_plan import Plan, Report
-    from penstock.streamer.sender import PushSocket
+    from penstock.streamer.push_socket import PushSocket
 
 
 HINT_SECONDS = 5.0
@@ -218,7 +218,7 @@ def run(args: argparse.Namespace) -> int:
 def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> None:
     """One socket a stream, on ports that follow each other."""
     from penstock.cli.main import UserError
-    from penstock.streamer.sender import PushSocket, default_hwm
+    from penstock.streamer.push_socket import PushSocket, default_hwm
 
     hwm = args.hwm or default_hwm(math.prod(plan.shape) * _item_bytes(plan.dtype))
     host, _, port = args.endpoint.rpartition(":")

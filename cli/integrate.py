@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Integrate each file; returns the exit status."""
+    from penstock.cli._powder import integrate
     from penstock.cli.main import UserError
-    from penstock.receiver.powder import integrate
     from penstock.receiver.reader import ReaderError
 
     written: dict[str, str] = {}

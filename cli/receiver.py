@@ -45,12 +45,13 @@ def run(args: argparse.Namespace) -> int:
 
     from penstock.cli.main import UserError
     from penstock.receiver import config as configuration
-    from penstock.receiver import last_frame, logs, memory
-    from penstock.receiver.file import limit
-    from penstock.receiver.forwarder import CannotBind, check
+    from penstock.receiver.files import limit
+    from penstock.receiver.forward.forwarder import CannotBind, check
     from penstock.receiver.http.server import serve
+    from penstock.receiver.live import last_frame
     from penstock.receiver.models import ReadyLine
-    from penstock.receiver.transforms.chain import Chain
+    from penstock.receiver.process import logs, memory
+    from penstock.receiver.processing.transforms.chain import Chain
 
     if args.schema:
         print(json.dumps(configuration.schema(), indent=2))

@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replay the recording; returns the exit status."""
     from penstock.cli._push import PushError, PushSocket
+    from penstock.cli._recording import RecordingError
     from penstock.cli.main import UserError
-    from penstock.receiver.recording import RecordingError
 
     try:
         kind, messages = _messages(args.capture, args.filename)
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _messages(capture: Path, filename: str | None) -> tuple[str, Iterator[list[bytes]]]:
     """Protocol of a recording, and its messages with the file name in its place."""
-    from penstock.receiver import recording
+    from penstock.cli import _recording as recording
 
     recorded = recording.read(capture)
     first = next(recorded)

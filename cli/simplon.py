@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until told to end."""
+    from penstock.cli._recording import RecordingError
     from penstock.cli.main import UserError
-    from penstock.receiver.recording import RecordingError
     from penstock.streamer.simplon.control_unit import ControlUnit
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from penstock.cli._output import add_json, emit, say
 
 if TYPE_CHECKING:
-    from penstock.receiver.checks.verify import Verification
+    from penstock.checks.verify import Verification
     from penstock.receiver.reader import SeriesFile
 
 
@@ -61,7 +61,7 @@ def _verify(series: SeriesFile) -> Verification:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from penstock.receiver.checks.verify import verify
+    from penstock.checks.verify import verify
 
     # On stderr, and only where somebody watches: the output itself stays plain.
     console = Console(stderr=True)

@@ -7,6 +7,7 @@ process that fills them in. No dependency, so that any host can import the clien
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Literal
 
 StateName = Literal["idle", "running", "error"]
@@ -19,6 +20,24 @@ Verdict = Literal["complete", "incomplete", "not taken", "ended"]
 """How a series ended; "ended": for looking only, and stopped, so that nothing lacks."""
 Lost = tuple[int, int, Fate]
 """First and last index of frames with one fate."""
+
+
+class FrameStatus(IntEnum):
+    """What became of a planned frame; the numbers stand in the file."""
+
+    MISSING = 0
+    """Never arrived. 0, so that an index nobody wrote to reads as missing."""
+    STORED = 1
+    DELIVERED = 2
+    """Live view and consumers only, as asked for."""
+    DISCARDED = 3
+    """Marked by the sender as not to be written."""
+    CORRUPT = 4
+    NOT_TRIGGERED = 5
+    PARTIAL = 6
+    """Some of its modules, or pixels, are missing or corrupt; the rest is where the frame was meant to go."""
+    PENDING = 255
+    """Nothing is known yet; stands only in the account of a running series."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,10 +19,10 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames are packed with)
 import numpy as np
 
-from penstock.receiver.account import COUNTERS
-from penstock.receiver.file.checksums import NAME
-from penstock.receiver.stores.reading import DataFiles, is_spread
-from penstock.receiver.stores.shown import STORED_FRAMES
+from penstock.receiver.files.checksums import NAME
+from penstock.receiver.files.stores.reading import DataFiles, is_spread
+from penstock.receiver.files.stores.shown import STORED_FRAMES
+from penstock.receiver.series.account import COUNTERS
 from penstock.stins.texts import plural
 
 
@@ -267,7 +267,7 @@ class SeriesFile:
 
     @property
     def frame_status(self) -> np.ndarray[Any, Any] | None:
-        """Status of each index, uint8 (`receiver.account.FrameStatus`); `None` where there is none."""
+        """Status of each index, uint8 (`receiver.models.FrameStatus`); `None` where there is none."""
         return self._per_frame("frame_status")
 
     @property

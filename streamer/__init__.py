@@ -3,6 +3,6 @@
 - `camera`: what a camera file in `devices/` implements, and nothing more.
 - `settings`: what a series is asked for, and the standard parameters of every detector.
 - `engine`: threads, memory, pacing, numbering: drives one camera.
-- `sender`: the PUSH socket.
+- `push_socket`: the PUSH socket; `series_sender`: a series over it.
 - `remote`, `client`: the small remote interface, both ends.
 """

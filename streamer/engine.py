@@ -26,11 +26,11 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.orientation import turned
-from penstock.streamer.outlet import Outlet
 from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
+from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.ring import Overrun, Ring
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.series_sender import Outlet
 from penstock.streamer.settings import Settings
 from penstock.streamer.states import Event, Machine, State
 from penstock.streamer.unit import CameraError

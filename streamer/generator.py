@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from penstock.stins.messages import EndReason, SeriesEnd
 from penstock.streamer.generator_plan import Plan, Report
 from penstock.streamer.generator_stream import TICK, Stream
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.push_socket import PushSocket
 
 NAP = 0.0005
 """Seconds ahead of the rate below which sleeping costs more than it saves."""

@@ -15,7 +15,7 @@ from penstock.streamer.generator_faults import FaultLog, Faults
 from penstock.streamer.generator_pixels import make_pool
 from penstock.streamer.generator_plan import Plan, module
 from penstock.streamer.patterns import powder_geometry
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.push_socket import PushSocket
 
 EXPOSURE = 1e-3
 """Seconds for which a frame pretends to have been exposed, where no rate is given."""

@@ -26,8 +26,8 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.loading import CAMERAS, CameraFileError, camera_names, load_camera_file
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.own_stream.engine import OwnStreamEngine
+from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.remote import RemoteServer
-from penstock.streamer.sender import PushSocket
 from penstock.streamer.unit import CameraError, Unit
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from tests.pages import DEADLINE, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FOLDERS = ("bench", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
+FOLDERS = ("bench", "checks", "cli", "codecs", "devices", "gui", "receiver", "resources", "stins", "streamer")
 
 
 def _short(path: Path) -> str:
@@ -113,7 +113,7 @@ def test_every_page_is_reached_from_the_index() -> None:
 
 def test_what_happens_to_a_late_frame_is_two_clicks_from_the_readme() -> None:
     assert "docs/explanation/accounting.md" in (ROOT / "README.md").read_text()
-    assert "receiver/account.py" in (ROOT / "docs/explanation/accounting.md").read_text()
+    assert "receiver/series/account.py" in (ROOT / "docs/explanation/accounting.md").read_text()
 
 
 def test_the_script_of_the_tutorial_works_with_an_eiger_by_changing_the_name(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (
     "bench",
     "cli",
+    "checks",
     "codecs",
     "devices",
     "gui",

@@ -19,11 +19,11 @@ from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRI
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver import config, models
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.file import known
-from penstock.receiver.regions.rectangles import Rectangle
+from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.files import known
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.sources import KINDS
-from penstock.receiver.transforms import Transform
 from penstock.stins import messages
 from penstock.streamer.settings import STANDARD, Parameter
 
@@ -173,9 +173,9 @@ def test_every_key_of_the_status_is_described() -> None:
 
 def test_every_address_of_the_http_interface_is_described() -> None:
     from penstock.receiver.http.api import create_app
-    from penstock.receiver.service import ReceiverService
+    from penstock.receiver.process.supervisor import Supervisor
 
-    app = create_app(ReceiverService("sim-1", config.ReceiverConfig(
+    app = create_app(Supervisor("sim-1", config.ReceiverConfig(
         source=config.SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/"
     )))  # fmt: skip
     page = _page("http.md")
@@ -247,7 +247,7 @@ def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     streamer = [
         root / f"streamer/{name}.py" for name in ("engine", "acquisition", "jobs", "checks", "states")
     ]
-    asked = [root / "receiver/series_check.py", root / "receiver/file/storage.py"]
+    asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
     known = {
         *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
         *_kinds("Refused", files=streamer),
@@ -259,5 +259,5 @@ def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
 
 def test_every_kind_with_which_a_check_is_refused_is_described() -> None:
     root = REFERENCE.parent.parent
-    asked = [root / "receiver/series_check.py", root / "receiver/file/storage.py"]
+    asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
     assert {*_kinds("Refused", "StorageError", files=asked)} <= _keys(_page("http.md"))

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from penstock.devices._base import arming
 from penstock.devices._base.arm_streamer import NO_RECEIVER, NO_STREAMER
 from penstock.devices._base.arming import ARM_LIMIT, ArmRefused, Budget
-from penstock.devices._base.series_judge import Actions, sentence
 from penstock.devices._base.series_record import SeriesRecord
+from penstock.devices._base.series_watchdog import Actions, sentence
 from penstock.devices._base.states import Event, SeriesState
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.client import StreamerClient, StreamerRefused

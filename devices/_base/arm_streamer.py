@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from penstock.devices._base import arming
 from penstock.devices._base.arming import ArmRefused, Budget
-from penstock.devices._base.series_judge import Actions, remedied, sentence
 from penstock.devices._base.series_record import SeriesRecord
+from penstock.devices._base.series_watchdog import Actions, remedied, sentence
 from penstock.devices._base.states import Event
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.streamer.client import StreamerClient, StreamerRefused, StreamerUnavailable

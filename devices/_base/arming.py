@@ -19,7 +19,7 @@ ARM_LIMIT = 2.2
 """Seconds for everything, or until State is MOVING; a Tango client waits 3 s."""
 PEERS_LIMIT = 1.5
 """Seconds for connections to appear, or for those of a dead peer to vanish: more than the pause of a receiver
-between two attempts to connect (`receiver.ingest.RECONNECT_MS`)."""
+between two attempts to connect (`receiver.connection.ingest.RECONNECT_MS`)."""
 POLL = 0.02
 """Seconds between two looks at the number of peers."""
 

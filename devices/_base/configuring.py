@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 from penstock.devices._base.arm_streamer import NO_STREAMER
 from penstock.devices._base.arming import ArmRefused
-from penstock.devices._base.series_judge import remedied, sentence
 from penstock.devices._base.series_record import SeriesRecord
+from penstock.devices._base.series_watchdog import remedied, sentence
 from penstock.devices._base.states import Event, SeriesState
 from penstock.streamer.client import Description, StreamerClient, StreamerStatus
 from penstock.streamer.settings import Value

@@ -1,7 +1,7 @@
 """The closed loop of one detector: what commands do, from Arm to the closed file.
 
 No Tango, no socket and no thread of its own: commands call in, both clients' snapshots are noted in
-the `SeriesRecord`, and `step`, called often by one thread, has the `SeriesJudge` judge them.
+the `SeriesRecord`, and `step`, called often by one thread, has the `SeriesWatchdog` judge them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.checking import Answer, Checker
 from penstock.devices._base.configuring import Configuring
 from penstock.devices._base.next_frames import NextFrames
-from penstock.devices._base.series_judge import JudgeLimits, SeriesJudge, remedied, sentence
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
+from penstock.devices._base.series_watchdog import SeriesWatchdog, WatchdogLimits, remedied, sentence
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient
@@ -51,7 +51,7 @@ class SeriesControl:
     def __init__(
         self, link: StreamerLink, receiver: ReceiverClient, *, clock: Callable[[], float],
         connected: Callable[[StreamerClient, Description], None] = lambda streamer, description: None,
-        changed: Callable[[], None] = lambda: None, limits: JudgeLimits | None = None,
+        changed: Callable[[], None] = lambda: None, limits: WatchdogLimits | None = None,
         armed_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
         self._link = link
@@ -62,7 +62,7 @@ class SeriesControl:
         self.record = SeriesRecord(clock, changed)
         self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
-        self._judge = SeriesJudge(self.record, link.died, self, limits or JudgeLimits(), armed_limit)
+        self._judge = SeriesWatchdog(self.record, link.died, self, limits or WatchdogLimits(), armed_limit)
         self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
         self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
         self._arm_box = BoxArming(self.record, receiver, self, self._on_armed)

@@ -14,11 +14,11 @@ import yaml
 
 from penstock.receiver.config import errors as config_errors
 from penstock.receiver.config import unique_keys
-from penstock.receiver.regions.rectangles import BadRegionError, Rectangle, check_names
+from penstock.receiver.config.rectangles import BadRegionError, Rectangle, check_names
+from penstock.receiver.processing.transforms import Transform
+from penstock.receiver.processing.transforms.assemble import Assemble
+from penstock.receiver.processing.transforms.chain import check_order
 from penstock.receiver.sources import KINDS
-from penstock.receiver.transforms import Transform
-from penstock.receiver.transforms.assemble import Assemble
-from penstock.receiver.transforms.chain import check_order
 from penstock.stins.texts import plural
 
 # Bounded above too: JSON, by which the data process is told, knows no infinity.

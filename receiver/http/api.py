@@ -1,4 +1,4 @@
-"""The HTTP API: parse, call, encode. The logic is in `service` and `frames`."""
+"""The HTTP API: parse, call, encode. The logic is in `process.supervisor` and `frames`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from pydantic.json_schema import SkipJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from penstock.receiver.frame_refusal import FrameRefused
-from penstock.receiver.history import KEPT
+from penstock.receiver.config import rectangles
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http import rois as roi_values
 from penstock.receiver.http.bodies import StrictRoute
@@ -35,6 +34,7 @@ from penstock.receiver.http.frames import Frames
 from penstock.receiver.http.page import ASSETS, HEADERS, Asset
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.http.requests import RoisRequest, SeriesCheck, StopRequest
+from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.models import (
     Colormap,
     Contrast,
@@ -50,9 +50,9 @@ from penstock.receiver.models import (
     Status,
     View,
 )
-from penstock.receiver.refusal import Refused
-from penstock.receiver.regions import rectangles
-from penstock.receiver.service import ReceiverService
+from penstock.receiver.process.history import KEPT
+from penstock.receiver.process.refusal import Refused
+from penstock.receiver.process.supervisor import Supervisor
 from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
@@ -103,7 +103,7 @@ def _wished(
 Wished = Annotated[answers.Wish, Depends(_wished)]
 
 
-def create_app(service: ReceiverService) -> FastAPI:
+def create_app(service: Supervisor) -> FastAPI:
     """The API of one receiver; it starts and ends the data process with itself."""
 
     @asynccontextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.receiver.frame_refusal import FrameRefused, live_only
 from penstock.receiver.http.live_view import Shown, from_closed_file, unpacked
-from penstock.receiver.service import ReceiverService
+from penstock.receiver.live.frame_refusal import FrameRefused, live_only
+from penstock.receiver.process.supervisor import Supervisor
 
 FRESH_SECONDS = 0.25
 """Who asks once for the newest frame waits at most so long for it: some turns of the data process."""
@@ -21,7 +21,7 @@ class Frames:
         service: the receiver.
     """
 
-    def __init__(self, service: ReceiverService) -> None:
+    def __init__(self, service: Supervisor) -> None:
         self._service = service
         self._asking = asyncio.Lock()
         self._askers = 0

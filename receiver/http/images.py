@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.codecs import bslz4
-from penstock.receiver.stores.contract import fill_value
+from penstock.receiver.processing.fill_value import fill_value
 from penstock.stins import blobs as rules
 from penstock.stins.messages import Buffer
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.http.images import unpack
 from penstock.receiver.http.pictures import ViewError
-from penstock.receiver.last_frame import CAPACITY, Held
-from penstock.receiver.modules.layout import Region, assemble
+from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
+from penstock.receiver.live.last_frame import CAPACITY, Held
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.processing.module_layout import Region, assemble
 from penstock.receiver.reader import ReaderError, SeriesFile
-from penstock.receiver.stores.contract import fill_value
 from penstock.stins.texts import of_series
 
 

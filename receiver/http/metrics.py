@@ -22,8 +22,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from penstock.receiver.models import Status
-from penstock.receiver.stage_times import BOUNDS, Histogram, Measures
-from penstock.receiver.states import State
+from penstock.receiver.process.stage_times import BOUNDS, Histogram, Measures
+from penstock.receiver.process.states import State
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "penstock_receiver_"

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, StrictBool
 from pydantic.dataclasses import dataclass
 
 from penstock.receiver import models
-from penstock.receiver.regions import rectangles
+from penstock.receiver.config import rectangles
 
 MAX_AMOUNT = 2**53
 """Of frames and bytes: beyond it, JSON's numbers are not exact everywhere."""

@@ -8,10 +8,10 @@ import time
 import numpy as np
 
 from penstock.receiver.models import RoiSeries, RoiValues
-from penstock.receiver.refusal import Refused
+from penstock.receiver.process.refusal import Refused
+from penstock.receiver.process.supervisor import Supervisor
 from penstock.receiver.regions.memory import Progress
 from penstock.receiver.regions.pixels import VALUES
-from penstock.receiver.service import ReceiverService
 from penstock.stins.texts import plural
 
 SERIES_SECONDS = 0.5
@@ -20,9 +20,7 @@ LOOK_SECONDS = 0.01
 """Between two looks into the memory that the data process shares."""
 
 
-async def values(
-    service: ReceiverService, first: int, count: int, series: str | None, wait: float
-) -> RoiValues:
+async def values(service: Supervisor, first: int, count: int, series: str | None, wait: float) -> RoiValues:
     """The values of `count` frames from index `first` on, as far as they are there.
 
     Args:
@@ -52,7 +50,7 @@ async def values(
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _answer(service: ReceiverService, progress: Progress, first: int, count: int) -> RoiValues | None:
+def _answer(service: Supervisor, progress: Progress, first: int, count: int) -> RoiValues | None:
     """`None` where another series has begun meanwhile."""
     kept = progress.kept
     if not kept.rois:
@@ -88,7 +86,7 @@ def _answer(service: ReceiverService, progress: Progress, first: int, count: int
     )  # fmt: skip
 
 
-def _planned(service: ReceiverService, progress: Progress) -> int | None:
+def _planned(service: Supervisor, progress: Progress) -> int | None:
     """Frames of a series, as far as that is known."""
     if progress.end is not None:
         return progress.end
@@ -97,7 +95,7 @@ def _planned(service: ReceiverService, progress: Progress) -> int | None:
     return status.counts.planned if shown is not None and shown.id == progress.kept.series else None
 
 
-def _end_of_dead(service: ReceiverService, progress: Progress) -> int | None:
+def _end_of_dead(service: Supervisor, progress: Progress) -> int | None:
     """The frames of a series whose data process died and does not go on; `None` where it runs."""
     status = service.status
     shown = status.series
@@ -106,7 +104,7 @@ def _end_of_dead(service: ReceiverService, progress: Progress) -> int | None:
     return max(progress.settled, status.counts.planned or 0)
 
 
-def _no_such_series(service: ReceiverService, series: str | None) -> Refused:
+def _no_such_series(service: Supervisor, series: str | None) -> Refused:
     if series is None:
         return Refused("no_series", f"receiver {service.name} has had no series yet")
     shown = service.status.series

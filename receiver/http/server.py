@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.http.api import create_app
-from penstock.receiver.service import ReceiverService
+from penstock.receiver.process.supervisor import Supervisor
 
 REQUEST_SECONDS = 10.0
 """A request has to be complete after so long, twice at most: what asks and says nothing costs memory."""
@@ -78,7 +78,7 @@ def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Cal
 def make(name: str, config: ReceiverConfig, ready: Callable[[], None]) -> uvicorn.Server:
     """The server of a receiver, not yet started."""
     settings = uvicorn.Config(
-        create_app(ReceiverService(name, config)), http=_Impatient, log_level="warning", access_log=False,
+        create_app(Supervisor(name, config)), http=_Impatient, log_level="warning", access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS, log_config=None,
     )  # fmt: skip
     return _Server(settings, ready)

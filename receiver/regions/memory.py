@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.regions.pixels import VALUES
-from penstock.receiver.regions.rectangles import Rectangle
 
 MOST_FRAMES = 1_000_000
 """Frames whose values are kept; with more than five regions fewer."""

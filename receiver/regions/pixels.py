@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.codecs import bslz4
-from penstock.receiver.regions.rectangles import Rectangle
+from penstock.receiver.config.rectangles import Rectangle
 from penstock.stins.messages import Buffer, Image
 
 VALUES = ("sum", "mean", "max")

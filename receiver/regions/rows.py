@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.regions.pixels import VALUES
-from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.regions.series import RegionSeries, Row
 
 GROUP = "rois"

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock.receiver.channels import PartialFrame
-from penstock.receiver.modules.layout import Region
-from penstock.receiver.modules.series import JoinedFrame
+from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.processing.channels import PartialFrame
+from penstock.receiver.processing.joined import JoinedFrame
+from penstock.receiver.processing.module_layout import Region
+from penstock.receiver.processing.transforms.chain import PackedFrame
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import Area
-from penstock.receiver.regions.rectangles import Rectangle
-from penstock.receiver.transforms.chain import PackedFrame
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame
 from penstock.stins.texts import of_series, plural

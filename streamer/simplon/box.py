@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from threading import Event, Lock
 from typing import Any
 
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.pixels import Picture, Pixels
 from penstock.streamer.simplon.recorded import Recorded

@@ -6,7 +6,7 @@ from threading import Lock, Thread
 from types import TracebackType
 
 from penstock.stins.addresses import joined
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.simplon import keys
 from penstock.streamer.simplon.box import Box, Stream
 from penstock.streamer.simplon.faults import Faults

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from tests.receiver.files import write_series
+from tests.receiver.h5_file import write_series
 
 
 def test_clean_file_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from penstock.checks import storage_probe
 from penstock.cli.main import main
-from penstock.receiver.checks import storage_probe
 
 DEADLINE = 60.0
 

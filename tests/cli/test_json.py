@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.cli.main import COMMANDS, build_parser, main
-from tests.receiver.files import write_series
+from tests.receiver.h5_file import write_series
 
 DEADLINE = 60.0
 

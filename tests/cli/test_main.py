@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.receiver.files import write_series
+from tests.receiver.h5_file import write_series
 
 DEADLINE = 60
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli import _recording as recording
 from penstock.devices._base.processes import PENSTOCK
-from penstock.receiver import recording
 
 
 def test_its_ready_line_says_where_it_is_and_a_signal_ends_it() -> None:

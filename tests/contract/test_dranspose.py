@@ -11,7 +11,7 @@ from dranspose.data.stream1 import Stream1Data, Stream1End, Stream1Packet, Strea
 from penstock.devices.simulator import Simulator
 from penstock.streamer.generator import generate
 from penstock.streamer.generator_plan import Plan
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.push_socket import PushSocket
 from tests.streamer.rig import DEADLINE, FakeCamera, Rig, done, settings
 
 

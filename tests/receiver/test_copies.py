@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from penstock.receiver.account import FrameStatus
+from penstock.receiver.models import FrameStatus
 from penstock.stins.checksums import checksums
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from penstock.receiver.account import COUNTERS
 from penstock.receiver.models import PastSeries, Status
+from penstock.receiver.series.account import COUNTERS
 from tests.receiver.disks import small_file_system
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels

@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.models import Status
-from penstock.receiver.stores.superblock import is_followed
+from penstock.receiver.files.stores.superblock import is_followed
+from penstock.receiver.models import FrameStatus, Status
 from tests.receiver.failing_disk import FailingDisk
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.file.storage import LEAST_BYTES
+from penstock.receiver.files.storage import LEAST_BYTES
 from penstock.receiver.models import SeriesCheck
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.test_failed_writes import FRAMES, KINDS, Kind, judge, send

@@ -20,8 +20,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.models import Status
+from penstock.receiver.models import FrameStatus, Status
 from penstock.streamer.generator_faults import KINDS
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 

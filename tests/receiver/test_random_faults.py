@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.models import Counts
+from penstock.receiver.models import Counts, FrameStatus
 from penstock.stins.messages import Frame
-from tests.receiver.series import Bench, corrupt, end, frame, start
+from tests.receiver.sample_series import Bench, corrupt, end, frame, start
 
 GAP, GONE = 2.0, 3.0
 CASES = 2000

@@ -10,10 +10,10 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.receiver.account import FrameStatus
+from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile
 from tests.data import recording
-from tests.receiver.files import SHAPE, picture, write_series
+from tests.receiver.h5_file import SHAPE, picture, write_series
 
 
 @pytest.fixture

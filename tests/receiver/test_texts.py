@@ -9,12 +9,12 @@ from collections.abc import Callable
 import h5py
 import pytest
 
-from penstock.receiver.series import MAX_REASON
+from penstock.receiver.series.running_series import MAX_REASON
 from tests.receiver.processes import ReceiverProcess
-from tests.receiver.series import Bench, end, frame, start
+from tests.receiver.sample_series import Bench, end, frame, start
 from tests.streams import Streamer, pixels
 
-FORGED = "2026-01-01 00:00:00,000 ERROR penstock.receiver.states: forged"
+FORGED = "2026-01-01 00:00:00,000 ERROR penstock.receiver.process.states: forged"
 
 
 @pytest.mark.parametrize("length", [5_000, 300_000, 1_100_000, 3_000_000])

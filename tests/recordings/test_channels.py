@@ -26,9 +26,8 @@ import silx.io.nxdata
 from nexusformat.nexus import nxload
 
 from penstock.codecs import bslz4
-from penstock.receiver.account import FrameStatus
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.models import View
+from penstock.receiver.models import FrameStatus, View
 from penstock.receiver.reader import SeriesFile
 from tests.data import EIGER_V2, recording
 from tests.receiver.processes import ReceiverProcess

@@ -24,11 +24,10 @@ import silx.io.nxdata
 import yaml
 from nexusformat.nexus import nxload
 
+from penstock.cli._recording import write
 from penstock.codecs import bslz4
-from penstock.receiver.account import FrameStatus
 from penstock.receiver.client import ReceiverClient
-from penstock.receiver.models import Status, View
-from penstock.receiver.recording import write
+from penstock.receiver.models import FrameStatus, Status, View
 from tests.data import LAMBDA, recording
 from tests.recordings import validators
 from tests.recordings.programs import DEADLINE, Program, ended, program

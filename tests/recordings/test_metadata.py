@@ -16,9 +16,9 @@ import numpy as np
 import pyFAI
 import pytest
 
-from penstock.receiver.powder import integrator
+from penstock.cli._powder import integrator
+from penstock.cli._recording import read, write
 from penstock.receiver.reader import SeriesFile
-from penstock.receiver.recording import read, write
 from tests.data import EIGER_V1, EIGER_V2, recording
 from tests.recordings.programs import replay
 from tests.recordings.series import Series

@@ -18,7 +18,7 @@ from penstock.streamer.camera import Acquisition, Camera, Exposure
 from penstock.streamer.clock import Clock
 from penstock.streamer.engine import Engine
 from penstock.streamer.protocol import StreamerStatus
-from penstock.streamer.sender import PushSocket
+from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
 

@@ -14,8 +14,8 @@ import zmq
 from penstock.streamer.client import StreamerClient, StreamerRefused, StreamerStatus, StreamerUnavailable
 from penstock.streamer.engine import Engine
 from penstock.streamer.protocol import MAX_REQUEST_BYTES, Answer
+from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.remote import REQUESTS_AT_ONCE, RemoteServer
-from penstock.streamer.sender import PushSocket
 from penstock.streamer.settings import TriggerMode
 from tests.streamer.rig import DEADLINE, FakeCamera, settings
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zmq
 
-from penstock.streamer.sender import LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
+from penstock.streamer.push_socket import LARGE_HWM, SMALL_HWM, PushSocket, default_hwm
 from tests.knocks import GREETING, ask_for_a_page, knock, message, shake_hands, until_cut_off
 from tests.streamer.rig import DEADLINE, wait_for
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from penstock.receiver.account import FrameStatus
+from penstock.receiver.models import FrameStatus
 from tests.system.beamline import Station, until
 
 TANGO_NAMES = {

@@ -16,7 +16,7 @@ import tango
 
 from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit
-from tests.receiver import rings
+from tests import rings
 from tests.system.beamline import ON, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
 

@@ -8,8 +8,8 @@ import pytest
 
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_control import SeriesControl
-from penstock.devices._base.series_judge import JudgeLimits
 from penstock.devices._base.series_settings import ENDLESS, live_settings
+from penstock.devices._base.series_watchdog import WatchdogLimits
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.models import Counts
 from penstock.streamer.client import StreamerRefused, StreamerUnavailable
@@ -17,7 +17,7 @@ from penstock.streamer.settings import Settings, TriggerMode
 from tests.devices._base.beamside import HeldClock, StandInLink, StandInReceiver, StandInStreamer, refused
 
 DAY = 86400.0
-LIMITS = JudgeLimits()
+LIMITS = WatchdogLimits()
 
 
 def settings(frames: int = 3, mode: TriggerMode = TriggerMode.SOFTWARE, **changes: Any) -> Settings:

@@ -17,7 +17,7 @@ from penstock.devices._base.states import (
     SeriesState,
     next_state,
 )  # fmt: skip
-from penstock.receiver.states import State as ReceiverState
+from penstock.receiver.process.states import State as ReceiverState
 
 
 def test_every_series_state_has_a_tango_state() -> None:

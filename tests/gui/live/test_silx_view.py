@@ -18,7 +18,7 @@ from silx.gui import qt
 from silx.gui.data.DataViewer import DataViewer
 from silx.gui.plot import PlotWidget
 
-from tests.receiver.files import write_series
+from tests.receiver.h5_file import write_series
 
 FORMAT = Path(__file__).resolve().parents[3] / "docs" / "reference" / "file-format.md"
 

@@ -22,7 +22,7 @@ from penstock.receiver.client import ReceiverClient, ReceiverRefused
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.http.api import create_app
 from penstock.receiver.models import SeriesCheck
-from penstock.receiver.service import ReceiverService
+from penstock.receiver.process.supervisor import Supervisor
 from tests import hostile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -75,9 +75,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made.streamer.close()
 
 
-def service(tmp_path: Path) -> ReceiverService:
+def service(tmp_path: Path) -> Supervisor:
     entry = {"source": {"endpoints": ["tcp://127.0.0.1:1"]}, "data_root": str(tmp_path)}
-    return ReceiverService("sim-1", msgspec.convert(entry, ReceiverConfig))
+    return Supervisor("sim-1", msgspec.convert(entry, ReceiverConfig))
 
 
 def test_the_committed_openapi_document_is_the_one_of_the_code(tmp_path: Path) -> None:

@@ -19,20 +19,19 @@ import urllib3
 from PIL import Image
 
 from penstock.codecs import bslz4
-from penstock.receiver import asked_frame, last_frame
-from penstock.receiver.account import FrameStatus
-from penstock.receiver.asked_frame import AskedFrames
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.frame_refusal import FrameRefused
 from penstock.receiver.http import live_view
-from penstock.receiver.last_frame import FrameInfo, Held, LastFrame
-from penstock.receiver.models import Contrast, View
-from penstock.receiver.modules.layout import arrange
-from penstock.receiver.series import RunningSeries
+from penstock.receiver.live import last_frame, requested_frame
+from penstock.receiver.live.frame_refusal import FrameRefused
+from penstock.receiver.live.last_frame import FrameInfo, Held, LastFrame
+from penstock.receiver.live.requested_frame import RequestedFrames
+from penstock.receiver.models import Contrast, FrameStatus, View
+from penstock.receiver.processing.module_layout import arrange
+from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins import modules as wire
 from penstock.stins.messages import Frame, Header, Start
 from tests.receiver.processes import DEADLINE, ReceiverProcess
-from tests.receiver.series import frame
+from tests.receiver.sample_series import frame
 from tests.streams import Streamer, pixels
 
 
@@ -299,7 +298,7 @@ def test_reading_back_takes_no_more_than_its_share_of_the_time() -> None:
     series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=100), {}))
     for index in range(100):
         series.account.take(index, FrameStatus.STORED)
-    asked = AskedFrames(LastFrame(last_frame.create()), writer.clock)
+    asked = RequestedFrames(LastFrame(last_frame.create()), writer.clock)
     began, steps = writer.now, 0
     for ticket in range(1, 101):
         asked.ask(ticket, ticket - 1)
@@ -307,14 +306,14 @@ def test_reading_back_takes_no_more_than_its_share_of_the_time() -> None:
             writer.now += 0.05
             steps += 1
         assert asked.answer.ticket == ticket
-    assert len(writer.read_frames) * 0.5 <= (writer.now - began) * asked_frame.SHARE + 0.5
+    assert len(writer.read_frames) * 0.5 <= (writer.now - began) * requested_frame.SHARE + 0.5
 
 
 def test_of_two_requests_the_later_one_counts() -> None:
     writer: Any = StandInWriter()
     series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=2), {}))
     series.account.take(1, FrameStatus.STORED)
-    asked = AskedFrames(LastFrame(last_frame.create()), writer.clock)
+    asked = RequestedFrames(LastFrame(last_frame.create()), writer.clock)
     asked.ask(1, 0)
     asked.ask(2, 1)
     assert asked.step(series, writer)
@@ -330,7 +329,7 @@ def test_a_disk_that_does_not_give_a_frame_back_is_told_and_ends_nothing() -> No
     writer: Any = Failing()
     series = RunningSeries(Start(Header(filename="/x.h5", series="a", frames=1), {}))
     series.account.take(0, FrameStatus.STORED)
-    asked = AskedFrames(LastFrame(last_frame.create()), writer.clock)
+    asked = RequestedFrames(LastFrame(last_frame.create()), writer.clock)
     asked.ask(1, 0)
     assert asked.step(series, writer)
     assert (asked.answer.kind, "Input/output error" in asked.answer.message) == ("unreadable", True)

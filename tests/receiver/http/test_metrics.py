@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.receiver.http.metrics import PREFIX, Scrape
 from penstock.receiver.models import Counts, Status
-from penstock.receiver.stage_times import LOSSES, QUEUES, STAGES, Measures
+from penstock.receiver.process.stage_times import LOSSES, QUEUES, STAGES, Measures
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 

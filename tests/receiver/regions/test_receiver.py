@@ -14,9 +14,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.codecs import bslz4
-from penstock.receiver.account import FrameStatus
 from penstock.receiver.client import ReceiverRefused
-from penstock.receiver.models import Rectangle, SeriesCheck
+from penstock.receiver.models import FrameStatus, Rectangle, SeriesCheck
 from penstock.receiver.reader import SeriesFile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.recordings import validators

@@ -15,7 +15,7 @@ import pytest
 from penstock.codecs import bslz4
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Rectangle
-from tests.receiver.modules.test_receiver import Detector
+from tests.receiver.merge.test_receiver import Detector
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 

@@ -11,15 +11,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.http import rois as http_rois
 from penstock.receiver.models import Status
-from penstock.receiver.refusal import Refused
+from penstock.receiver.process.refusal import Refused
+from penstock.receiver.process.supervisor import Supervisor
 from penstock.receiver.regions import memory, threads
 from penstock.receiver.regions.memory import RegionMemory
-from penstock.receiver.regions.rectangles import Rectangle
 from penstock.receiver.regions.series import RegionSeries, Row
 from penstock.receiver.regions.threads import FRAMES_PER_THREAD, RegionThreads
-from penstock.receiver.service import ReceiverService
 from penstock.stins.messages import Frame
 from tests.streams import image, pixels
 
@@ -172,7 +172,7 @@ def test_values_that_are_no_longer_kept_are_refused_with_a_sentence(
         name, roi_memory, status = "sim-1", bench.theirs, Status(state="running")
 
     def ask(first: int) -> Any:
-        return asyncio.run(http_rois.values(cast(ReceiverService, Service()), first, 10, "a", 0.0))
+        return asyncio.run(http_rois.values(cast(Supervisor, Service()), first, 10, "a", 0.0))
 
     with pytest.raises(Refused, match="are kept from frame 6 on, and 5 was asked for; the file has them all"):
         ask(5)

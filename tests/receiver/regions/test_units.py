@@ -14,10 +14,10 @@ import pytest
 
 from penstock.codecs import bslz4
 from penstock.receiver.config import ConfigError, ReceiverConfig, parse
+from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.regions import memory, pixels
-from penstock.receiver.regions.kept import KeptRegions
 from penstock.receiver.regions.memory import RegionMemory
-from penstock.receiver.regions.rectangles import Rectangle
 
 SHAPE = (20, 30)
 PEAK = Rectangle(4, 3, 6, 5)

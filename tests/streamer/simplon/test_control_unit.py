@@ -11,9 +11,9 @@ import cbor2
 import numpy as np
 import pytest
 
+from penstock.cli import _recording as recordings
 from penstock.codecs import bslz4
 from penstock.devices._base.monitor_image import MonitorImage
-from penstock.receiver import recording as recordings
 from penstock.stins.messages import Frame, SeriesEnd
 from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit

@@ -1,0 +1,297 @@
+"""Judges a series file: is everything there, does the account add up, is it sound NeXus?
+
+Clean means consistent and complete. A file that is incomplete, or still written, is not clean, even
+where every frame in it is sound: whoever processes it has to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from penstock.receiver.files.known import KNOWN, Parent
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.reader import ReaderError, SeriesFile, text
+from penstock.receiver.series.account import IN_FILE
+from penstock.stins.texts import plural
+
+STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered")
+"""Counts that add up to the frames planned."""
+
+ABSENT = (FrameStatus.MISSING, FrameStatus.CORRUPT)
+"""Statuses of a module that is not there."""
+
+SHOWN_RANGES = 12
+"""Longer lists of frames are cut: nobody reads on, and the file has them all."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong (a problem), or that one should know (a note)."""
+
+    level: Literal["problem", "note"]
+    kind: str
+    """Stable short name."""
+    sentence: str
+
+
+@dataclass
+class Verdict:
+    """What there is to say about one file."""
+
+    file: str
+    detector: str | None = None
+    state: str | None = None
+    reason: str = ""
+    planned: int | None = None
+    shape: tuple[int, ...] = ()
+    dtype: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    missing: str = ""
+    """Indices of missing frames as ranges: "17-20, 33"."""
+    frames_read: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    def is_clean(self, *, strict: bool = False) -> bool:
+        """Whether there is no problem; strictly, no note either."""
+        return not any(strict or finding.level == "problem" for finding in self.findings)
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as JSON knows it."""
+        return asdict(self)
+
+
+def judge(
+    series: SeriesFile, *, read_frames: bool = True, progress: Callable[[int], None] | None = None
+) -> Verdict:
+    """Look at everything in a series file.
+
+    Args:
+        series: the file, open.
+        read_frames: also read and unpack every frame.
+        progress: called with the number of frames read so far.
+
+    Raises:
+        ReaderError: the file is damaged in its structure, so that there is nothing to judge.
+    """
+    try:
+        return _judge(series, read_frames, progress)
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        # What HDF5 raises for damaged structures depends on where it stumbles.
+        raise ReaderError(
+            f"{series.path} is damaged ({error}); copy it again from where it was written"
+        ) from error
+
+
+def _judge(series: SeriesFile, read_frames: bool, progress: Callable[[int], None] | None) -> Verdict:
+    counts = dict(series.counts)
+    status = series.frame_status
+    verdict = Verdict(
+        file=str(series.path), detector=series.detector, state=series.state, reason=series.reason,
+        planned=series.planned, shape=series.shape, dtype=None if series.dtype is None else str(series.dtype),
+        counts=counts,
+    )  # fmt: skip
+    if status is not None:
+        verdict.missing = ranges(_missing(status, counts.get("missing", 0), series.planned))
+    verdict.findings += _structure(series)
+    verdict.findings += _state(series, verdict.missing)
+    verdict.findings += _account(series, counts, status)
+    verdict.findings += _order(series, status)
+    if read_frames:
+        verdict.findings += _frames(series, status, verdict, progress)
+    return verdict
+
+
+def ranges(indices: Sequence[int] | np.ndarray[Any, Any]) -> str:
+    """Ascending indices as text: "17-20, 33"; long lists are cut."""
+    array = np.asarray(indices)
+    if not len(array):
+        return ""
+    runs = np.split(array, np.flatnonzero(np.diff(array) != 1) + 1)
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:SHOWN_RANGES]]
+    left = len(runs) - len(shown)
+    return ", ".join(shown) + (f" and {left} more ranges" if left else "")
+
+
+def _problem(kind: str, sentence: str) -> Finding:
+    return Finding("problem", kind, sentence)
+
+
+def _note(kind: str, sentence: str) -> Finding:
+    return Finding("note", kind, sentence)
+
+
+def _structure(series: SeriesFile) -> Iterator[Finding]:
+    file = series.file
+    if text(file.attrs.get("NX_class")) != "NXroot":
+        yield _note("no_nxroot", "the file's root has no NX_class NXroot; viewers cope")
+    if series.data is None:
+        yield _problem("no_frames", f"{series.group.name} has no dataset `data`: not one frame was stored")
+    elif series.default_plot is None:
+        yield _problem(
+            "no_default_plot",
+            "the `default` attributes do not lead from the root to an NXdata with a signal; "
+            "viewers will not find the frames by themselves",
+        )
+    elif file[series.default_plot] != series.data:
+        yield _note("other_default_plot", f"viewers show {series.default_plot} first, not the frames")
+    unclassed: list[str] = []
+
+    def visit(name: str, node: Any) -> None:
+        if not hasattr(node, "shape") and not text(node.attrs.get("NX_class")):
+            unclassed.append(name)
+
+    file.visititems(visit)
+    if unclassed:
+        shown = ", ".join(f"/{name}" for name in unclassed[:5])
+        yield _problem("no_nx_class", f"{len(unclassed)} groups have no NX_class: {shown}")
+    for name, place in KNOWN.items():
+        found: Any = series.group.get(name) if place.parent is Parent.DETECTOR else None
+        if place.units and hasattr(found, "shape") and not text(found.attrs.get("units")):
+            yield _problem("no_units", f"{found.name} has no units; {place.units} is what it should be in")
+
+
+def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> np.ndarray[Any, Any]:
+    """Indices of the missing frames. A file may end at its last frame: those behind it are only counted, and
+    come before those that were never triggered."""
+    found = np.flatnonzero(status == FrameStatus.MISSING)
+    end = len(status) + max(0, number - len(found))
+    return found if planned is None or end > planned else np.append(found, np.arange(len(status), end))
+
+
+def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
+    if series.state == "in progress":
+        yield _problem(
+            "in_progress",
+            "the file is still written, or its receiver was killed; "
+            "check it again once the series has ended; if no receiver writes it any more, what was flushed "
+            "is in it and nothing more will come",
+        )
+    elif series.state == "incomplete":
+        where = f" (missing at index {missing})" if missing else ""
+        yield _problem("incomplete", f"the series is incomplete{where}: {series.reason or 'no reason given'}")
+    elif series.state not in ("complete", None):
+        yield _problem("unknown_state", f'the state "{series.state}" is none that Penstock writes')
+    if series.index_source is not None and "uncertain" in series.index_source:
+        yield _note(
+            "index_uncertain",
+            f"the index of a frame is its order of {series.index_source}: "
+            "nobody knows which triggers were missed",
+        )
+
+
+def _account(
+    series: SeriesFile, counts: dict[str, int], status: np.ndarray[Any, Any] | None
+) -> Iterator[Finding]:
+    if not series.has_account:
+        yield _note(
+            "no_account", "the file does not say how many frames were planned: gaps at its end cannot be seen"
+        )
+        return
+    counts.setdefault("partial", 0)  # files from before there were any
+    absent = [name for name in (*STATUSES, "planned") if name != "planned" and name not in counts]
+    if absent or status is None:
+        yield _problem("damaged_account", f"the account lacks {', '.join(absent) or 'frame_status'}")
+        return
+    if series.state == "in progress":
+        return  # each dataset grows in steps of its own, and the counts are written at the end
+    if series.data is not None and len(status) != len(series):
+        yield _problem(
+            "status_length",
+            f"frame_status has {plural(len(status), 'value')} for {plural(len(series), 'frame')}; "
+            "one each is right",
+        )
+    planned = series.planned
+    total = sum(counts[name] for name in STATUSES)
+    if planned is not None and total != planned:
+        parts = " + ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in STATUSES)
+        yield _problem(
+            "sum",
+            f"{parts} = {plural(total, 'frame is', 'frames are')} accounted for, {planned} were planned",
+        )
+    beyond = max(0, (planned or 0) - len(status))
+    for name in STATUSES:
+        found = int(np.count_nonzero(status == FrameStatus[name.upper()]))
+        # What never came lies mostly beyond the last index, where there is no status any more.
+        most = found + beyond if name in ("missing", "not_triggered") else found
+        if not found <= counts[name] <= most:
+            yield _problem(
+                "counts",
+                f"the account says {counts[name]} {name.replace('_', ' ')}, frame_status has {found}",
+            )
+    modules = series.module_status
+    for number in range(0 if modules is None else modules.shape[1]):
+        assert modules is not None
+        is_absent = np.isin(modules[: len(status), number], ABSENT)
+        gone = np.flatnonzero(is_absent & (status[: len(modules)] == FrameStatus.PARTIAL))
+        if len(gone):
+            yield _note("module", f"module {number} is missing or corrupt in frames {ranges(gone)}")
+    unknown = ~np.isin(status, [int(known) for known in FrameStatus if known is not FrameStatus.PENDING])
+    if unknown.any():
+        yield _problem(
+            "unknown_status",
+            f"frame_status has values that mean nothing at {ranges(np.flatnonzero(unknown))}",
+        )
+    for name in ("duplicate", "late", "out_of_range", "stale"):
+        if counts.get(name):
+            messages = plural(counts[name], "message was", "messages were")
+            yield _note(name, f"{messages} {name.replace('_', ' ')}")
+
+
+def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[Finding]:
+    numbers = series.sequence_number
+    if numbers is None or not len(numbers):
+        return
+    if status is None:
+        gaps = np.flatnonzero(np.diff(numbers.astype(np.int64)) != 1)
+        if len(gaps):
+            yield _problem(
+                "sequence",
+                f"sequence_number does not go up by one after frame {ranges(gaps)}: frames are missing",
+            )
+        return
+    if len(numbers) != len(status):
+        yield _problem(
+            "sequence_length",
+            f"sequence_number has {plural(len(numbers), 'value')} for {plural(len(status), 'frame')}",
+        )
+        return
+    here = np.flatnonzero(np.isin(status, IN_FILE) & (numbers >= 0))
+    if len(np.unique(numbers[here] - here)) > 1:
+        yield _problem("sequence", "frames do not lie at their sequence_number: they are in the wrong places")
+
+
+def _frames(
+    series: SeriesFile,
+    status: np.ndarray[Any, Any] | None,
+    verdict: Verdict,
+    progress: Callable[[int], None] | None,
+) -> Iterator[Finding]:
+    unreadable: list[int] = []
+    hollow: list[int] = []
+    why = ""
+    for index in range(len(series)):
+        stored = status is None or (index < len(status) and status[index] in IN_FILE)
+        if stored:
+            try:
+                if series.is_allocated(index):
+                    series.frame(index)
+                    verdict.frames_read += 1
+                else:
+                    hollow.append(index)
+            except ReaderError as error:
+                unreadable.append(index)
+                why = why or str(error)
+        if progress is not None:
+            progress(index + 1)
+    if hollow:
+        yield _problem("hollow", f"frames {ranges(hollow)} count as stored but nothing is there")
+    if unreadable:
+        yield _problem(
+            "unreadable",
+            f"frames {ranges(unreadable)} cannot be unpacked ({why}); "
+            "they were damaged before they were written, or on the disk",
+        )

@@ -1,0 +1,108 @@
+"""Verifies the frames of a series file against the checksums that came with them.
+
+A blob is stored as it was received, so that its checksum holds for the chunk in the file: nothing is
+unpacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.checks.judge import ranges
+from penstock.receiver.reader import SeriesFile
+from penstock.receiver.series.account import IN_FILE
+from penstock.stins.checksums import ALGORITHMS, checksums
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of the stored frames of one file; frames as ranges, "17-20, 33"."""
+
+    file: str
+    algorithm: str
+    """ "" where the file has no checksums."""
+    sentence: str
+    """What was found, or why nothing could be verified."""
+    frames: int = 0
+    """Frames that count as stored."""
+    verified: int = 0
+    wrong: str = ""
+    """The blob is not the one that was received."""
+    gone: str = ""
+    """Counts as stored, but nothing is there, or it cannot be read."""
+    without: str = ""
+    """Stored without a checksum: the sender gave none."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every stored frame was verified."""
+        return bool(self.algorithm) and self.verified == self.frames
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as JSON knows it."""
+        return {**asdict(self), "sound": self.is_sound}
+
+
+def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str]) -> bool:
+    """Whether every blob is the one that came; where none came, as of a missing module, none may be there."""
+    found = checksums(algorithm, blobs)
+    return all(
+        value == told if told else not len(blob)
+        for blob, value, told in zip(blobs, found, expected, strict=True)
+    )
+
+
+def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) -> Verification:
+    """Compare every stored frame with the checksum that came with it.
+
+    Args:
+        series: the file, open.
+        progress: called with the number of indices done so far.
+
+    Raises:
+        ReaderError: the file is damaged in its structure, or its frames lie in other files.
+    """
+    stored = series.checksums
+    file = str(series.path)
+    if stored is None:
+        said = series.checksum
+        why = f" ({said})" if said else ": its sender announced none"
+        return Verification(file, "", f"no checksums are in this file{why}; there is nothing to verify")
+    algorithm, values = stored
+    if algorithm not in ALGORITHMS:
+        return Verification(
+            file,
+            "",
+            f'its checksums are "{algorithm}"; known are {", ".join(ALGORITHMS)}: nothing was verified',
+        )
+    status = series.frame_status
+    wrong: list[int] = []
+    gone: list[int] = []
+    without: list[int] = []
+    frames = verified = 0
+    for index in range(len(series)):
+        if status is None or (index < len(status) and status[index] in IN_FILE):
+            frames += 1
+            expected = values[index] if index < len(values) else ()
+            if not any(expected):
+                without.append(index)
+            elif (blobs := series.blobs(index)) is None:
+                gone.append(index)
+            elif _agree(algorithm, blobs, expected):
+                verified += 1
+            else:
+                wrong.append(index)
+        if progress is not None:
+            progress(index + 1)
+    parts = [f"{verified} of {frames} stored frames are as they were received ({algorithm})"]
+    if wrong:
+        parts.append(f"frames {ranges(wrong)} are WRONG: they were damaged after they were received")
+    if gone:
+        parts.append(f"frames {ranges(gone)} count as stored, but cannot be read")
+    if without:
+        parts.append(f"frames {ranges(without)} came without a checksum")
+    return Verification(
+        file, algorithm, "; ".join(parts), frames, verified, ranges(wrong), ranges(gone), ranges(without)
+    )

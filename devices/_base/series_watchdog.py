@@ -1,0 +1,397 @@
+"""Judges a series by what is known of it and by the clock; what is to be done, others do.
+
+A triggered series that has begun and merely waits is ended by no clock here: every limit runs only
+after something else has happened (a side fell silent, the end was asked for, the end was sent). One
+that nobody has begun has a time limit, which can be set.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.devices._base.series_record import SeriesRecord
+from penstock.devices._base.series_view import SeriesView, account_sentence, lossless
+from penstock.devices._base.states import Event, SeriesState
+from penstock.stins.texts import plural
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchdogLimits:
+    """Seconds after which silence is judged, and what else calls for a word."""
+
+    receiver_silent: float = 5.0
+    """No answer from the receiver during a series: it counts as dead."""
+    disagreement: float = 1.5
+    """One side says that the series is over while the other has not said so."""
+    arming: float = 60.0
+    """Slow hardware becomes ready within this time."""
+    stop: float = 2.0
+    """After Stop, beyond the exposure under way, until it becomes an Abort."""
+    sending: float = 35.0
+    """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
+    abort: float = 3.0
+    """After Abort, until the streamer counts as stuck."""
+    box: float = 15.0
+    """Both, for the box of a detector that streams by itself, whose calls may take seconds."""
+    lasting: float = 0.3
+    """A box that is said to be in fault, or busy, between series: longer than a snapshot can be late."""
+    end_lost: float = 3.0
+    """End message sent, and the receiver neither ends nor takes anything more."""
+    closing: float = 10.0
+    """The receiver was told to stop and still has not closed the file."""
+    buffers: float = 0.5
+    """Share of the streamer's buffers that wait for the receiver, from which one should know."""
+    drained: float = 0.5
+    """Without a new frame at the receiver, after a failure, until it is told to stop."""
+    settle: float = 2.5
+    """For the other side to end after a failure, so that the counts are final."""
+
+
+class Actions(Protocol):
+    """What a judgement leads to."""
+
+    def ready(self) -> None:
+        """The hardware takes triggers."""
+
+    def stop(self, cause: str) -> None:
+        """Stop the series, for this reason."""
+
+    def abort(self) -> None:
+        """Abort the series."""
+
+    def configures(self) -> bool:
+        """Whether a call that sets or resets the detector's own box is under way."""
+
+    def configured(self) -> None:
+        """See whether the box is still busy with settings, or with Reset; if not, the state is another."""
+
+    def fail(self, cause: str, *, lost: bool = False) -> None:
+        """The series cannot go on; `lost`: the streamer is gone."""
+
+    def tell_receiver(self, reason: str) -> None:
+        """Have the receiver end the series, with this reason in the file."""
+
+
+class SeriesWatchdog:
+    """See the module.
+
+    Args:
+        record: what is known.
+        died: says how the streamer's process ended, `None` while it lives.
+        actions: what can be done.
+        limits: seconds.
+        armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
+    """
+
+    def __init__(
+        self, record: SeriesRecord, died: Callable[[], str | None], actions: Actions, limits: WatchdogLimits,
+        armed_limit: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._record = record
+        self._died = died
+        self._do = actions
+        self._limits = limits
+        self._armed_limit = armed_limit
+        self._judgements: dict[SeriesState, Callable[[], None]] = {
+            SeriesState.IDLE: self._idle,
+            SeriesState.CONFIGURING: self._configuring,
+            SeriesState.ARMING: self._arming,
+            SeriesState.TAKING: self._taking,
+            SeriesState.STOPPING: self._taking,
+            SeriesState.CLOSING: self._closing,
+            SeriesState.FAILING: self._failing,
+        }
+
+    def judge(self) -> None:
+        """Judge the series as it stands."""
+        judgement = self._judgements.get(self._record.view.state)
+        if judgement is not None:
+            judgement()
+
+    # By state ---------------------------------------------------------------------------------
+
+    def _idle(self) -> None:
+        record = self._record
+        if not self._streamer_lives() or not record.own_stream or self._do.configures():
+            return
+        status = record.streamer_status
+        state = status.state if status is not None else ""
+        message = status.message if status is not None else ""
+        if record.lasts("box in fault", state == "fault") > self._limits.lasting:
+            self._do.fail(message)
+        elif record.lasts("box busy", state == "configuring") > self._limits.lasting:
+            record.move(Event.CONFIGURE, sentence(message or "The detector takes settings"))
+
+    def _configuring(self) -> None:
+        """Settings or Reset, of this device or of another client of the streamer."""
+        if self._streamer_lives():
+            self._do.configured()
+
+    def _arming(self) -> None:
+        """Hardware that needs longer than Arm may take."""
+        if not (self._streamer_lives() and self._receiver_lives()) or self._record.own_stream:
+            return  # what a box says to Arm, `arm_box` hears
+        status = self._record.own_streamer_status
+        if status is not None and status.state == "fault":
+            self._do.fail(f"the detector could not be armed: {status.message}")
+        elif status is not None and status.armed:
+            self._do.ready()
+        elif self._record.in_state() > self._limits.arming:
+            self._do.fail(f"the detector was not ready within {self._limits.arming:g} s")
+
+    def _taking(self) -> None:
+        if not self._streamer_lives():
+            return
+        if self._record.own_stream and not self._record.ready:
+            return  # Stop while it was being armed: `arm_box` ends what there is
+        status = self._record.own_streamer_status
+        if status is not None and status.state == "fault":
+            self._do.fail(f"the detector failed: {status.message}")
+        elif status is not None and status.state == "idle":
+            # Also when nobody took the end message: the receiver is told by the other way then.
+            self._record.move(Event.END_SENT, "The last frame is sent; the receiver closes the file.")
+        elif self._receiver_lives() and self._both_agree():
+            self._look_for_strangers()
+            self._record.warn(self._stalled() or self._unconnected() or self._record.stranger or self._slow())
+            if self._record.view.state is SeriesState.STOPPING:
+                self._stopping()
+            else:
+                self._waiting()
+
+    def _waiting(self) -> None:
+        record, limit = self._record, self._armed_limit()
+        if 0.0 < limit < record.in_state() and record.waits_for_first_trigger:
+            self._do.stop(
+                f"no trigger came within {limit:g} s of Arm (ArmedTimeLimit); the series was stopped"
+            )
+
+    def _stopping(self) -> None:
+        record, limits = self._record, self._limits
+        status = record.own_streamer_status
+        if record.own_stream:
+            patience = limits.box + (record.settings.exposure_time if record.settings else 0.0)
+        elif record.aborted:
+            patience = limits.abort
+        elif status is not None and status.state == "ending":
+            # Frames that a slow receiver has yet to take; the streamer gives up by itself.
+            patience = limits.sending
+        else:
+            patience = limits.stop + (record.settings.exposure_time if record.settings else 0.0)
+        if record.without_progress() <= patience:
+            return
+        if record.aborted:
+            self._do.fail(f"the streamer has not ended the series within {patience:g} s of Abort")
+        else:
+            log.warning("nothing happened for %g s after Stop; aborting", patience)
+            self._do.abort()
+
+    def _closing(self) -> None:
+        # A streamer that dies now has nothing left to say: the end message is out.
+        if not self._receiver_lives():
+            return
+        record = self._record
+        if not record.receiver_runs:
+            self._closed()
+            return
+        stalled = self._stalled()
+        record.warn(stalled)
+        if stalled:
+            return  # it may well be closing the file; the receiver itself says when this is an error
+        quiet = record.without_progress()
+        if not record.told_to_stop and quiet > self._limits.end_lost:
+            log.warning("the receiver has not seen the end message; telling it to stop")
+            record.told_to_stop = True
+            self._do.tell_receiver("end message lost: the streamer sent it, it never arrived")
+        elif record.told_to_stop and quiet > self._limits.closing:
+            self._do.fail(f"the receiver has not closed the file within {quiet:.0f} s of being told to")
+
+    def _closed(self) -> None:
+        record, series = self._record, self._record.own_receiver_series
+        if series is not None:
+            view = record.view
+            where = f" in {view.filename}" if view.filename else ""
+            # The reason of an endless one that lost nothing is the frames that were never to come.
+            told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
+            by = record.stopped_by  # which is the receiver's reason too
+            why = _beyond_counts(series.reason, view) if told and not by else ""
+            more = f" {record.stranger}" if record.stranger else ""
+            said = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
+            first = f"Ready. {_capital(sentence(by))}" if by else "Ready."
+            verdict = f"{_capital(said)}: {sentence(by)}" if by else f"{_capital(said)}."
+            record.end(Event.CLOSED, f"{first} Last series: {said}.{more}", f"{verdict}{more}")
+        elif record.lasts("receiver over", True) > self._limits.disagreement:
+            self._do.fail("the receiver was restarted before it had closed the file")
+
+    def _failing(self) -> None:
+        """Bring the other side to its end, for final counts, but not for ever."""
+        record, limits = self._record, self._limits
+        # One whose data process was killed has yet to read from the file what is safe.
+        receiver_done = record.receiver_silence is not None or (
+            not record.receiver_runs and not (record.own_receiver_series and record.view.counts.pending)
+        )
+        if record.receiver_runs and not record.told_to_stop and record.without_progress() > limits.drained:
+            # What had arrived before the failure has been taken; more will not come.
+            record.told_to_stop = True
+            self._do.tell_receiver(record.failure)
+        status = record.own_streamer_status
+        streamer_done = (
+            record.streamer_lost
+            or self._died() is not None
+            or status is None
+            or status.state in ("idle", "fault")
+        )
+        if (receiver_done and streamer_done) or record.in_state() > limits.settle:
+            record.give_up_pending()
+            view = record.view
+            where = f" File: {view.filename}." if view.filename else ""
+            counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
+            verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
+            record.end(Event.SETTLED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
+
+    # Parts ------------------------------------------------------------------------------------
+
+    def _streamer_lives(self) -> bool:
+        """Whether it does; if not, the failure is under way."""
+        died = self._died()
+        if died is None and self._record.streamer_lost:
+            died = "the streamer sends no sign of life; it died or cannot be reached"
+        if died is None:
+            return True
+        self._do.fail(died, lost=True)
+        return False
+
+    def _receiver_lives(self) -> bool:
+        """Whether it does and is well; if not, the failure is under way."""
+        record = self._record
+        silence, status = record.receiver_silence, record.receiver_status
+        if silence is not None:
+            if record.receiver_silent() <= self._limits.receiver_silent:
+                return True
+            self._do.fail(silence)
+            return False
+        if status is not None and status.state == "error":
+            self._do.fail(f"the receiver is in error: {status.error}; RestartReceiver resets it")
+            return False
+        return True
+
+    def _stalled(self) -> str:
+        """That the receiver takes no frames for the moment, in words; "" while it does."""
+        status = self._record.receiver_status
+        if status is None or not status.stalled or self._record.receiver_silence is not None:
+            return ""
+        where = (
+            "in the detector" if self._record.own_stream
+            else f"at the streamer, {self._buffers():.0%} of whose buffers are used"
+        )  # fmt: skip
+        return (
+            f"The receiver's data process has not answered for {status.stalled:.0f} s (is its file system "
+            f"hanging?); frames wait {where}."
+        )
+
+    def _unconnected(self) -> str:
+        """That the streamer has nobody to send to, in words; "" while it has."""
+        status = self._record.own_streamer_status
+        if status is None or status.peers:
+            return ""
+        if status.peers is None:
+            receiver = self._record.receiver_status
+            if receiver is None or any(item.connections for item in receiver.connections):
+                return ""
+            return "The receiver is not connected to the detector's stream; frames wait in the detector."
+        if self._record.receiver_silence is None:
+            return "No receiver is connected to the streamer; frames wait there."
+        return (
+            "No receiver is connected, and it does not answer; "
+            f"waiting {self._limits.receiver_silent:g} s for it."
+        )
+
+    def _slow(self) -> str:
+        """That the receiver is slower than the camera, in words; "" while it is not."""
+        used = self._buffers()
+        if used < self._limits.buffers:
+            return ""
+        return (
+            f"The receiver is slower than the detector: {used:.0%} of the streamer's buffers are used; "
+            "when all are, the series ends with an overrun."
+        )
+
+    def _buffers(self) -> float:
+        """Share of the streamer's buffers that is used."""
+        status = self._record.own_streamer_status
+        return status.ring_used / status.ring_total if status is not None and status.ring_total else 0.0
+
+    def _look_for_strangers(self) -> None:
+        record = self._record
+        streamer, receiver = record.own_streamer_status, record.receiver_status
+        if streamer is None or receiver is None:
+            return
+        accounted = sum(item.connections for item in receiver.connections)
+        if streamer.peers is None:
+            return
+        if record.lasts("stranger", streamer.peers > accounted) > self._limits.disagreement:
+            addresses = ", ".join(streamer.peer_addresses)
+            record.stranger = (
+                f"{plural(streamer.peers, 'consumer was', 'consumers were')} connected to the streamer "
+                f"({addresses}), the receiver accounts for {accounted}: frames that are missing "
+                "went to somebody else; "
+                "end the other consumer."
+            )
+
+    def _both_agree(self) -> bool:
+        """Whether both sides are at this series, or may not have said so yet; if not, it fails."""
+        record, limit = self._record, self._limits.disagreement
+        other = record.streamer_status is not None and record.own_streamer_status is None
+        if record.lasts("other series", other) > limit:
+            self._do.fail("the streamer was restarted and knows nothing of the series")
+            return False
+        over = record.receiver_status is not None and not record.receiver_runs
+        if record.lasts("receiver over", over) > limit:
+            series = record.own_receiver_series
+            if series is None and record.own_stream and record.receiver_takes:
+                self._do.fail(
+                    "somebody else has ended this series at the detector and armed it again: the receiver "
+                    "takes a series that is not of this device; the detector was aborted"
+                )
+            elif series is None and record.own_stream:
+                self._do.fail(
+                    "the receiver was restarted after the start message, which the detector sends once, and "
+                    "knows nothing of the series; the detector was aborted"
+                )
+            elif series is None:
+                self._do.fail("the receiver was restarted and knows nothing of the series")
+            elif series.complete and record.own_stream:
+                return True  # every frame is in; the box has yet to say that it has ended
+            else:
+                self._do.fail(f"the receiver ended the series: {series.reason}")
+            return False
+        return True
+
+
+def _beyond_counts(reason: str, view: SeriesView) -> str:
+    """What the receiver's reason says besides the counts, with which it begins."""
+    counts = view.counts
+    good = counts.stored + counts.delivered + counts.discarded
+    if reason.startswith(f"{good} of {plural(view.planned, 'frame')}: "):
+        return reason.partition("; ")[2]
+    return reason
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def remedied(text: str) -> str:
+    """With what to do in FAULT, where the text does not say itself what Reset does."""
+    text = sentence(text)
+    return text if "Reset" in text else f"{text} Call Reset."
+
+
+def sentence(text: str) -> str:
+    """With a full stop."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else text + "."

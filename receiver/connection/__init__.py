@@ -1,0 +1,1 @@
+"""Sockets to the streamers: connected, connected again, and read."""

@@ -1,0 +1,183 @@
+"""PULL or SUB sockets, and who is connected to them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import zmq
+
+from penstock.receiver.config import SourceConfig
+from penstock.receiver.connection.connecting import REFUSED_AFTER, Connecting
+from penstock.receiver.models import Connection
+from penstock.receiver.sources import KINDS
+from penstock.stins.addresses import is_ipv6
+from penstock.stins.errors import RemoteError
+
+KEEPALIVE = (
+    (zmq.TCP_KEEPALIVE, 1),
+    (zmq.TCP_KEEPALIVE_IDLE, 1),
+    (zmq.TCP_KEEPALIVE_INTVL, 1),
+    (zmq.TCP_KEEPALIVE_CNT, 2),
+)
+"""A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
+the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
+BURST = 256
+"""Messages taken from one socket before the others, and everything else, have their turn."""
+
+
+class Ingest:
+    """The sockets of one receiver.
+
+    Args:
+        config: endpoints, number of sockets, limits.
+    """
+
+    def __init__(self, config: SourceConfig) -> None:
+        self._config = config
+        self._context = zmq.Context(io_threads=config.io_threads)
+        self._poller = zmq.Poller()
+        self._all = [self._open(endpoint) for endpoint in config.endpoints for _ in range(config.sockets)]
+        self._sockets = [each.socket for each in self._all]
+        self._monitors = {each.monitor: each for each in self._all}
+        for each in self._all:
+            self._poller.register(each.socket, zmq.POLLIN)
+            self._poller.register(each.monitor, zmq.POLLIN)
+        self._by_endpoint = [
+            [each for each in self._all if each.endpoint == endpoint] for endpoint in config.endpoints
+        ]
+        self._order = deque(self._sockets)
+        self._paused = False
+        self.is_behind = False
+        """Whether the last round of `messages` ended before each of several sockets was found empty."""
+        self._is_gone = False  # whether there has been a connection, and is none
+        self._is_anew = False
+
+    def watch(self, descriptor: int) -> None:
+        """Wake `wait` up when this file descriptor can be read."""
+        self._poller.register(descriptor, zmq.POLLIN)
+
+    def wait(
+        self, seconds: float, *, writable: Sequence[zmq.Socket[bytes]] = (), paused: bool = False
+    ) -> None:
+        """Return once something has arrived, or after this time.
+
+        Args:
+            writable: other sockets; return once one of them can be written, too.
+            paused: frames that have arrived are no reason to return.
+        """
+        if paused != self._paused:
+            self._paused = paused
+            for socket in self._sockets:
+                self._poller.modify(socket, 0 if paused else zmq.POLLIN)
+        for socket in writable:
+            self._poller.register(socket, zmq.POLLOUT)
+        for ready, _ in self._poller.poll(int(seconds * 1000)):
+            if ready in self._monitors:
+                self._monitors[ready].note()
+        for socket in writable:
+            self._poller.unregister(socket)
+
+    def messages(self) -> Iterator[list[memoryview]]:
+        """What has arrived: multi-part messages, their parts not copied.
+
+        Each socket gives at most `BURST` messages before the next one has its turn.
+        """
+        # The first socket of one call is the last of the next: whoever stops early starves none.
+        self._order.rotate(-1)
+        self.is_behind = several = len(self._order) > 1
+        empty = 0
+        for socket in tuple(self._order):
+            receive = socket.recv
+            for _ in range(BURST):
+                try:
+                    part = receive(zmq.NOBLOCK, False)
+                except zmq.Again:
+                    empty += 1
+                    break
+                parts = [part.buffer]
+                # As `recv_multipart` does it, but for asking the socket after each part: a microsecond.
+                while part.more:
+                    part = receive(0, False)
+                    parts.append(part.buffer)
+                yield parts
+        self.is_behind = several and empty < len(self._order)
+
+    def connections(self) -> list[Connection]:
+        """Sockets connected now, by endpoint."""
+        counts = dict.fromkeys(self._config.endpoints, 0)
+        for each in self._all:
+            counts[each.endpoint] += each.is_connected
+        return [Connection(endpoint=endpoint, connections=n) for endpoint, n in counts.items()]
+
+    def has_reconnected(self) -> bool:
+        """Whether, since this was asked last, all connections were lost, everything that came over them was
+        read, and they are made again: what comes next may be of another streamer."""
+        is_anew, self._is_anew = self._is_anew, False
+        return is_anew
+
+    def reconnect(self) -> list[RemoteError]:
+        """Connect again where a connection was lost, and all that came over it has been read.
+
+        Returns:
+            Why libzmq closed a connection itself, one error for each.
+        """
+        if not any(each.down for each in self._all):
+            return []
+        for each in self._all:  # reading may have taken long, and more have been told meanwhile
+            each.note()
+        errors: list[RemoteError] = []
+        for siblings in self._by_endpoint:
+            errors += self._reconnect(siblings)
+        return errors
+
+    def _reconnect(self, sockets: Sequence[Connecting]) -> Iterator[RemoteError]:
+        """Those of one endpoint. A streamer that is gone has lost all its connections: so if some stay for
+        `REFUSED_AFTER`, it is not gone; and if none does, all are read before the first is made again."""
+        if any(each.has_messages for each in sockets if not each.is_connected):
+            return
+        due = [each for each in sockets if each.is_due]
+        if any(each.is_connected for each in sockets):
+            due = [each for each in due if not each.was_lost or each.down > REFUSED_AFTER]
+        elif due:
+            due = [each for each in sockets if each.down]
+        if not due:
+            return
+        if any(each.is_connected or each.has_messages for each in self._all):
+            self._is_gone = False
+        else:
+            self._is_gone |= any(each.was_lost for each in due)
+            self._is_anew |= self._is_gone
+        for each in due:
+            if each.was_refused:
+                yield self._refusal(each.endpoint)
+            each.again()
+
+    def _refusal(self, endpoint: str) -> RemoteError:
+        return RemoteError(
+            "message_refused",
+            f"the connection to {endpoint} was closed: a message was larger than "
+            f"source.max_message_mb ({self._config.max_message_mb:g} MB), no streamer is there, "
+            "or its socket is of another kind than source.type; raise the limit if its frames are "
+            "that large. It is being made again",
+        )
+
+    def close(self) -> None:
+        """Close everything; what was not received is dropped."""
+        for each in self._all:
+            each.close()
+        self._context.term()
+
+    def _open(self, endpoint: str) -> Connecting:
+        config = self._config
+        published = KINDS[config.type].published
+        socket: zmq.Socket[bytes] = self._context.socket(zmq.SUB if published else zmq.PULL)
+        if published:
+            socket.subscribe(b"")
+        socket.set(zmq.RCVHWM, config.high_water_mark)
+        socket.set(zmq.MAXMSGSIZE, int(config.max_message_mb * 1e6))
+        socket.set(zmq.LINGER, 0)
+        socket.set(zmq.IPV6, is_ipv6(endpoint))
+        for option, value in KEEPALIVE:
+            socket.set(option, value)
+        return Connecting(socket, endpoint)

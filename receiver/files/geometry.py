@@ -1,0 +1,139 @@
+"""Where the detector stands: from the header's keys to NeXus transformations, and to what pyFAI takes.
+
+The keys are those of the table in `receiver.files.nexus`: `distance`, `beam_center_x` and `_y`,
+`x_pixel_size` and `y_pixel_size`, and the energy or the wavelength. They describe a flat detector that
+stands upright on the beam, and its image as it was sent: row 0 at the top and column 0 on the left for
+somebody who looks along the beam, as DECTRIS detectors send it; pixel coordinates begin at the outer corner
+of the first pixel.
+
+NeXus' axes are McStas': x to the left of somebody who looks along the beam, y up, z along the beam. pyFAI
+(2026.9) reads no geometry from NeXus, but takes its own, as JSON, from anywhere (`pyFAI.load`): so the file
+has both. See docs/explanation/decisions/0012-geometry-for-pyfai.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.receiver.files.nexus import Field
+
+PLANCK_LIGHT = 12398.419843320026
+"""h c in eV angstrom: exact since the SI of 2019."""
+ANGSTROM = 1e-10
+
+TOP_LEFT = 2
+"""pyFAI's (EXIF's) number for this orientation of the image: origin at the top left, seen from the sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A flat detector upright on the beam."""
+
+    distance: float
+    """From the sample, in m."""
+    centre: tuple[float, float]
+    """(x, y): where the beam hits it, in pixels: columns, rows."""
+    pixel: tuple[float, float]
+    """(x, y): size of a pixel, in m: width, height."""
+    wavelength: float | None
+    """In angstrom, where it is known."""
+
+
+def find(metadata: Mapping[str, Any]) -> Geometry | None:
+    """The geometry that the header gives; `None` where distance, beam centre or pixel size is missing.
+
+    Zeros mean "not set", as everywhere in the header; a beam centre is not set if both of its numbers are 0.
+    """
+    keys = ("distance", "beam_center_x", "beam_center_y", "x_pixel_size", "y_pixel_size")
+    numbers = [_number(metadata.get(key)) for key in keys]
+    if any(number is None for number in numbers):
+        return None
+    distance, x, y, width, height = (float(number or 0.0) for number in numbers)
+    if min(distance, width, height) <= 0 or (x, y) == (0, 0):
+        return None
+    return Geometry(distance, (x, y), (width, height), _wavelength(metadata))
+
+
+def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterator[Field]:
+    """The datasets that describe it in the file.
+
+    Args:
+        geometry: see `find`.
+        shape: (rows, cols) of the image.
+        detector: name of the NXdetector group; it must be a NeXus name already.
+    """
+    (x, y), (width, height) = geometry.centre, geometry.pixel
+    group, classes = ("instrument", detector), ("NXinstrument", "NXdetector")
+    place = (*group, "transformations", "translation")
+    module = (*group, "detector_module")
+    here, corner = "/".join(("/entry", *place)), "/".join(("/entry", *module, "module_offset"))
+    yield Field((*group, "depends_on"), classes, here)
+    yield _axis(place, (*classes, "NXtransformations"), geometry.distance, (0, 0, 1), ".")
+    inside = (*classes, "NXdetector_module")
+    yield Field((*module, "data_origin"), inside, np.zeros(2, np.int64))
+    yield Field((*module, "data_size"), inside, np.array(shape, np.int64))
+    offset = (x * width, y * height, 0.0)
+    length = math.hypot(*offset) or 1.0
+    direction = tuple(value / length for value in offset)
+    yield _axis((*module, "module_offset"), inside, length, direction, here)
+    yield _axis((*module, "fast_pixel_direction"), inside, width, (-1, 0, 0), corner)
+    yield _axis((*module, "slow_pixel_direction"), inside, height, (0, -1, 0), corner)
+    note = (("pyFAI", "poni"), ("NXcollection", "NXnote"))
+    yield Field((*note[0], "type"), note[1], "application/json")
+    yield Field((*note[0], "description"), note[1], "what pyFAI.load takes; from the header of the stream")
+    yield Field((*note[0], "data"), note[1], json.dumps(poni(geometry, shape)))
+
+
+def poni(geometry: Geometry, shape: tuple[int, int]) -> dict[str, Any]:
+    """The same in pyFAI's terms (version 2.1 of its description): SI units, slow axis first.
+
+    pyFAI's point of normal incidence is counted from the lower left corner, seen from the sample.
+    """
+    (x, y), (width, height) = geometry.centre, geometry.pixel
+    known = {} if geometry.wavelength is None else {"wavelength": geometry.wavelength * ANGSTROM}
+    return {
+        "poni_version": 2.1, "detector": "Detector",
+        "detector_config": {
+            "pixel1": height, "pixel2": width, "max_shape": list(shape), "orientation": TOP_LEFT
+        },
+        "dist": geometry.distance, "poni1": (shape[0] - y) * height, "poni2": x * width,
+        "rot1": 0.0, "rot2": 0.0, "rot3": 0.0, **known,
+    }  # fmt: skip
+
+
+def _axis(
+    path: tuple[str, ...], classes: tuple[str, ...], length: float, vector: tuple[float, ...], after: str
+) -> Field:
+    return Field(
+        path, classes, np.float64(length), "m",
+        attributes={
+            "transformation_type": "translation", "vector": np.array(vector, np.float64), "depends_on": after
+        },
+    )  # fmt: skip
+
+
+def _wavelength(metadata: Mapping[str, Any]) -> float | None:
+    """In angstrom; by the wavelength, or the energy."""
+    for key in ("incident_wavelength", "wavelength"):
+        if (length := _number(metadata.get(key))) is not None and length > 0:
+            return length
+    for key in ("incident_energy", "photon_energy"):
+        if (energy := _number(metadata.get(key))) is not None and energy > 0:
+            return PLANCK_LIGHT / energy
+    return None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,159 @@
+"""The file of a series: where it goes, who is told of it, how it is closed.
+
+What is in it is the writer's. Here it gets its path, and its entry in the journal, when the series begins,
+and loses the entry when the series has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files import storage, stores
+from penstock.receiver.files.recovery import recover
+from penstock.receiver.files.recovery.journal import Journal
+from penstock.receiver.files.recovery.recover import Recovered, Resumable
+from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.writer import SeriesWriter, UnfinishedError, WriterError
+from penstock.receiver.series.running_series import Outcome, ResumedSeries, RunningSeries
+
+
+class Begun(NamedTuple):
+    """A series has begun."""
+
+    writer: SeriesWriter | None
+    """Of its file; `None` where nothing is written."""
+    path: Path | None
+    started: float
+    """Seconds since 1970 (UTC)."""
+
+
+class SeriesFiles:
+    """The files of one receiver, one open at a time.
+
+    Args:
+        name: of the receiver.
+        config: its configuration; starts the processes that several writers need.
+    """
+
+    def __init__(self, name: str, config: ReceiverConfig) -> None:
+        self._config = config
+        self._detector = config.detector or name
+        self._writing = replace(
+            stores.writing(config.writers, int(config.write_queue_mb * 1e6), config.write_with),
+            frames_per_file=config.frames_per_file,
+            swmr=config.swmr,
+            late_seconds=config.gap.seconds,
+            space_seconds=config.preallocate_seconds,
+        )
+        self._journal = Journal(name, config)
+        self._resumable: Resumable | None = None
+
+    def recover(self) -> Recovered:
+        """Deal with what an earlier process left open. If a series goes on, it begins next, and `settle`
+        follows."""
+        recovered = recover.recover(self._journal, self._config)
+        self._resumable = recovered.resumable
+        return recovered
+
+    def settle(self, failed: str = "") -> Recovered:
+        """The series that was to go on has begun, or could not: nobody looks for its old entry any more.
+
+        Args:
+            failed: why it could not; its file is marked as incomplete then, and returned.
+        """
+        if (resumable := self._resumable) is None:
+            return Recovered()
+        self._resumable = None
+        if failed:
+            resumable.found.close()
+            return recover.give_up(resumable.left, failed)
+        resumable.left.settle()
+        return Recovered()
+
+    def begin(self, series: RunningSeries) -> Begun:
+        """Create the file of a series, or open it again; one without a name may be given one.
+
+        Raises:
+            StorageError: it may not lie there, or there is no space for it. That is an Error of the receiver,
+                so the sentence ends with what is to be done about that; the same check before Arm does not.
+            WriterError: it cannot be created.
+        """
+        if series.resumed is not None:
+            return self._begin_again(series, series.resumed)
+        try:
+            return self._begin_new(series)
+        except StorageError as error:
+            raise StorageError(error.kind, f"{error}, then reset the receiver") from error
+
+    def _begin_new(self, series: RunningSeries) -> Begun:
+        header, config = series.header, self._config
+        filename = header.filename
+        if filename is None and config.filename_template:
+            filename = os.path.join(config.data_root, config.template_name(self._detector, series.id))
+        if filename:
+            series.header = header = msgspec.structs.replace(header, filename=filename)
+        started = time.time()
+        if not (series.writes and filename):
+            return Begun(None, None, started)
+        path = storage.resolve(config, filename)
+        nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
+        storage.check(
+            path, overwrite=header.overwrite, nbytes=nbytes,
+            min_free=int(config.min_free_mb * 1e6), writers=config.writers,
+        )  # fmt: skip
+        storage.check_limit(path, storage.in_one_file(config, header.frames, header.frame_bytes))
+        if len(header.shape or ()) <= 2:  # frames of several images have no segments
+            storage.check_segments(header.frames, config.frames_per_file)
+        source = f"{config.source.type} from {', '.join(config.source.endpoints)}"
+        enter = partial(self._journal.enter, path, series, started)
+        try:
+            writer = SeriesWriter(path, self._detector, series, source, self._writing, begun=enter)
+        except (WriterError, StorageError):
+            self._journal.close()
+            raise
+        return Begun(writer, path, started)
+
+    def _begin_again(self, series: RunningSeries, resumed: ResumedSeries) -> Begun:
+        assert self._resumable is not None
+        path = Path(resumed.filename)
+        writer = SeriesWriter(path, self._detector, series, "", self._writing, found=self._resumable.found)
+        self._journal.enter(path, series, resumed.started)
+        return Begun(writer, path, resumed.started)
+
+    def end(self, writer: SeriesWriter, outcome: Outcome, failed: str) -> str:
+        """Close the file of the series.
+
+        Args:
+            writer: of the file.
+            outcome: of the series.
+            failed: why the series has failed; "" if it has not.
+
+        Returns:
+            The same, or why the file could not be closed where nothing had failed before.
+        """
+        config, stored = self._config, writer.stored
+        try:
+            writer.close(outcome, pad=config.gap.policy == "pad", synced=config.durability == "synced")
+        except WriterError as error:
+            # The sentence is the one that has the counts of what can be read.
+            if not failed or isinstance(error, UnfinishedError) or writer.stored != stored:
+                failed = str(error)
+            self._journal.keep(failed)
+        self._journal.close()
+        return failed
+
+    def may_go_on(self) -> bool:
+        """Whether the next start could go on with the series whose file is open."""
+        return self._journal.may_resume(self._config)
+
+    def close(self) -> None:
+        """End the processes of several writers."""
+        self._writing.close()

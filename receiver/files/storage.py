@@ -1,0 +1,382 @@
+"""Where a file may be written: path rules and what can be known before a series begins.
+
+Used twice: by the check, so that Arm fails in time, and again when the file is created, since the
+world may have changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import unicodedata
+from pathlib import Path
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files import lease, limit
+from penstock.receiver.files.beginning import can_be_torn
+from penstock.stins.texts import plural
+
+log = logging.getLogger(__name__)
+
+FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""How a folder is opened to reach what is in it: no right to list it is needed, no link is followed."""
+
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems answer where a file has only one name."""
+
+RESERVE_BYTES = 4 * 2**20
+"""Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
+
+LEAST_BYTES = RESERVE_BYTES + 2**21
+"""Of a file, beside its frames: its structure, and what is kept back to close it."""
+
+MOST_SEGMENTS = 4_000
+"""Of a series. The virtual dataset names them all: 40 kB of memory and 0.1 ms each whenever it is made."""
+
+
+class StorageError(Exception):
+    """A file cannot be written there; `kind` is stable, the sentence says what to change."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def resolve(config: ReceiverConfig, filename: str) -> Path:
+    """The file on this host for a name as a client gave it.
+
+    Links are followed on both sides before they are compared: facility roots are links.
+
+    Raises:
+        StorageError: relative, outside the data root, not a file name.
+    """
+    name = _mapped(config, filename)
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise StorageError(
+            "bad_filename", f"file name {filename!r:.200} has control characters in it; choose another"
+        )
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise StorageError(
+            "bad_filename", f"file name {filename!r} is not text ({error}); choose another"
+        ) from error
+    path = Path(name)
+    if not path.is_absolute():
+        raise StorageError(
+            "not_absolute", f'file name "{filename}" is not absolute; give a path below {config.data_root}'
+        )
+    try:
+        root, real = Path(os.path.realpath(config.data_root)), Path(os.path.realpath(path))
+    except OSError as error:  # a link that was changed just now
+        raise _unusable(path, error) from error
+    if real == root:
+        raise StorageError("is_a_folder", f'"{filename}" is the data root itself; add a file name')
+    if root not in real.parents:
+        raise StorageError(
+            "outside_data_root",
+            f'"{filename}" is outside the data root {config.data_root} of this receiver; '
+            "choose a file inside it",
+        )
+    try:
+        is_folder = name.endswith("/") or real.is_dir()
+    except OSError as error:
+        raise _unusable(real, error) from error
+    if is_folder:
+        raise StorageError("is_a_folder", f'"{filename}" is a folder; add a file name')
+    return real
+
+
+def check_segments(frames: int | None, frames_per_file: int) -> None:
+    """Check that a series does not fall into more segments than one file can well show.
+
+    Args:
+        frames: announced; `None` where nobody said.
+        frames_per_file: as configured; 0: no segments.
+
+    Raises:
+        StorageError: there would be too many.
+    """
+    if frames is None or not frames_per_file:
+        return
+    segments = -(-frames // frames_per_file)
+    if segments > MOST_SEGMENTS:
+        raise StorageError(
+            "too_many_segments",
+            f"{plural(frames, 'frame')} would be {plural(segments, 'segment')}, and a series has at "
+            f"most {MOST_SEGMENTS}: "
+            f"frames_per_file is {frames_per_file}, set it to {-(-frames // MOST_SEGMENTS)} or more",
+        )
+
+
+def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | None) -> int | None:
+    """Bytes that the largest file of a series has at least when all frames came; `None`: it is unknown."""
+    if frames is None or frame_bytes is None:
+        return None
+    share = min(frames, config.frames_per_file) if config.frames_per_file else frames // config.writers
+    return share * frame_bytes
+
+
+def check_limit(path: Path, nbytes: int | None) -> None:
+    """Check that a file of a series may become as large as it will be.
+
+    Args:
+        path: of the series.
+        nbytes: of its frames that go into one file; `None` where nobody knows.
+
+    Raises:
+        StorageError: it may not.
+    """
+    most = limit.most_bytes()
+    needed = (nbytes or 0) + LEAST_BYTES
+    if most is not None and needed > most:
+        raise StorageError(
+            "over_limit",
+            f"{path} needs {_size(needed)}, and {limit.WHERE} is {_size(most)}; raise it, or write "
+            "segments (frames_per_file)",
+        )
+
+
+def data_files(path: Path, writers: int) -> list[Path]:
+    """The files that several writers may write beside the file of a series; none of one writer."""
+    numbers = range(1, writers + 1) if writers > 1 else ()
+    return [path.with_name(f"{path.stem}_data_{number:04d}.h5") for number in numbers]
+
+
+def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, writers: int = 1) -> int:
+    """Check that a file could be written now; returns the free bytes there.
+
+    Args:
+        path: as `resolve` returned it.
+        nbytes: what the series will need, if it is known.
+        min_free: bytes that must stay free.
+        writers: as configured.
+
+    Raises:
+        StorageError: it exists, or somebody is writing it, or a data file's name is taken by what is none,
+            its folder cannot be written, or there is too little space.
+    """
+    beside = data_files(path, writers)
+    try:
+        there = [file for file in (path, *beside) if file.exists()]
+        folder = _existing(path.parent)
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if used := [file for file in there if lease.is_written(file)]:
+        raise being_written(used[0])
+    if there and not overwrite:
+        raise exists(there[0])
+    # One of HDF5 that is no data file either is found out when the series begins, which opens it.
+    if foreign := [file for file in there if file in beside and not can_be_torn(file)]:
+        raise StorageError("file_exists", no_data_file(foreign[0]))
+    if not folder.is_dir():
+        raise StorageError(
+            "not_a_folder", f"{folder} is a file, so {path} cannot be created below it; choose another folder"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StorageError(
+            "not_writable",
+            f"the receiver (user id {os.geteuid()}) may not write in {folder}; change its rights",
+        )
+    try:
+        free = shutil.disk_usage(folder).free
+        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+    except OSError as error:
+        raise StorageError(
+            "not_reachable", f"{folder}: {error.strerror}; see whether it is mounted"
+        ) from error
+    if read_only:
+        raise StorageError("not_writable", f"{folder} is mounted read-only; mount it for writing")
+    needed = (nbytes or 0) + min_free
+    if free < needed:
+        raise StorageError(
+            "disk_full",
+            f"{folder} has {_size(free)} free, this series needs {_size(needed)}; "
+            "free some space or choose another folder",
+        )
+    return free
+
+
+def free_bytes(folder: str) -> int:
+    """Free bytes on the disk of a folder, which need not be there yet. A network file system may hang.
+
+    Raises:
+        OSError: it cannot be reached.
+    """
+    return shutil.disk_usage(_existing(Path(folder))).free
+
+
+def exists(path: Path) -> StorageError:
+    """That a file is there, and nobody has said that it may go."""
+    return StorageError(
+        "file_exists",
+        f"{path} exists and is not overwritten; give another name (DestinationFilename, or the receiver's "
+        "filename_template), move it away, or allow it (DestinationFileOverwritable, in the header: "
+        "overwrite)",
+    )
+
+
+def no_data_file(path: Path) -> str:
+    """That a data file's name is taken by what a receiver has not made, so that it never goes."""
+    return f"{path} exists and is no data file of a series; move it away"
+
+
+def being_written(path: Path) -> StorageError:
+    """That somebody is writing a file, which is never replaced."""
+    return StorageError(
+        "being_written",
+        f"a receiver is writing {path}, so it is not replaced, overwrite or not; give another name "
+        "(DestinationFilename), or, if this receiver is the other's consumer, another data_root or path_map",
+    )
+
+
+def _size(nbytes: float) -> str:
+    if nbytes < 1e9:
+        return f"{nbytes / 1e6:.3g} MB"
+    return f"{nbytes / 1e9:,.0f} GB" if nbytes >= 100e9 else f"{nbytes / 1e9:.3g} GB"
+
+
+def open_folder(path: Path) -> int:
+    """A descriptor of the folder of a resolved file; it and its parents are created where needed.
+
+    A resolved path has no link in it, so none is followed here: a folder that somebody has swapped for
+    a link since then cannot lead out of the data root.
+
+    Raises:
+        StorageError: a folder cannot be created, or is a link by now.
+    """
+    folder = os.open("/", FOLDER)
+    try:
+        for name in path.parent.parts[1:]:
+            above, folder = folder, _open_or_create(name, folder)
+            os.close(above)
+    except OSError as error:
+        os.close(folder)
+        raise StorageError(
+            "not_writable",
+            f"cannot create the folder {path.parent}: {error.strerror}; choose another, or change its rights",
+        ) from error
+    return folder
+
+
+def draft_name() -> str:
+    """Under which a file is made that shall appear under its own name only when it can be read."""
+    return f".penstock-{secrets.token_hex(8)}.draft"
+
+
+def give_name(draft: str, name: str, folder: int, *, replace: bool) -> None:
+    """Let a draft appear under its own name, and no other.
+
+    Args:
+        draft: its name in the folder until now.
+        name: its own.
+        folder: as `open_folder` returned it.
+        replace: a file that is there goes, unless somebody is writing it.
+
+    Raises:
+        FileExistsError: there is one; `lease.BeingWrittenError` where somebody is writing it.
+        OSError: the folder cannot be written.
+    """
+    while True:
+        try:
+            return _give_free_name(draft, name, folder)
+        except FileExistsError:
+            if not replace:
+                raise
+        with contextlib.suppress(FileNotFoundError), lease.nobody_at(name, folder):
+            return os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _give_free_name(draft: str, name: str, folder: int) -> None:
+    try:
+        os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        # An empty file takes the name, and is replaced at once.
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, dir_fd=folder))
+        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    else:
+        os.unlink(draft, dir_fd=folder)
+
+
+class Reserve:
+    """Some space that is kept back, so that a file can still be closed when the disk is full.
+
+    Args:
+        folder: as `open_folder` returned it.
+
+    Raises:
+        StorageError: there is not even so much: HDF5 could not close the file, and ends its process.
+    """
+
+    def __init__(self, folder: int) -> None:
+        self._file = None
+        try:
+            self._file = tempfile.TemporaryFile(dir=by_descriptor(folder))  # noqa: SIM115 (held until release)
+            os.posix_fallocate(self._file.fileno(), 0, RESERVE_BYTES)
+        except OSError as error:
+            self.release()
+            name = os.readlink(by_descriptor(folder))
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StorageError(
+                    "disk_full",
+                    f"{name} has no {RESERVE_BYTES / 1e6:.3g} MB left, which are kept back to close a file "
+                    f"({error.strerror}); free some space or choose another folder",
+                ) from error
+            log.warning("no space kept back in %s: %s", name, error)
+
+    def release(self) -> None:
+        """Give the space back; calling it again does nothing."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def sync(path: Path) -> None:
+    """Return once a closed file, and its name in the folder, survive a loss of power."""
+    for target in (path, path.parent):
+        descriptor = os.open(target, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _mapped(config: ReceiverConfig, filename: str) -> str:
+    # The longest prefix wins, and only whole path components count.
+    for client in sorted(config.path_map, key=len, reverse=True):
+        prefix = client.rstrip("/")
+        if filename == prefix or filename.startswith(prefix + "/"):
+            return config.path_map[client].rstrip("/") + filename[len(prefix) :]
+    return filename
+
+
+def _unusable(path: Path, error: OSError) -> StorageError:
+    kind = "bad_filename" if error.errno in (errno.ENAMETOOLONG, errno.EINVAL) else "not_reachable"
+    return StorageError(kind, f"{str(path)[:200]} cannot be used: {error.strerror}; choose another file name")
+
+
+def by_descriptor(folder: int) -> str:
+    """A path to an open folder that stays right whatever becomes of its name."""
+    return f"/proc/self/fd/{folder}"
+
+
+def _open_or_create(name: str, above: int) -> int:
+    try:
+        return os.open(name, FOLDER, dir_fd=above)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # somebody was faster
+            os.mkdir(name, dir_fd=above)
+        return os.open(name, FOLDER, dir_fd=above)
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder

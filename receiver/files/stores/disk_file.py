@@ -1,0 +1,291 @@
+"""The bytes of a file that HDF5 writes: HDF5 never hears that a write of its own structures has failed.
+
+HDF5 that could not write its index can neither flush nor close the file any more, and crashes the process
+one day; h5py loses an error that comes up as an object is let go of. So HDF5 writes through an object here
+(h5py's driver for Python's file objects, 1.5 µs per write). Frames go to the file at once. What else HDF5
+writes is kept in memory, and shown to HDF5 as written, until `flush` writes it, in an order that leaves a
+file that reads wherever it stops. Why so: docs/explanation/decisions/0028-hdf5-never-sees-a-failed-write.md.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import itertools
+import os
+from typing import Any
+
+import h5py
+import numpy as np
+
+from penstock.receiver.files.stores.superblock import marked_for_swmr, put_end_ahead
+from penstock.receiver.files.stores.write_order import in_order
+from penstock.receiver.files.stores.write_threads import pwrite_all
+from penstock.stins.messages import Buffer
+
+MAX_ADDRESS = 2**63 - 1
+"""In a file: what the kernel takes for an offset."""
+_numbers = itertools.count()
+_open: dict[str, DiskFile] = {}
+"""By the name that HDF5 has for the file."""
+
+
+class DiskFile:
+    """What HDF5 reads and writes.
+
+    Args:
+        descriptor: of the file, open for reading and writing; closed by `close`.
+        path: by which it was opened.
+    """
+
+    def __init__(self, descriptor: int, path: str | os.PathLike[str]) -> None:
+        self.descriptor = descriptor
+        self.path = path
+        self.error: OSError | None = None
+        """Why what was kept could not be written when it should have been."""
+        self.at_once = False
+        """Whether everything is written at once, in HDF5's own order: readers follow the file (SWMR)."""
+        self.frame: Buffer | None = None
+        """Blob that HDF5 is given just now: where its write fails HDF5 is told, and leaves it out."""
+        self._name = f"penstock-{next(_numbers)}"
+        self._at = 0
+        self._kept: list[tuple[int, bytes]] = []
+        self._size: int | None = None
+        """To which the file was cut, or made longer, since then."""
+        self._top = 0  # where the last of what is kept ends
+        self._opened = os.fstat(descriptor).st_size
+        self._used: set[int] = set()  # places behind that where something was written
+
+    # -- for HDF5: an unbuffered file of Python's ------------------------------------------------
+
+    def __repr__(self) -> str:
+        """What HDF5 takes for the name."""
+        return self._name
+
+    def seek(self, at: int, whence: int = os.SEEK_SET) -> int:
+        """See io.RawIOBase.
+
+        Raises:
+            OSError: a damaged file names an address that none can have.
+        """
+        at = at if whence == os.SEEK_SET else self._end() + at
+        if at > MAX_ADDRESS:
+            raise OSError(errno.EINVAL, f"address {at:#x} is damaged")
+        self._at = at
+        return at
+
+    def tell(self) -> int:
+        """See io.RawIOBase."""
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """See io.RawIOBase."""
+        data = bytearray(max(0, self._end() - self._at) if size < 0 else size)
+        return bytes(data[: self.readinto(data)])
+
+    def readinto(self, buffer: Any) -> int:
+        """See io.RawIOBase; behind the end of the file there are zeros, as HDF5 expects it."""
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view) and (more := os.preadv(self.descriptor, [view[done:]], self._at + done)):
+            done += more
+        view[done:] = bytes(len(view) - done)
+        start, end = self._at, self._at + len(view)
+        for at, data in self._kept:
+            first, last = max(start, at), min(end, at + len(data))
+            if first < last:
+                view[first - start : last - start] = data[first - at : last - at]
+        self._at = end
+        return len(view)
+
+    def write(self, view: Any) -> int:
+        """See io.RawIOBase; only the write of a frame fails."""
+        at, size = self._at, len(view)
+        self._at = at + size
+        if at == 0:
+            view = marked_for_swmr(bytes(view))
+        # Another write as long as the frame does not matter here.
+        is_frame = self.frame is not None and size == len(self.frame) and at >= self._top
+        if is_frame or self.at_once:
+            try:
+                self.check()
+                pwrite_all(self.descriptor, view, at)
+                return size
+            except OSError as error:
+                if self._is_frame(view):
+                    raise
+                self.error = self.error or error
+        self._kept.append((at, bytes(view)))
+        self._top = max(self._top, at + size)
+        if self._size is not None:
+            self._size = max(self._size, at + size)
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        """See io.RawIOBase."""
+        size = self._at if size is None else size
+        if self.at_once and self.error is None:
+            try:
+                os.ftruncate(self.descriptor, size)
+                return size
+            except OSError as error:
+                self.error = error
+        self._size = size
+        return size
+
+    def flush(self) -> None:
+        """See io.RawIOBase; the kernel has everything."""
+
+    # -- for who writes the file -----------------------------------------------------------------
+
+    def check(self) -> None:
+        """Say that something which HDF5 has written is not with the kernel.
+
+        Raises:
+            OSError: why not.
+        """
+        if self.error is not None:
+            raise OSError(*self.error.args)
+
+    def settle(self) -> None:
+        """Write what was kept.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        try:
+            for at, data in in_order(self._kept, self._is_new):
+                pwrite_all(self.descriptor, data, at)
+            if self._size is not None:
+                os.ftruncate(self.descriptor, self._size)
+        except OSError as error:
+            self.error = error
+            raise
+        self.error, self._size, self._top = None, None, 0
+        self._used.update(at for at, _ in self._kept)
+        self._kept.clear()
+
+    def forget(self) -> None:
+        """Let go of the file, without a word of what it did not get."""
+        _open.pop(self._name, None)
+        self._kept.clear()
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def _is_new(self, at: int) -> bool:
+        return at >= self._opened and at not in self._used
+
+    def _end(self) -> int:
+        size = os.fstat(self.descriptor).st_size if self._size is None else self._size
+        return max(size, self._top)
+
+    def _is_frame(self, view: Any) -> bool:
+        return self.frame is not None and _place(self.frame) == _place(view)
+
+
+def open_file(descriptor: int, path: str | os.PathLike[str], mode: str, libver: str | None = None) -> Any:
+    """An h5py file over an open file of the system, which is closed with it, or at once if this fails.
+
+    Args:
+        descriptor: of the file, open for reading and writing.
+        path: by which it was opened.
+        mode: "w" for one that is new and empty, else "r+".
+        libver: bounds of HDF5's versions.
+
+    Raises:
+        OSError, RuntimeError: it cannot be opened, or not be written.
+    """
+    disk = DiskFile(descriptor, path)
+    _open[repr(disk)] = disk
+    try:
+        return h5py.File(disk, mode, libver=libver)
+    except BaseException:
+        disk.forget()
+        raise
+
+
+def disk_of(file: Any) -> DiskFile | None:
+    """What an open h5py file is written by; `None` where HDF5 writes it itself."""
+    return _open.get(file.filename)
+
+
+def descriptor_of(file: Any) -> int:
+    """Descriptor of an open h5py file; stays the file's."""
+    disk = disk_of(file)
+    return int(file.id.get_vfd_handle()) if disk is None else disk.descriptor
+
+
+def path_of(file: Any) -> str:
+    """By which an open h5py file was opened."""
+    disk = disk_of(file)
+    return os.fspath(file.filename if disk is None else disk.path)
+
+
+def check(file: Any) -> None:
+    """Say that something which HDF5 has written into an open h5py file is not with the kernel.
+
+    Raises:
+        OSError: why not.
+    """
+    disk = disk_of(file)
+    if disk is not None:
+        disk.check()
+
+
+def flush(file: Any) -> None:
+    """Hand everything that was written into an h5py file to the kernel.
+
+    Raises:
+        OSError: why something could not be written, even if it could the second time.
+        RuntimeError: HDF5 could not.
+    """
+    disk = disk_of(file)
+    if disk is None:
+        file.flush()
+        return
+    put_end_ahead(file, disk.descriptor)
+    file.flush()
+    error = disk.error
+    disk.settle()
+    if error is not None:
+        raise OSError(*error.args)
+
+
+def close(file: Any) -> None:
+    """Close an h5py file, and give back what `make_room` took behind its end; one that is closed stays so.
+
+    Raises:
+        OSError: not all of it could be written. It is closed all the same.
+    """
+    if not file:
+        return
+    disk = disk_of(file)
+    if disk is None:
+        file.close()
+        return
+    try:
+        try:
+            put_end_ahead(file, disk.descriptor)
+        except OSError as error:
+            disk.error = disk.error or error
+        file.close()
+        disk.settle()
+        os.ftruncate(disk.descriptor, os.fstat(disk.descriptor).st_size)
+    finally:
+        disk.forget()
+
+
+@atexit.register
+def _close_all() -> None:
+    """HDF5 closes what is open when the process ends, which is too late for Python."""
+    for disk in list(_open.values()):
+        for file in h5py.h5f.get_obj_ids(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_FILE):
+            if h5py.h5f.get_name(file) == repr(disk).encode():
+                h5py.File(file).close()
+
+
+def _place(buffer: Any) -> tuple[int, int]:
+    """Where a buffer lies in memory, and its bytes."""
+    array = np.frombuffer(buffer, np.uint8)
+    return array.ctypes.data, array.size

@@ -1,0 +1,15 @@
+"""What goes wrong with the files of a series, beside what the system says."""
+
+from __future__ import annotations
+
+
+class WriterDiedError(OSError):
+    """A process that writes frames has died."""
+
+
+class FilesGoneError(OSError):
+    """Somebody has removed, moved or replaced a file with frames."""
+
+
+class OverLimitError(ValueError):
+    """A series has come to an end of what was configured; the sentence has the key and the remedy."""

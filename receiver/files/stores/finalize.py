@@ -1,0 +1,45 @@
+"""What is left to do where a writer was killed: what `FrameStore.finish` would have done."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+from h5py import h5d
+
+from penstock.receiver.files.stores import data_files, process_lease, segments
+from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
+from penstock.receiver.files.stores.gaps import close_gaps
+from penstock.receiver.series.account import IN_FILE
+
+log = logging.getLogger(__name__)
+
+
+def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    """Cut everything that has a place for each frame, and fill what is empty, whichever store it was.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        statuses: uint8, `FrameStatus`, one an index.
+
+    Raises:
+        OSError: a data file is not there, or cannot be written.
+    """
+    process_lease.wait(descriptor_of(detector.file))
+    stored = np.isin(statuses, IN_FILE)
+    for dataset in list(detector.values()):
+        # First of all: to ask a virtual dataset for its shape opens what it shows.
+        if getattr(dataset, "is_virtual", False):
+            if segments.segments_of(dataset):
+                segments.cut(detector, dataset, len(statuses))
+            else:
+                data_files.cut(detector.file, dataset, len(statuses))
+            continue
+        maximum = getattr(dataset, "maxshape", None)
+        if not maximum or maximum[0] is not None:
+            continue
+        if dataset.id.get_create_plist().get_fill_time() != h5d.FILL_TIME_NEVER:
+            dataset.resize(len(statuses), axis=0)
+        elif (error := close_gaps(dataset, stored)) is not None:
+            log.warning("%s: missing frames are left out of data: %s", path_of(detector.file), error)

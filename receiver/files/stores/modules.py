@@ -1,0 +1,164 @@
+"""Frames of several modules: the blobs as they were received, and the assembled image as a virtual dataset.
+
+`modules` has the blobs, (frames, k, rows, cols), a chunk each; `data` shows them where they sit, with the
+fill value between them and in place of those that are missing. Its mappings have no end: it grows with the
+frames, is right from the first one on, and refers to its own file, whatever that is called later (tried with
+h5py 3.16). A mapping copies rows and cannot turn them: where a module is turned, or the modules do not make
+one image, `data` has the blobs themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from h5py import Dataset, h5d, h5p, h5s, h5t
+
+from penstock.codecs import bslz4
+from penstock.receiver.files.stores.chunked import ChunkedStore
+from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.processing.joined import Joined, JoinedFrame
+from penstock.receiver.processing.module_layout import Layout
+from penstock.receiver.series.module_status import ModuleStatus
+from penstock.stins.messages import Buffer, Frame, Image
+
+BLOBS = "modules"
+"""Dataset of the blobs, where `data` is assembled of them."""
+STATUS = "module_status"
+STATUS_CHUNK = 4096
+
+
+class ModuleStore:
+    """The frames of a joined series.
+
+    Args:
+        detector: NXdetector group.
+        frames: what every frame looks like: k blobs, or one where a transform has assembled them.
+        joined: what the modules' streams have in common.
+        modules: what became of each module.
+        assembled: store for frames that are assembled already; `None` where they are not.
+    """
+
+    def __init__(
+        self,
+        detector: Any,
+        frames: FrameFormat,
+        joined: Joined,
+        modules: ModuleStatus,
+        assembled: FrameStore | None,
+    ) -> None:
+        self._joined = joined
+        self._modules = modules
+        rows, columns = frames.shape[-2:]
+        self._layout = joined.arranged(rows, columns) if assembled is None else None
+        virtual = self._layout if self._layout is not None and not self._layout.is_turned else None
+        self._assembled = assembled
+        self._blobs = assembled or ChunkedStore(detector, frames, BLOBS if virtual else "data")
+        self.data = self._blobs.data
+        self._is_packed = frames.compression == COMPRESSED
+        if virtual is not None:
+            self.data.attrs["units"] = "counts"
+            self.data = _virtual(detector, self.data, virtual, frames.dtype)
+        self._status = detector.create_dataset(
+            STATUS, (0, modules.modules), "uint8", maxshape=(None, modules.modules),
+            chunks=(STATUS_CHUNK, modules.modules), fillvalue=int(FrameStatus.MISSING),
+        )  # fmt: skip
+        self._status.attrs["long_name"] = "status of each module, by the codes of frame_status"
+        self._describe(detector, self._layout if assembled is None else None)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of frames that were taken and are not written yet."""
+        return self._blobs.waiting_bytes
+
+    def write(self, index: int, frame: Frame) -> None:
+        """Store the blobs of the modules that came; see `FrameStore`."""
+        self._blobs.write(index, frame)
+
+    def read(self, index: int) -> Frame:
+        """A stored frame, the blobs of missing modules empty; see `FrameStore`."""
+        if self._assembled is not None:
+            return self._assembled.read(index)
+        stored = self._blobs.data
+        shape, dtype = stored.shape[1:], stored.dtype
+        packed: dict[int, bytes] = {}
+        plain: dict[int, bytes] = {}
+        for module in self._modules.good(index):
+            mask, blob = stored.id.read_direct_chunk((index, module, 0, 0))
+            (plain if mask & 1 or not self._is_packed else packed)[module] = blob
+        if packed:
+            # One header says how all blobs are packed.
+            packed |= {n: bslz4.compress(np.frombuffer(blob, dtype)) for n, blob in plain.items()}
+        found: dict[int, bytes] = packed or plain
+        blobs: list[Buffer] = [found.get(module, b"") for module in range(shape[0])]
+        image = Image(shape=shape, type=dtype.name, compression=COMPRESSED if packed else "none", frame=index)
+        return JoinedFrame(image, blobs, self._joined, (None,) * shape[0], layout=self._layout)
+
+    def grow(self, rows: int) -> None:
+        """Make room for so many frames."""
+        self._blobs.grow(rows)
+        self._status.resize(rows, axis=0)
+
+    def flush(self) -> None:
+        """Write the modules' statuses that are new; see `FrameStore`."""
+        self._blobs.flush()
+        if self._modules.touched is not None:
+            first, last = self._modules.touched
+            last = min(last, len(self._status) - 1)
+            if first <= last:
+                self._status[first : last + 1] = self._modules.rows(first, last)
+            self._modules.settle()
+
+    def lost(self) -> Collection[int]:
+        """See `FrameStore`."""
+        return self._blobs.lost()
+
+    def finish(self, statuses: np.ndarray[Any, Any]) -> None:
+        """Cut to this length, and write every module's status."""
+        self._blobs.finish(statuses)
+        table = self._modules.table(len(statuses)).copy()
+        table[statuses == FrameStatus.NOT_TRIGGERED] = FrameStatus.NOT_TRIGGERED
+        self._status.resize(len(statuses), axis=0)
+        self._status[...] = table
+
+    def close(self, *, synced: bool) -> None:
+        """See `FrameStore`."""
+        self._blobs.close(synced=synced)
+
+    def _describe(self, detector: Any, layout: Layout | None) -> None:
+        """Where each module sits: as an NXdetector_module, and as its stream said it."""
+        for number, module in enumerate(self._joined.places):
+            name = f"module_{number}"
+            while name in detector:  # a key of the sender
+                name += "_"
+            group = detector.create_group(name)
+            group.attrs["NX_class"] = "NXdetector_module"
+            for name, value, units in (
+                ("x", module.x, "pixel"), ("y", module.y, "pixel"), ("rotation", module.rotation, "deg"),
+            ):  # fmt: skip
+                group[name] = value
+                group[name].attrs["units"] = units
+            if layout is not None:
+                place = layout.places[number]
+                group["data_origin"] = np.array((place.row, place.column), np.int64)
+                group["data_size"] = np.array((place.rows, place.columns), np.int64)
+
+
+def _virtual(detector: Any, blobs: Any, layout: Layout, dtype: str) -> Any:
+    """The assembled image of every frame, however many there will be."""
+    kind = np.dtype(dtype)
+    count, rows, columns = blobs.shape[1:]
+    more = h5s.UNLIMITED
+    properties = h5p.create(h5p.DATASET_CREATE)
+    properties.set_fill_value(np.array(fill_value(dtype), kind))
+    for number, place in enumerate(layout.places):
+        to = h5s.create_simple((0, *layout.shape), (more, *layout.shape))
+        to.select_hyperslab((0, place.row, place.column), (more, 1, 1), (1, 1, 1), (1, rows, columns))
+        of = h5s.create_simple((0, count, rows, columns), (more, count, rows, columns))
+        of.select_hyperslab((0, number, 0, 0), (more, 1, 1, 1), (1, 1, 1, 1), (1, 1, rows, columns))
+        properties.set_virtual(to, b".", blobs.name.encode(), of)
+    space = h5s.create_simple((0, *layout.shape), (more, *layout.shape))
+    return Dataset(h5d.create(detector.id, b"data", h5t.py_create(kind), space, dcpl=properties))

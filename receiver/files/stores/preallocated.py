@@ -1,0 +1,144 @@
+"""One chunked dataset whose chunks have their places ahead; frames go there by pwrite.
+
+For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
+never filled) and is asked once for their places; a frame then costs no call of HDF5, and several may
+write, threads or processes, which HDF5 would not let them. Why not one contiguous dataset: it can neither
+grow nor shrink (decision 20).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from h5py import h5d, h5p
+
+from penstock.receiver.files.stores import disk_file, process_lease
+from penstock.receiver.files.stores.contract import FrameFormat, Writing
+from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.gaps import close_gaps
+from penstock.receiver.files.stores.space import set_aside
+from penstock.receiver.files.stores.write_processes import WriteProcesses
+from penstock.receiver.files.stores.write_threads import WriteHere, WriteThreads
+from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.series.account import IN_FILE
+from penstock.stins.messages import Frame, Image
+
+STEP_BYTES = 2**31
+STEP_ROWS = 2**16
+"""Places are taken for so many bytes, or so many frames, at once, or for as many again as there are. What is
+never written takes no space on the disk once the file is closed, but a file that was killed shows it."""
+
+
+class PreallocatedStore:
+    """Frames of one blob in a 3-D dataset.
+
+    Args:
+        detector: NXdetector group; `data` is created in it.
+        frames: what every frame looks like; uncompressed.
+        writing: how many writers, which, and what may wait for them.
+        data: the dataset that another process has left, if it is not to be created.
+    """
+
+    def __init__(self, detector: Any, frames: FrameFormat, writing: Writing, data: Any = None) -> None:
+        self.data = self._create(detector, frames) if data is None else data
+        self._frames = frames
+        self._file = detector.file
+        self._descriptor = os.dup(descriptor_of(self._file))
+        self._space_seconds = writing.space_seconds
+        self._offsets: list[int] = []
+        try:
+            if data is not None:
+                process_lease.wait(self._descriptor)
+            self._place(len(self.data))
+            if data is None:
+                self._make_room(0)  # while nobody waits for it but whoever arms the detector
+            self._writers = self._begin(writing)
+        except BaseException:
+            os.close(self._descriptor)  # all that was set aside would stay taken, in a file without a name
+            raise
+
+    def _begin(self, writing: Writing) -> WriteHere | WriteThreads | WriteProcesses:
+        if writing.writers == 1:
+            return WriteHere(self._descriptor)
+        if writing.write_with == "processes":
+            return WriteProcesses(self._descriptor, writing.processes, self._frames.nbytes)
+        return WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+
+    @staticmethod
+    def _create(detector: Any, frames: FrameFormat) -> Any:
+        early = h5p.create(h5p.DATASET_CREATE)
+        early.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+        return detector.create_dataset(
+            "data",
+            (0, *frames.shape),
+            frames.dtype,
+            maxshape=(None, *frames.shape),
+            chunks=(1, *frames.shape),
+            fillvalue=fill_value(frames.dtype),
+            fill_time="never",  # an early allocation would write every frame twice
+            dcpl=early,
+        )
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the frames that several writers have not written yet."""
+        return self._writers.waiting_bytes
+
+    def write(self, index: int, frame: Frame) -> None:
+        """Write a frame, or hand it to several writers and wait while too much is queued."""
+        if index >= len(self._offsets):
+            self._make_room(index)
+        self._writers.put(index, frame.blobs[0], self._offsets[index])
+
+    def read(self, index: int) -> Frame:
+        """A stored frame; see `FrameStore`."""
+        self._writers.drain()
+        frames = self._frames
+        blob = os.pread(self._descriptor, frames.nbytes, self._offsets[index])
+        return Frame(Image(shape=frames.shape, type=frames.dtype, compression="none", frame=index), [blob])
+
+    def grow(self, rows: int) -> None:
+        """Nothing yet: places are taken in steps of bytes, when a frame needs one."""
+
+    def flush(self) -> None:
+        """Return when the writers have written everything."""
+        self._writers.drain()
+
+    def lost(self) -> Collection[int]:
+        """Frames that were taken and could not be written; see `FrameStore`."""
+        return self._writers.lost
+
+    def finish(self, statuses: np.ndarray[Any, Any]) -> None:
+        """Cut to this length; what is not stored reads as the fill value, whatever the disk has space for."""
+        self._writers.close()
+        error = close_gaps(self.data, np.isin(statuses, IN_FILE))
+        if error is not None:
+            raise error
+
+    def close(self, *, synced: bool) -> None:
+        """Let the writers go of the file, which is the writer's."""
+        self._writers.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _make_room(self, index: int) -> None:
+        rows = len(self._offsets)
+        step = max(min(STEP_BYTES // self._frames.nbytes, STEP_ROWS), rows)
+        self._place(max(index + 1, min(rows + step, self._frames.planned or 0)))
+        set_aside(self._descriptor, self._offsets[rows], self._file.id.get_filesize(), self._space_seconds)
+
+    def _place(self, rows: int) -> None:
+        """Let HDF5 allocate the chunks, and keep their places."""
+        self.data.resize(rows, axis=0)
+        # The index is on its way before any frame is: later flushes do not touch it, so that a kill within
+        # one of them cannot damage it.
+        disk_file.flush(self._file)
+        self._offsets = [0] * rows
+        self.data.id.chunk_iter(self._keep)
+
+    def _keep(self, chunk: Any) -> None:
+        self._offsets[chunk.chunk_offset[0]] = chunk.byte_offset

@@ -1,0 +1,69 @@
+"""The data files of a series, for whoever wants its blobs as they are stored; see `data_files`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from penstock.receiver.files.stores.messages import DATASET
+
+
+class DataFiles:
+    """Which data file holds a frame, and what it holds there; files are opened when they are needed.
+
+    Args:
+        folder: of the file of the series.
+        data: its virtual dataset.
+    """
+
+    def __init__(self, folder: Path, data: Any) -> None:
+        self._folder = folder
+        self._sources: list[tuple[int, int, int, str]] = []
+        for source in data.virtual_sources():
+            (start, *_), (stride, *_), (count, *_), (block, *_) = source.vspace.get_regular_hyperslab()
+            # A segment is one block; what HDF5 says of the distance to the next means nothing.
+            self._sources.append((start, 2**62 if count == 1 else stride, block, source.file_name))
+        self._open: dict[str, h5py.File] = {}
+
+    def has(self, index: int) -> bool:
+        """Whether something was ever stored at this index."""
+        return self._find(index) is not None
+
+    def blob(self, index: int) -> bytes | None:
+        """The blob of a frame as it is stored; `None` if nothing is there, or it cannot be read."""
+        try:
+            found = self._find(index)
+            return None if found is None else bytes(found[0].id.read_direct_chunk(found[1])[1])
+        except (OSError, RuntimeError, ValueError):
+            return None
+
+    def _find(self, index: int) -> tuple[Any, tuple[int, int, int]] | None:
+        """The dataset and the place in it, where there is a chunk; no file, or a damaged one, has none."""
+        try:
+            for start, stride, block, name in self._sources:
+                turn, within = divmod(index - start, stride)
+                if turn < 0 or within >= block:
+                    continue
+                place = (turn * block + within, 0, 0)
+                if name not in self._open:
+                    self._open[name] = h5py.File(self._folder / name, "r", locking=False)
+                dataset = self._open[name][DATASET]
+                there = place[0] < len(dataset)
+                if there and dataset.id.get_chunk_info_by_coord(place).byte_offset is not None:
+                    return dataset, place
+        except (OSError, RuntimeError, ValueError, KeyError):
+            pass  # the caller says which frames that are
+        return None
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+
+def is_spread(data: Any) -> bool:
+    """Whether the frames of this dataset lie in data files."""
+    return bool(data.is_virtual) and all(source.dset_name == DATASET for source in data.virtual_sources())

@@ -1,0 +1,167 @@
+"""What a killed writer has left of the frames: their format, which are whole, and a store to go on with."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import h5py
+import numpy as np
+from h5py import h5d
+
+from penstock.receiver.files.stores import segments
+from penstock.receiver.files.stores.channels import STATUS, ChannelStore
+from penstock.receiver.files.stores.chunked import ChunkedStore
+from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.messages import DATASET
+from penstock.receiver.files.stores.preallocated import PreallocatedStore
+from penstock.receiver.files.stores.segments import SegmentStore
+from penstock.receiver.files.stores.superblock import repair
+
+
+def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
+    """What the frames in a file look like; `None` before the first.
+
+    Args:
+        detector: NXdetector group of the file.
+        planned: frames announced.
+
+    Raises:
+        ValueError: they lie in other files, whose writers are gone too.
+    """
+    data = detector.get("data")
+    if data is None:
+        return None
+    if segments.segments_of(data):
+        for _, place in segments.places(detector, data):
+            with contextlib.suppress(OSError, KeyError), h5py.File(place, "r", locking=False) as file:
+                return _format(file[DATASET], planned)
+        raise ValueError("none of its segments is there")
+    if data.is_virtual:
+        raise ValueError("its frames are spread over several files")
+    return _format(data, planned, channels_of(detector))
+
+
+def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> FrameFormat:
+    compression = COMPRESSED if data.id.get_create_plist().get_nfilters() > 0 else "none"
+    shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
+    return FrameFormat(shape, data.dtype.name, compression, planned, names)
+
+
+def channels_of(detector: Any) -> tuple[str, ...]:
+    """Datasets of the channels, where a frame has several; else none."""
+    names = detector["series"].get("channels") if STATUS in detector else None
+    return () if names is None else tuple(names.asstr()[:])
+
+
+def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = False) -> np.ndarray[Any, Any]:
+    """Which of the first frames have all their pixels in the file; bool.
+
+    HDF5's index can lack a chunk that was written, and can name one for which there is no file.
+
+    Args:
+        detector: NXdetector group of the file.
+        length: frames.
+        damaged: look for each frame by itself; where the index is damaged, most can be found all the same.
+        partly: some are enough, of one channel or module.
+
+    Raises:
+        OSError, RuntimeError: the index is damaged.
+    """
+    count = _chunks_one_by_one if damaged else _chunks
+    data = detector.get("data")
+    if data is None:
+        return np.zeros(length, bool)
+    if data.is_virtual:  # an image that is assembled of the blobs of its modules, or lies in other files
+        if segments.segments_of(data):
+            return _whole_in_segments(detector, data, length, count)
+        if "modules" not in detector:
+            return np.ones(length, bool)
+        data = detector["modules"]
+    blobs: np.ndarray[Any, Any] = np.zeros(length, np.int64)
+    wanted = 0
+    for dataset in [detector[name] for name in channels_of(detector)] or [data]:
+        blobs += count(dataset, length)
+        wanted += dataset.shape[1] if dataset.ndim == 4 else 1
+    found: np.ndarray[Any, Any] = blobs >= (1 if partly else wanted)
+    return found
+
+
+def _whole_in_segments(
+    detector: Any, data: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any]:
+    found = np.zeros(length, bool)
+    for start, place in segments.places(detector, data):
+        if start >= length:
+            continue
+        with contextlib.suppress(OSError, KeyError):  # killed before anything was in it
+            repair(place)
+            with h5py.File(place, "r", locking=False) as file:
+                share = min(len(file[DATASET]), length - start)
+                found[start : start + share] = count(file[DATASET], share) == 1
+    return found
+
+
+def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
+    """How many chunks of each of the first frames are in the file."""
+    size = os.fstat(descriptor_of(data.file)).st_size
+    blobs = np.zeros(length, np.int64)
+
+    def note(chunk: Any) -> None:
+        row = chunk.chunk_offset[0]
+        if row < len(blobs) and chunk.size and chunk.byte_offset + chunk.size <= size:
+            blobs[row] += 1
+
+    data.id.chunk_iter(note)
+    return blobs
+
+
+def _chunks_one_by_one(data: Any, length: int) -> np.ndarray[Any, Any]:
+    """The same where the index is damaged: a chunk counts if it can be read, and is nobody else's too."""
+    blobs = np.zeros(length, np.int64)
+    parts = range(data.shape[1]) if data.ndim == 4 else (None,)
+    owners: dict[int, int] = {}
+    for row in range(min(length, len(data))):
+        for part in parts:
+            place = (row, *(() if part is None else (part,)), 0, 0)
+            with contextlib.suppress(OSError, RuntimeError):
+                chunk = data.id.get_chunk_info_by_coord(place)
+                if chunk.byte_offset is None or len(data.id.read_direct_chunk(place)[1]) != chunk.size:
+                    continue
+                other = owners.setdefault(chunk.byte_offset, row)
+                if other == row:
+                    blobs[row] += 1
+                else:
+                    blobs[other] = 0
+    return blobs
+
+
+def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore | None:
+    """The store to go on with; `None` where no frame had come.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        planned: frames announced.
+        writing: by whom, as it is configured.
+
+    Raises:
+        OSError, RuntimeError, ValueError: the dataset cannot be used.
+    """
+    frames = format_of(detector, planned)
+    if frames is None:
+        return None
+    data = detector["data"]
+    if frames.channels:
+        return ChannelStore(detector, frames, is_found=True)
+    if data.is_virtual:
+        assert writing.path is not None
+        path = writing.path
+        writing = replace(writing, frames_per_file=segments.length_of(data))
+        return SegmentStore(detector, frames, path, writing, data)
+    if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
+        return PreallocatedStore(detector, frames, writing, data)
+    return ChunkedStore(detector, frames, data=data)

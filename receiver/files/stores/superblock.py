@@ -1,0 +1,131 @@
+"""The first bytes of an HDF5 file whose writer died, made such that the file opens and can be continued.
+
+Both is what HDF5's own `h5clear` does (`--filesize`, `--status`), which no wheel of h5py has. Layouts: HDF5
+file format specification, II.A.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any
+
+from penstock.receiver.files.beginning import HEAD, SIGNATURE
+
+FOR_SWMR = 3
+"""Version of a file for SWMR; 0 is what HDF5's default bounds give."""
+V0_END = 40
+V3_FLAGS, V3_END, V3_CHECKSUM = 11, 28, 44
+WRITTEN, SWMR = 1, 4
+"""Flags of version 3."""
+
+
+def version_of(path: str | os.PathLike[str]) -> int | None:
+    """Version of the superblock; `None` where there is none, or addresses have not eight bytes."""
+    with open(path, "rb") as file:
+        return _version(file.read(HEAD))
+
+
+def is_followed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file says that readers may follow it (SWMR): nobody has closed it."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    return _version(head) == FOR_SWMR and bool(head[V3_FLAGS] & SWMR)
+
+
+def repair(path: str | os.PathLike[str]) -> None:
+    """Put the end of the file behind all that was ever written, and take back that somebody is writing.
+
+    What HDF5 writes next must not lie where its index, which is written in no particular order, may name a
+    frame; and it refuses a file for SWMR that nobody has closed.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with open(path, "r+b") as file:
+        head = bytearray(file.read(HEAD))
+        size = os.fstat(file.fileno()).st_size
+        match _version(head):
+            case 0 if struct.unpack_from("<Q", head, V0_END)[0] < size:
+                struct.pack_into("<Q", head, V0_END, size)
+            case 3:
+                head[V3_FLAGS] = 0
+                struct.pack_into("<Q", head, V3_END, max(size, *struct.unpack_from("<Q", head, V3_END)))
+                struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
+            case _:
+                return
+        os.pwrite(file.fileno(), head, 0)
+
+
+def put_end_ahead(file: Any, descriptor: int) -> None:
+    """Before the flush of an open h5py file: put the end where it will be.
+
+    HDF5 writes its superblock last. Killed before that, a file would have an index whose nodes lie beyond
+    its own end, and readers refuse even frames that were flushed long ago.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    end = file.id.get_filesize()
+    if os.fstat(descriptor).st_size < end:
+        os.ftruncate(descriptor, end)  # a file that is shorter than its superblock says does not open
+    head = os.pread(descriptor, HEAD, 0)
+    match _version(head):
+        case 0 if struct.unpack_from("<Q", head, V0_END)[0] < end:
+            os.pwrite(descriptor, struct.pack("<Q", end), V0_END)
+        case 3 if struct.unpack_from("<Q", head, V3_END)[0] < end and not head[V3_FLAGS] & SWMR:
+            ahead = bytearray(head)
+            struct.pack_into("<Q", ahead, V3_END, end)
+            struct.pack_into("<I", ahead, V3_CHECKSUM, _lookup3(bytes(ahead[:V3_CHECKSUM])))
+            os.pwrite(descriptor, ahead, 0)
+
+
+def marked_for_swmr(written: bytes) -> bytes:
+    """Return what HDF5 writes to the beginning of a file, with the mark that somebody writes it where SWMR is
+    asked for: HDF5 sets it for its own drivers only, and refuses the file to readers without."""
+    if len(written) < HEAD or _version(written[:HEAD]) != FOR_SWMR or not written[V3_FLAGS] & SWMR:
+        return written
+    head = bytearray(written)
+    head[V3_FLAGS] |= WRITTEN
+    struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
+    return bytes(head)
+
+
+def _version(head: bytes | bytearray) -> int | None:
+    if len(head) < HEAD or head[:8] != SIGNATURE:
+        return None
+    return head[8] if head[{0: 13, 2: 9, 3: 9}.get(head[8], 8)] == 8 else None
+
+
+def _lookup3(data: bytes) -> int:
+    """Bob Jenkins' hash, by which HDF5 guards its metadata (lookup3.c, `hashlittle`, start value 0)."""
+
+    def rotated(value: int, bits: int) -> int:
+        return (value << bits | value >> 32 - bits) & 0xFFFFFFFF
+
+    a = b = c = 0xDEADBEEF + len(data) & 0xFFFFFFFF
+    whole = data + bytes(-len(data) % 12)
+    for place in range(0, len(whole), 12):
+        x, y, z = struct.unpack_from("<III", whole, place)
+        a, b, c = a + x & 0xFFFFFFFF, b + y & 0xFFFFFFFF, c + z & 0xFFFFFFFF
+        if place + 12 >= len(data):
+            break
+        a = (a - c & 0xFFFFFFFF) ^ rotated(c, 4)
+        c = c + b & 0xFFFFFFFF
+        b = (b - a & 0xFFFFFFFF) ^ rotated(a, 6)
+        a = a + c & 0xFFFFFFFF
+        c = (c - b & 0xFFFFFFFF) ^ rotated(b, 8)
+        b = b + a & 0xFFFFFFFF
+        a = (a - c & 0xFFFFFFFF) ^ rotated(c, 16)
+        c = c + b & 0xFFFFFFFF
+        b = (b - a & 0xFFFFFFFF) ^ rotated(a, 19)
+        a = a + c & 0xFFFFFFFF
+        c = (c - b & 0xFFFFFFFF) ^ rotated(b, 4)
+        b = b + a & 0xFFFFFFFF
+    c = (c ^ b) - rotated(b, 14) & 0xFFFFFFFF
+    a = (a ^ c) - rotated(c, 11) & 0xFFFFFFFF
+    b = (b ^ a) - rotated(a, 25) & 0xFFFFFFFF
+    c = (c ^ b) - rotated(b, 16) & 0xFFFFFFFF
+    a = (a ^ c) - rotated(c, 4) & 0xFFFFFFFF
+    b = (b ^ a) - rotated(a, 14) & 0xFFFFFFFF
+    return (c ^ b) - rotated(b, 24) & 0xFFFFFFFF

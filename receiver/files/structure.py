@@ -1,0 +1,180 @@
+"""The NeXus structure of a series' file: what stands in it before the first frame, and its record.
+
+Groups, attributes and links; frames are the stores' (`receiver.files.stores`), what comes with each is in
+`per_frame`. NeXus: application definitions need NXentry/NXinstrument/NXdetector, programs look for NXdata by
+the attributes `default` and `signal` (NeXus manual, "Find the default plot", version 3).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import h5py
+
+from penstock.receiver.files import geometry, nexus, per_frame
+from penstock.receiver.files.stores import FrameFormat
+from penstock.receiver.regions import rows as region_rows
+from penstock.receiver.series.account import COUNTERS, Account
+from penstock.receiver.series.running_series import Outcome, RunningSeries
+
+CHANGING = {"state": 16, "reason": 4096, "index_source": 64}
+"""Texts of the record that are not what they were when the series began, and bytes for each: a text of any
+length would move when it is changed, and a write that fails meanwhile leave none that reads."""
+IN_PROGRESS = "in progress"
+"""State of a file that is written, or whose writer died."""
+
+
+@dataclass
+class Structure:
+    """Groups of an open file that is written."""
+
+    entry: Any
+    """NXentry."""
+    detector: Any
+    """NXdetector."""
+
+    @property
+    def record(self) -> Any:
+        """NXcollection: the series, its state and its counts."""
+        return self.detector["series"]
+
+    def show_frames(self, frames: FrameFormat, data: Any, series: RunningSeries) -> None:
+        """Where programs look for frames, and the geometry, which needs the size of an image.
+
+        Args:
+            frames: what every frame looks like.
+            data: their dataset, in the NXdetector group.
+            series: which they are of.
+        """
+        data.attrs["units"] = "counts"
+        data.attrs["target"] = data.name
+        shown = _group(self.entry, "data", "NXdata")
+        shown.attrs["signal"] = "data"
+        shown["data"] = data
+        channels = frames.channels
+        for name in channels[1:]:
+            shown[name] = self.detector[name]
+        if channels:
+            shown.attrs["auxiliary_signals"] = list(channels[1:])
+        where = geometry.find(series.metadata)
+        # A virtual dataset is not asked for its shape: see `DataFilesStore`.
+        image = frames.shape if len(frames.shape) == 2 else data.shape[1:]
+        if where is not None and len(image) == 2:
+            name = self.detector.name.rpartition("/")[2]
+            _write_fields(self.entry, geometry.fields(where, image, name))
+
+    def write_counts(self, account: Account) -> None:
+        """At every flush, so that a file whose receiver was killed whole says what it holds."""
+        counts, record = account.counts(), self.record
+        for name in COUNTERS:
+            record[name][()] = getattr(counts, name)
+
+    def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
+        """How the series has ended."""
+        record = self.record
+        record["planned"][()] = series.account.planned
+        set_text(record["state"], "complete" if outcome.complete else "incomplete")
+        set_text(record["reason"], outcome.reason)
+        set_text(record["index_source"], series.index_source)
+        self.entry["end_time"] = _iso(time.time())
+
+
+def set_text(dataset: Any, value: str) -> None:
+    """Change one of the `CHANGING` texts; what is too long is cut."""
+    content = _text(value).encode()[: dataset.dtype.itemsize]
+    dataset[()] = content.decode(errors="ignore").encode()
+
+
+def find(file: h5py.File, detector: str) -> Structure:
+    """The structure of a file that has one.
+
+    Args:
+        detector: name of the NXdetector group.
+    """
+    entry = file["entry"]
+    return Structure(entry, entry["instrument"][detector])
+
+
+def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, source: str) -> Structure:
+    """Everything that is known before the first frame.
+
+    Args:
+        file: new and open.
+        path: under which it will be found.
+        detector: name of the NXdetector group.
+        series: its header and metadata are written.
+        source: where the stream comes from, for the record.
+    """
+    penstock, now = version("penstock"), _iso(time.time())
+    file.attrs.update(
+        NX_class="NXroot", default="entry", file_name=str(path), file_time=now,
+        creator=f"Penstock {penstock}", h5py_version=h5py.__version__,
+        HDF5_Version=h5py.version.hdf5_version,
+    )  # fmt: skip
+    entry = _group(file, "entry", "NXentry")
+    entry.attrs["default"] = "data"
+    entry["start_time"] = now
+    entry["program_name"] = "Penstock"
+    entry["program_name"].attrs["version"] = penstock
+    instrument = _group(entry, "instrument", "NXinstrument")
+    group = _group(instrument, detector, "NXdetector")
+    channels = series.header.channels or ()
+    _write_fields(entry, nexus.fields(series.described, detector, channels))
+    if "title" not in entry:
+        entry["title"] = path.stem
+    per_frame.create(group)
+    if series.rois is not None:
+        region_rows.create(group, series.rois.rois)
+    record = _group(group, "series", "NXcollection")
+    planned = series.account.planned
+    record["id"] = _text(series.id)
+    for name, size in CHANGING.items():
+        record.create_dataset(name, (), h5py.string_dtype("utf-8", size))
+    set_text(record["state"], IN_PROGRESS)
+    set_text(record["reason"], "the receiver is still writing, or was killed")
+    record["planned"] = -1 if planned is None else planned
+    set_text(record["index_source"], series.index_source)
+    record["source"] = source
+    record["checksum"] = _text(series.checksum)
+    if names := nexus.channel_names(channels):
+        record["channels"] = list(names)
+    for name in COUNTERS:
+        record[name] = 0
+    return Structure(entry, group)
+
+
+def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
+    group = parent.create_group(name)
+    group.attrs["NX_class"] = nx_class
+    return group
+
+
+def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
+    for field in fields:
+        group = entry
+        for name, nx_class in zip(field.path, field.classes, strict=False):
+            group = group[name] if name in group else _group(group, name, nx_class)
+        if field.same_as is not None:
+            group[field.path[-1]] = entry["/".join(field.same_as)]
+            continue
+        dataset = group.create_dataset(field.path[-1], data=field.value)
+        dataset.attrs.update(field.attributes)
+        if field.units is not None:
+            dataset.attrs["units"] = field.units
+        if field.long_name is not None:
+            dataset.attrs["long_name"] = field.long_name
+
+
+def _text(value: str) -> str:
+    """What a peer said, as HDF5 can hold it: without NUL."""
+    return value.replace("\0", "\ufffd")
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).astimezone().isoformat(timespec="milliseconds")

@@ -1,0 +1,491 @@
+"""The writer: one series into one NeXus file, each frame at its own index.
+
+The pixels go to a frame store (`receiver.files.stores`) at once; everything else that a frame brings is kept
+in memory and written in batches (`receiver.files.per_frame`). Measured reasons, all for h5py 3.16 (see
+docs/explanation/architecture.md): assigning one element costs ten times a direct chunk write, so nothing is
+assigned and nothing grown a frame; a file with the default (v18) bounds, flushed every second and without
+SWMR opens plainly after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import msgspec
+import numpy as np
+
+from penstock.receiver.files import lease, nexus, storage, stores, structure
+from penstock.receiver.files.per_frame import PerFrame
+from penstock.receiver.files.recovery.interrupted import DAMAGED, Interrupted, frames_in
+from penstock.receiver.files.remedies import errno_of, remedy
+from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file, process_lease
+from penstock.receiver.files.stores.disk_file import DiskFile
+from penstock.receiver.files.stores.modules import ModuleStore
+from penstock.receiver.files.stores.reopen import format_of, reopen
+from penstock.receiver.files.stores.space import make_room
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.series.account import IN_FILE, Account
+from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.stins.checksums import ALGORITHMS
+from penstock.stins.messages import Frame
+from penstock.stins.texts import of_series, plural
+
+log = logging.getLogger(__name__)
+
+ROWS_PER_STEP = 1024
+"""Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
+ROOM_BYTES = 2**20
+"""What a flush may need beside what the frames brought."""
+
+
+class WriterError(Exception):
+    """A file could not be written; the sentence has the file, the counts and the remedy."""
+
+    kind = "not_written"
+
+
+class UnfinishedError(WriterError):
+    """The end of the file could not be written: it has what was flushed, and stays "in progress"."""
+
+
+class FileGoneError(WriterError):
+    """The file is no longer where it was created."""
+
+    kind = "file_gone"
+
+
+class SeriesWriter:
+    """The file of one series, from its creation to its closing.
+
+    Args:
+        path: resolved file, see `storage.resolve`; created exclusively.
+        detector: name of the NXdetector group, made a NeXus name.
+        series: its header and metadata are written at once.
+        source: where the stream comes from, for the record.
+        writing: how many writers, and what may wait for them.
+        found: the file is there already, its writer died: it is continued.
+        begun: told under which name the file is made until it can be read.
+
+    Raises:
+        StorageError: the folder cannot be created, or its disk is full; or the file exists, or is written by
+            another, meanwhile.
+        WriterError: the file cannot be created.
+    """
+
+    def __init__(
+        self, path: Path, detector: str, series: RunningSeries, source: str, writing: Writing | None = None,
+        found: Interrupted | None = None, begun: Callable[[Path], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.path = path
+        self.detector = nexus.name_of(detector)
+        self._series = series
+        self._account: Account = series.account
+        self._writing = replace(writing or Writing(), path=path, overwrite=series.header.overwrite)
+        self._store: FrameStore | None = None
+        self._reserve: storage.Reserve | None = None
+        self._mark = -1
+        folder = storage.open_folder(path)
+        try:
+            self._reserve = storage.Reserve(folder)
+            if found is None:
+                self._open(folder, source, begun)
+            else:
+                self._continue(found)
+        except BaseException:
+            self._release_reserve()
+            raise
+        finally:
+            os.close(folder)
+
+    def _open(self, folder: int, source: str, begun: Callable[[Path], None]) -> None:
+        path, header = self.path, self._series.header
+        # It gets its name when it can be read: a process that is killed here leaves the name free.
+        name = draft = storage.draft_name()
+        try:
+            # By the folder that was found, not by its name: see `storage.open_folder`.
+            descriptor = os.open(
+                draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
+            )
+        except OSError as error:
+            raise self._not_created(error) from error
+        try:
+            # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
+            bounds = "latest" if self._writing.swmr else None
+            self._file = disk_file.open_file(descriptor, path.with_name(draft), "w", bounds)
+        except (OSError, RuntimeError) as error:
+            with contextlib.suppress(OSError):
+                os.unlink(draft, dir_fd=folder)
+            raise self._not_created(error) from error
+        self._disk = _disk(self._file)
+        try:
+            self._mark = process_lease.hold(self._disk.descriptor)  # before others see it: nobody replaces it
+            make_room(self._disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
+            begun(path.with_name(draft))
+            self._structure = structure.create(self._file, path, self.detector, self._series, source)
+            self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
+            disk_file.flush(self._file)
+            storage.give_name(draft, path.name, folder, replace=header.overwrite)
+            self._disk.path = path
+            name = path.name
+            if header.shape is not None and header.type is not None and header.compression is not None:
+                self._create_frames(header.shape, header.type, header.compression)
+                disk_file.flush(self._file)
+        except (OSError, RuntimeError, ValueError, TypeError) as error:
+            self._release_reserve()
+            _close_quietly(self._file)
+            self._let_go()
+            with contextlib.suppress(OSError):  # somebody was faster, or the storage is away
+                os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
+            if name == draft and isinstance(error, lease.BeingWrittenError):
+                raise storage.being_written(path) from error
+            if name == draft and isinstance(error, FileExistsError):
+                raise storage.exists(path) from error
+            raise self._not_created(error) from error
+
+    def _continue(self, found: Interrupted) -> None:
+        self._file, detector = found.file, found.detector
+        self._disk = _disk(self._file)
+        self._structure = structure.Structure(found.file["entry"], detector)
+        self._rows = PerFrame(detector, self._account, self._series.rois)
+        try:
+            self._check_place()
+            frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
+            self._store = reopen(detector, self._account.planned, self._writing)
+            self._mark = process_lease.hold(self._disk.descriptor)  # now that no old process is at it
+            if self._store is not None:
+                self._store.grow(
+                    self._rows.rows
+                )  # killed while it grew, the file has room here and not there
+            if frames is None:
+                self._writing = replace(self._writing, replace_empty=True)
+            elif "data" not in self._structure.entry:
+                self._show_frames(frames)
+            self._structure.write_counts(self._account)
+            disk_file.flush(self._file)
+            self._let_others_read()
+        except (OSError, RuntimeError, ValueError) as error:
+            failure = self._failed("the account", error)
+            self._let_go()  # the file is whose it was; its descriptors and writers are not
+            raise failure from error
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of frames that are not with the kernel yet: several writers are at them."""
+        return 0 if self._store is None else self._store.waiting_bytes
+
+    @property
+    def stored(self) -> int:
+        """Frames that count as stored."""
+        return self._account.counts().stored
+
+    def add(self, index: int, frame: Frame) -> None:
+        """Store one frame that the worker has judged sound.
+
+        Raises:
+            WriterError: it could not be written; what was written before stays.
+        """
+        image = frame.image
+        try:
+            store = self._store
+            if store is None:
+                store = self._create_frames(image.shape, image.type, image.compression)
+                disk_file.flush(self._file)  # whoever goes on after a kill must know where its frames are
+            if index >= self._rows.rows:
+                self._grow(index)
+            store.write(index, frame)
+            self._disk.check()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed(f"frame {index}", error) from error
+        self._rows.add(index, image)
+
+    def complete(self, index: int, frame: Frame) -> None:
+        """Store blobs of a frame that is there already without them: of modules that came late.
+
+        Raises:
+            WriterError: they could not be written.
+        """
+        assert self._store is not None
+        try:
+            self._store.write(index, frame)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed(f"late modules of frame {index}", error) from error
+        self._rows.complete(index, frame.image)
+
+    def read(self, index: int) -> Frame:
+        """One stored frame, its blobs as they were received: nothing is unpacked.
+
+        Raises:
+            OSError, RuntimeError, ValueError: there is none, or the disk does not give it back.
+        """
+        if self._store is None:
+            raise ValueError("no frame has come yet")
+        frame = self._store.read(index)
+        image = msgspec.structs.replace(frame.image, trigger=self._rows.trigger(index))
+        return msgspec.structs.replace(frame, image=image)
+
+    def flush(self) -> None:
+        """Hand everything to the kernel: from now on it survives the death of this process.
+
+        Raises:
+            WriterError: it could not be written.
+            FileGoneError: somebody removed, moved or replaced the file.
+        """
+        try:
+            if self._store is not None:
+                self._store.flush()  # with nothing to write too: it notices what has become of its writers
+            if not self._rows.waiting:
+                return
+            self._check_place()
+            make_room(self._disk.descriptor, ROOM_BYTES + self._rows.room)
+            disk_file.flush(self._file)  # nobody may see a frame as stored that is not there yet
+            self._rows.write()
+            self._rows.write_others()
+            self._structure.write_counts(self._account)
+            disk_file.flush(self._file)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed("the last batch", error) from error
+        counts = self._account.counts()
+        self._account.flushed = counts.stored + counts.partial
+
+    def close(self, outcome: Outcome, *, pad: bool, synced: bool) -> None:
+        """Write the account, shrink to what came, close.
+
+        Args:
+            outcome: whether the series is complete, and the reason.
+            pad: keep the planned length instead; what never came reads as the fill value.
+            synced: return only when the file is on the disk.
+
+        Raises:
+            WriterError: it could not be written; what was flushed before stays readable.
+            UnfinishedError: nor could the end of the file; the account has what was flushed.
+            FileGoneError: it was closed, but somebody removed, moved or replaced it before.
+        """
+        try:
+            # Frames that several writers still have must not take what is kept back for the account.
+            failure = self._settle_frames() if self.waiting_bytes else None
+            self._release_reserve()
+            if self._disk.error is not None:
+                self._disk.settle()
+            failure = failure or self._settle_frames()
+            disk_file.flush(self._file)
+            self._rows.write()
+            self._end_reading()
+            length = self._account.highest + 1
+            if pad and self._account.planned is not None:
+                length = self._account.planned
+            failure = self._finish(length, outcome, failure)
+            self._check_place()
+            disk_file.close(self._file)
+            if self._store is not None:
+                self._store.close(synced=synced)
+            if synced:
+                storage.sync(self.path)
+        except (OSError, RuntimeError, ValueError, MemoryError) as error:
+            raise self._unfinished(error) from error
+        finally:
+            self._release_reserve()
+            _close_quietly(self._file)
+            self._let_go()
+        counts = self._account.counts()
+        self._account.flushed = counts.stored + counts.partial
+        if failure is not None:
+            raise failure
+
+    # -- structure -----------------------------------------------------------------------------
+
+    def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
+        joined, modules = self._series.joined, self._series.modules
+        channels = nexus.channel_names(self._series.header.channels or ())
+        if joined is not None or len(shape) != 3 or len(channels) != shape[0]:
+            channels = ()
+        detector = self._structure.detector
+        frames = FrameFormat(shape, dtype, compression, self._account.planned, channels)
+        if joined is None or modules is None:
+            self._store = stores.create(detector, frames, self._writing)
+        else:
+            whole = stores.create(detector, frames, self._writing) if len(shape) == 2 else None
+            self._store = ModuleStore(detector, frames, joined, modules, whole)
+        self._show_frames(frames)
+        self._let_others_read()
+        return self._store
+
+    def _show_frames(self, frames: FrameFormat) -> None:
+        assert self._store is not None
+        algorithm = self._series.header.checksum
+        if algorithm is not None and algorithm in ALGORITHMS:
+            self._rows.take_checksums(algorithm, frames.shape[0] if len(frames.shape) == 3 else 1)
+        self._structure.show_frames(frames, self._store.data, self._series)
+
+    def _let_others_read(self) -> None:
+        """From now on the file may be read while it grows, and nothing can be created in it any more."""
+        if self._writing.swmr and self._store is not None:
+            disk_file.flush(self._file)
+            self._disk.at_once = True
+            self._file.swmr_mode = True
+
+    def _end_reading(self) -> None:
+        """Open the file anew without SWMR, where it was open so: texts and new objects are not for SWMR."""
+        if not self._file.swmr_mode:
+            return
+        self._check_place()
+        descriptor = os.dup(self._disk.descriptor)  # the same file, whatever has its name by now
+        try:
+            disk_file.close(self._file)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._file = disk_file.open_file(descriptor, self.path, "r+", "latest")
+        self._disk = _disk(self._file)
+        self._structure = structure.find(self._file, self.detector)
+        self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
+        self._store = reopen(self._structure.detector, self._account.planned, self._writing)
+
+    def _grow(self, index: int) -> None:
+        now = self._rows.rows
+        rows = max(index + 1, now + ROWS_PER_STEP, now + now // 2)
+        if self._account.planned is not None:
+            rows = max(index + 1, min(rows, self._account.planned))
+        if self._store is not None:
+            self._store.grow(rows)
+        self._rows.resize(rows)
+
+    def _settle_frames(self) -> WriterError | None:
+        """The last frames are with the kernel, or are accounted for as lost."""
+        try:
+            if self._store is not None:
+                self._store.flush()
+        except (OSError, RuntimeError, ValueError) as error:
+            return self._failed("the last frames", error)
+        return None
+
+    def _finish(self, length: int, outcome: Outcome, failure: WriterError | None) -> WriterError | None:
+        statuses = self._account.statuses(length)
+        try:
+            if self._store is not None:
+                self._store.finish(statuses)
+        except (OSError, RuntimeError, ValueError) as error:
+            failure = self._failed("the end of the frames", error)  # which may have cost more of them
+            statuses = self._account.statuses(length)
+        disk_file.flush(self._file)
+        if failure is not None and outcome.complete:
+            outcome = Outcome(False, str(failure))
+        self._rows.finish(statuses)
+        self._structure.write_counts(self._account)
+        disk_file.flush(self._file)  # last of all the word that the series has ended
+        self._structure.write_end(self._series, outcome)
+        return failure
+
+    # -- failure -------------------------------------------------------------------------------
+
+    def _check_place(self) -> None:
+        try:
+            here = os.path.samestat(os.stat(self.path), os.fstat(self._disk.descriptor))
+        except (FileNotFoundError, NotADirectoryError):
+            here = False
+        if not here:
+            raise FileGoneError(
+                f"{self.path} was removed, moved or replaced while it was written; the frames stored so far "
+                f"({self._account.counts().stored}) went with it. Look who did that (a clean-up job, a sync "
+                f"program?), then reset the receiver{of_series(self._series.id)}"
+            )
+
+    def _failed(self, what: str, error: Exception) -> WriterError:
+        return WriterError(self._sentence(what, error))
+
+    def _sentence(self, what: str, error: Exception, more: str = "") -> str:
+        self._take_back()
+        counts = self._account.counts()
+        return (
+            f"{self.path}: could not write {what}: {_cause(error)}; "
+            f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
+            f"{remedy(error, self.path.parent)}, then reset the receiver{more}{of_series(self._series.id)}"
+        )
+
+    def _unfinished(self, error: Exception) -> UnfinishedError:
+        """The end of the file could not be written; nothing after the last flush is in it for sure."""
+        self._count_what_reads()
+        stays = (
+            '. The file stays "in progress" (penstock check says what is in it); a receiver that is started '
+            "when it can be written marks it"
+        )
+        return UnfinishedError(self._sentence("the end of the file", error, stays))
+
+    def _count_what_reads(self) -> None:
+        """The file is closed and lacks its end: what counts as stored is what somebody finds who opens it."""
+        _close_quietly(self._file)
+        found = np.zeros(self._account.highest + 1, bool)
+        try:
+            there = frames_in(self.path)[: len(found)]
+            found[: len(there)] = there
+        except DAMAGED as error:
+            log.error("%s cannot be read back: %s", self.path, error)
+        account = self._account
+        for index, reads in enumerate(found.tolist()):
+            if not reads and account.status(index) in IN_FILE:
+                account.revise(index, FrameStatus.MISSING, late=False)
+            elif reads and account.status(index) is FrameStatus.MISSING:
+                account.revise(index, FrameStatus.STORED, late=False)
+        counts = account.counts()
+        account.flushed = counts.stored + counts.partial
+
+    def _not_created(self, error: Exception) -> WriterError:
+        what_to_do = remedy(error, self.path.parent)
+        return WriterError(
+            f"cannot create {self.path}: {_cause(error)}. {what_to_do}, then reset the receiver"
+        )
+
+    def _take_back(self) -> None:
+        """Frames that the store had taken and lost are not stored."""
+        lost = set() if self._store is None else set(self._store.lost())
+        for index in lost:
+            if self._account.status(index) is FrameStatus.STORED:
+                self._account.revise(index, FrameStatus.MISSING, late=False)
+        self._rows.drop(lost)
+        counts = self._account.counts()
+        self._account.flushed = min(self._account.flushed, counts.stored + counts.partial)
+
+    def _let_go(self) -> None:
+        """Of everything that belongs to the file; after its end has failed too."""
+        if self._store is not None:
+            self._rows.let_go()
+            try:
+                self._store.close(synced=False)
+            except (OSError, RuntimeError) as error:
+                log.error("closing the frames of %s failed: %s", self.path, error)
+            self._store = None
+        if self._mark >= 0:
+            os.close(self._mark)
+            self._mark = -1
+
+    def _release_reserve(self) -> None:
+        if self._reserve is not None:
+            self._reserve.release()
+            self._reserve = None
+
+
+def _cause(error: Exception) -> str:
+    code = errno_of(error)
+    return os.strerror(code) if code else str(error)
+
+
+def _close_quietly(file: h5py.File) -> None:
+    """Close after a failure that is reported already; a second error would only hide the first."""
+    if not file:
+        return
+    path = disk_file.path_of(file)
+    try:
+        disk_file.close(file)
+    except (OSError, RuntimeError) as error:
+        log.error("closing %s after a failure failed too: %s", path, error)
+
+
+def _disk(file: h5py.File) -> DiskFile:
+    found = disk_file.disk_of(file)
+    assert found is not None, "every file that is written is opened by disk_file"
+    return found

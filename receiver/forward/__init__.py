@@ -1,0 +1,1 @@
+"""Frames for consumers: the same STINS messages again."""

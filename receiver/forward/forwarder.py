@@ -1,0 +1,377 @@
+"""The forwarder: the same STINS messages again, on one port for each named consumer.
+
+Every consumer has its own queue in front of its socket, bounded in bytes, and its own gap-free message
+numbers, which are given at the send. What a consumer loses is counted before that. A slow, stopped or dead
+consumer never stalls the writer, unless it is configured to (`when_full: block`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from penstock.receiver.config import ForwardConfig
+from penstock.receiver.connection.ingest import KEEPALIVE
+from penstock.receiver.models import ConsumerStatus
+from penstock.stins import metadata as free_metadata
+from penstock.stins.addresses import is_ipv6
+from penstock.stins.connections import HANDSHAKE_MS, Connections
+from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd
+from penstock.stins.series import SeriesEncoder, SeriesState
+from penstock.stins.texts import plural
+
+log = logging.getLogger(__name__)
+
+IN_SOCKET = 8
+"""Messages that ZeroMQ itself holds for a consumer. It counts messages, not bytes, and what it holds can
+neither be dropped nor counted any more: so they are few, and the queue that is ours is bounded in bytes."""
+MAX_SERIES = 100
+"""Start messages that wait for a consumer: one that stays away this long gets no further series."""
+EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+CLOSE_SECONDS = 1.0
+"""Time that what waits has to leave when the receiver ends."""
+
+
+class CannotBind(Exception):
+    """A consumer's address cannot be bound; the sentence names the consumer, the address and why."""
+
+
+class _Start(msgspec.Struct, frozen=True):
+    header: Header
+    metadata: Buffer
+    nbytes: int
+
+    def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
+        return [*encoder.start(self.header), self.metadata]
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    image: Image
+    blobs: Sequence[Buffer]
+    nbytes: int
+
+    def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
+        return [encoder.image(self.image), *self.blobs]
+
+
+class _End(msgspec.Struct, frozen=True):
+    end: SeriesEnd
+    nbytes: int = 0
+
+    def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
+        return encoder.end(self.end)
+
+
+class Consumer:
+    """One named consumer: a queue and a bound PUSH socket.
+
+    A consumer that is not connected when a series begins gets none of it, and one that goes loses the rest
+    of it, whoever takes its place: half a series without its header would be of no use.
+    """
+
+    def __init__(self, config: ForwardConfig, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        self.name = config.name
+        self.when_full = config.when_full
+        self.sent = 0
+        """Messages handed to ZeroMQ."""
+        self.dropped = 0
+        """Frames that were meant for it and were not handed to ZeroMQ."""
+        self.skipped = 0
+        """Frames left out as configured (`every`)."""
+        self._connections = Connections()
+        self.waiting_bytes = 0
+        """Of what waits in front of the socket."""
+        self._every = config.every
+        self._limit = int(config.queue_mb * 1e6)
+        self._queue: deque[_Start | _Frame | _End] = deque()
+        self._open = False  # whether frames of the series that runs are taken
+        self._encoder = SeriesEncoder()
+        self._socket = context.socket(zmq.PUSH)
+        self._socket.set(zmq.SNDHWM, IN_SOCKET)
+        # Asks nobody, but refuses peers of before ZMTP 3.0, for which libzmq would take an HTTP request.
+        self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
+        self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
+        for option, value in KEEPALIVE:
+            self._socket.set(option, value)
+        self._monitor = self._socket.get_monitor_socket(EVENTS)
+        _bind(self._socket, config)
+        self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT)
+        if self.when_full == "block":
+            log.warning(
+                "consumer %s at %s may stall series: its entry says when_full: block, so a full queue "
+                "(%g MB) holds back the streamer until it reads",
+                self.name, self.endpoint, config.queue_mb,
+            )  # fmt: skip
+
+    @property
+    def peers(self) -> int:
+        """Consumers connected to this port."""
+        return len(self._connections.peers)
+
+    @property
+    def stalls(self) -> bool:
+        """Whether the series that runs has to wait for this consumer."""
+        return self.when_full == "block" and self._open and self.waiting_bytes >= self._limit
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something waits that a reading consumer would get."""
+        return bool(self._queue) and self.peers > 0
+
+    @property
+    def status(self) -> ConsumerStatus:
+        """What the receiver says of it."""
+        return ConsumerStatus(
+            name=self.name, endpoint=self.endpoint, sent=self.sent, dropped=self.dropped,
+            skipped=self.skipped, connected=self.peers, waiting_bytes=self.waiting_bytes,
+            when_full=self.when_full, stalls=self.stalls,
+        )  # fmt: skip
+
+    def begin(self, header: Header, metadata: Buffer) -> None:
+        """Announce a series.
+
+        Args:
+            header: of its start message.
+            metadata: the second part of it.
+        """
+        self.step()
+        self._open = False
+        if not self.peers:
+            return
+        nbytes = len(metadata)
+        series = sum(isinstance(item, _Start) for item in self._queue)
+        if series >= MAX_SERIES or not self._make_room(nbytes):
+            log.warning(
+                "consumer %s gets nothing of this series: %.1f MB of %d earlier ones still wait for it; "
+                "does it hang?",
+                self.name, self.waiting_bytes / 1e6, series,
+            )  # fmt: skip
+            return
+        # A stream without a name travels as live only: STINS needs the key.
+        named = msgspec.structs.replace(header, filename=header.filename or "")
+        self._open = True
+        self._put(_Start(named, metadata, nbytes))
+
+    def frame(self, index: int, frame: Frame) -> None:
+        """Pass a frame on, or count it as dropped; one without a number gets its index."""
+        if index % self._every:
+            self.skipped += 1
+            return
+        nbytes = sum(map(len, frame.blobs))
+        if not self._open or not self._make_room(nbytes):
+            self.dropped += 1
+            return
+        image = frame.image
+        if image.frame is None:
+            image = msgspec.structs.replace(image, frame=index)
+        self._put(_Frame(image, frame.blobs, nbytes))
+
+    def end(self, end: SeriesEnd) -> None:
+        """End the series; the message waits its turn and is never dropped."""
+        if self._open:
+            self._open = False
+            self._put(_End(end))
+
+    def step(self) -> None:
+        """Send what waits, as far as it can be sent now; notice who came and went."""
+        self._note()
+        while self._queue and _is_ready(self._socket, zmq.POLLOUT):
+            # Between the last look and this one a consumer may have gone and another come, which must not
+            # get the rest of a series.
+            self._note()
+            if not self._queue or not self._sent(self._queue[0]):
+                return
+            self.waiting_bytes -= self._queue.popleft().nbytes
+
+    def close(self) -> None:
+        """Close the socket; what ZeroMQ holds has a second to leave."""
+        self._forget("the receiver ends")
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self._socket.close()
+
+    def _put(self, item: _Start | _Frame | _End) -> None:
+        self._queue.append(item)
+        self.waiting_bytes += item.nbytes
+        self.step()
+
+    def _make_room(self, nbytes: int) -> bool:
+        """Whether so many bytes may be queued; an empty queue takes any one message."""
+        if self.waiting_bytes + nbytes <= self._limit:
+            return True
+        self.step()
+        if self.when_full == "drop_oldest":
+            while self.waiting_bytes + nbytes > self._limit and self._drop_oldest():
+                pass
+        # One that blocks is asked before a message is taken off the wire, see `Forwarder.stalled_by`: what
+        # was taken meanwhile is kept.
+        return self.when_full == "block" or not self._queue or self.waiting_bytes + nbytes <= self._limit
+
+    def _drop_oldest(self) -> bool:
+        for place, item in enumerate(self._queue):
+            if isinstance(item, _Frame):
+                del self._queue[place]
+                self.waiting_bytes -= item.nbytes
+                self.dropped += 1
+                return True
+        return False
+
+    def _sent(self, item: _Start | _Frame | _End) -> bool:
+        """Send now or not at all: a consumer may go between a look at its socket and the send."""
+        state, number = self._encoder.state, self._encoder.msg_number
+        parts = item.parts(self._encoder)
+        try:
+            self._socket.send_multipart(parts, zmq.NOBLOCK, copy=not isinstance(item, _Frame))
+        except zmq.Again:
+            self._encoder.state, self._encoder.msg_number = state, number
+            return False
+        self.sent += 1
+        return True
+
+    def _note(self) -> None:
+        while _is_ready(self._monitor, zmq.POLLIN):
+            event = recv_monitor_message(self._monitor)
+            kind, descriptor = event["event"], event["value"]
+            if kind == zmq.EVENT_ACCEPTED:
+                self._connections.accepted(descriptor)
+            elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._connections.shaken_hands()
+            elif self._connections.gone(descriptor) is not None and not self.peers:
+                self._forget("it went away")
+
+    def _forget(self, why: str) -> None:
+        """Nobody will take what waits: it is lost, and so is the rest of the series."""
+        frames = sum(isinstance(item, _Frame) for item in self._queue)
+        if self._open or self._queue:
+            log.warning(
+                "consumer %s: %s, %s that waited for it dropped", self.name, why, plural(frames, "frame")
+            )
+        self.dropped += frames
+        self._queue.clear()
+        self.waiting_bytes = 0
+        self._open = False
+        self._encoder.state = SeriesState.IDLE
+
+
+class Forwarder:
+    """All consumers of one receiver."""
+
+    def __init__(self, configs: tuple[ForwardConfig, ...]) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.consumers = [Consumer(config, self._context) for config in configs]
+
+    def begin(self, header: Header, metadata: Mapping[str, Any], part: Buffer | None = None) -> None:
+        """Announce a series to every consumer.
+
+        Args:
+            header: of its start message.
+            metadata: as they are in the file.
+            part: the same as they came, to be passed on unchanged; `None` where they came otherwise, or the
+                transforms have changed them.
+        """
+        if self.consumers:
+            sent = free_metadata.write(_plain(metadata)) if part is None else part
+            for consumer in self.consumers:
+                consumer.begin(header, sent)
+
+    def frame(self, index: int, frame: Frame) -> None:
+        """Pass a frame on to every consumer."""
+        for consumer in self.consumers:
+            consumer.frame(index, frame)
+
+    def end(self, end: SeriesEnd) -> None:
+        """End the series for every consumer."""
+        for consumer in self.consumers:
+            consumer.end(end)
+
+    def step(self) -> None:
+        """Send what waits, as far as it can be sent now."""
+        for consumer in self.consumers:
+            consumer.step()
+
+    @property
+    def stalled_by(self) -> str:
+        """Names of the consumers that hold the series up now; "" while nobody does."""
+        return ", ".join(consumer.name for consumer in self.consumers if consumer.stalls)
+
+    def status(self) -> list[ConsumerStatus]:
+        """What the receiver says of each."""
+        return [consumer.status for consumer in self.consumers]
+
+    def waiting(self) -> list[zmq.Socket[bytes]]:
+        """Sockets for which something waits: worth waking up for once they can be written."""
+        return [consumer._socket for consumer in self.consumers if consumer.waiting]
+
+    def close(self) -> None:
+        """Give what waits a second to leave, then close every consumer."""
+        due = time.monotonic() + CLOSE_SECONDS
+        poller = zmq.Poller()
+        while (sockets := self.waiting()) and (left := due - time.monotonic()) > 0:
+            for socket in sockets:
+                poller.register(socket, zmq.POLLOUT)
+            poller.poll(int(left * 1000))
+            for socket in sockets:
+                poller.unregister(socket)
+            self.step()
+        for consumer in self.consumers:
+            consumer.close()
+        self._context.term()
+
+
+def check(configs: tuple[ForwardConfig, ...]) -> None:
+    """Find out whether every consumer's address can be bound; it is let go of again.
+
+    Raises:
+        CannotBind: one cannot.
+    """
+    with zmq.Context() as context:
+        for config in configs:
+            with context.socket(zmq.PUSH) as socket:
+                _bind(socket, config)
+
+
+def _bind(socket: zmq.Socket[bytes], config: ForwardConfig) -> None:
+    socket.set(zmq.IPV6, is_ipv6(config.endpoint))
+    try:
+        socket.bind(config.endpoint)
+    except zmq.ZMQError as error:
+        reason = "the port is taken" if error.errno == zmq.EADDRINUSE else error.strerror
+        raise CannotBind(
+            f"consumer {config.name}: cannot bind {config.endpoint}: {reason}; "
+            "choose another forward endpoint"
+        ) from error
+
+
+def _is_ready(socket: zmq.Socket[bytes], event: int) -> bool:
+    """A look that costs less than `poll`: it is taken for every frame."""
+    return bool(int(socket.get(zmq.EVENTS)) & event)
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata that JSON can carry: masks, flat fields and oddities of vendor headers are left out."""
+    return {str(key): value for key, value in metadata.items() if not _has_array(value) and _is_json(value)}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _has_array(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_array, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_array, value))
+    return isinstance(value, (np.ndarray, np.generic, bytes))

@@ -1,0 +1,1 @@
+"""Frames for the eye: the newest one, and one that somebody requests."""

@@ -1,0 +1,89 @@
+"""A frame of the running series that somebody asks for: read by the data process from its own open file.
+
+No other process may read the file while it grows (see docs/explanation/architecture.md). The blobs are
+handed over as they are stored, through shared memory; the HTTP process unpacks them. One request at a time,
+and no more than `SHARE` of the data process' time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.receiver.files.writer import SeriesWriter
+from penstock.receiver.live.frame_refusal import FrameRefused, check_status, live_only, out_of_range
+from penstock.receiver.live.last_frame import LastFrame
+from penstock.receiver.series.running_series import RunningSeries
+from penstock.stins.texts import of_series
+
+SHARE = 0.02
+"""Of the data process' time: after a frame that took 10 ms to read the next one waits for 0.5 s."""
+
+
+class FrameAnswer(msgspec.Struct, frozen=True):
+    """What became of a request: the frame is in the shared memory, or why it is not."""
+
+    ticket: int
+    kind: str = ""
+    message: str = ""
+
+
+class RequestedFrames:
+    """The data process' side of the requests.
+
+    Args:
+        shared: memory in which the HTTP process finds the frame.
+        clock: monotonic seconds; injected in tests.
+    """
+
+    def __init__(self, shared: LastFrame, clock: Callable[[], float] = time.monotonic) -> None:
+        self.answer = FrameAnswer(0)
+        """To the latest request that was dealt with."""
+        self._shared = shared
+        self._clock = clock
+        self._asked: tuple[int, int] | None = None
+        self._due = 0.0
+
+    def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
+        """A new series: take up what a viewer should know of it."""
+        self._shared.begin(metadata, channels)
+
+    def ask(self, ticket: int, index: int) -> None:
+        """Take a request; one that still waits is forgotten, its asker has given up."""
+        self._asked = (ticket, index)
+
+    def step(self, series: RunningSeries | None, writer: SeriesWriter | None) -> bool:
+        """Deal with what was asked, if it is its turn; says whether there is an answer."""
+        began = self._clock()
+        if self._asked is None or began < self._due:
+            return False
+        (ticket, index), self._asked = self._asked, None
+        try:
+            self._show(index, series, writer)
+            self.answer = FrameAnswer(ticket)
+        except FrameRefused as refusal:
+            self.answer = FrameAnswer(ticket, refusal.kind, str(refusal))
+        now = self._clock()
+        self._due = now + (now - began) / SHARE
+        return True
+
+    def _show(self, index: int, series: RunningSeries | None, writer: SeriesWriter | None) -> None:
+        if series is None:
+            raise FrameRefused("not_running", "the series has ended")
+        planned = series.account.planned
+        if planned is not None and index >= planned:
+            raise out_of_range(index, planned, series.id)
+        if writer is None:
+            raise live_only(series.id)
+        check_status(index, series.account.status(index), series.id)
+        try:
+            frame = writer.read(index)
+        except (OSError, RuntimeError, ValueError, KeyError) as error:
+            raise FrameRefused(
+                "unreadable", f"frame {index} cannot be read back from {writer.path}: {error}"
+            ) from error
+        if not self._shared.show(series.id, index, frame):
+            raise FrameRefused("too_large", f"frame {index} is too large to be shown{of_series(series.id)}")

@@ -1,0 +1,183 @@
+"""The collector of joined frames: enters each module, and what the frame is by that, into the account."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.merge.merge import Stale
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.joined import JoinedFrame, JoinedStart
+from penstock.receiver.processing.module_layout import LayoutError
+from penstock.receiver.processing.module_processor import ModuleProcessor
+from penstock.receiver.series.collector import Collector, Sink
+from penstock.receiver.series.gap_clock import GapError
+from penstock.receiver.series.module_status import ModuleStatus
+from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
+from penstock.stins.errors import BlobError, StinsError
+from penstock.stins.messages import Message, Start
+from penstock.stins.texts import of_series
+
+NOTHING_YET = (FrameStatus.PENDING, FrameStatus.MISSING)
+
+
+class ModuleSink(Sink, Protocol):
+    """Where a joined series goes."""
+
+    def late_modules(self, series: RunningSeries, index: int, frame: JoinedFrame) -> None:
+        """Sound modules of a frame that the sink has had without them."""
+
+
+class ModuleCollector(Collector):
+    """As `Collector`, for what a `Merge` gives, in its order.
+
+    Args:
+        config: gap policy and limits.
+        sink: receives what is sorted.
+        processor: judges and transforms each module.
+    """
+
+    def __init__(self, config: ReceiverConfig, sink: ModuleSink, processor: ModuleProcessor) -> None:
+        # A module may be behind the others, and what is partial by now may still become whole.
+        super().__init__(config, sink, processor, max(2 * config.gap.seconds, config.source.join_seconds))
+        self._to = sink
+        self._in_order = True
+        self._modules = processor
+        self._laid_out = False
+
+    def has(self, series: str, index: int) -> bool:
+        """Whether something of this frame has been entered."""
+        running = self.series
+        if running is None or running.id != series or not running.account.in_range(index):
+            return False
+        return running.account.status(index) not in NOTHING_YET
+
+    def heard(self, now: float) -> None:
+        """A message has come that may wait for others: its stream is not silent."""
+        self._timeouts.last_message = now
+
+    def drop(self, stale: Stale) -> None:
+        """Count messages that belong to no series."""
+        self.drained += stale.count
+        if self.series is not None:
+            self.series.account.stale += stale.count
+
+    def handle(self, message: Message, now: float) -> None:
+        """Take one message in; see `Collector.handle`."""
+        if not isinstance(message, JoinedFrame):
+            super().handle(message, now)
+        elif self.series is None or message.image.series != self.series.id:
+            self.drained += len(message.came)
+        else:
+            self._timeouts.last_message = now
+            self._enter(self.series, message)
+
+    def _announce(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
+        # Which modules of a frame were there, only the process that was killed knew: none is taken up.
+        assert isinstance(start, JoinedStart) and resumed is None
+        joined = start.joined
+        unable = self._modules.begin_joined(start.header, joined)
+        self._modules.admit_joined(start)
+        if unable is not None:
+            self._sink.bad_message(unable)
+        header = self._modules.announced_joined(start.header, joined)
+        announced = Start(header, self._modules.described(start))
+        series = RunningSeries(announced, self._config.source.frame_origin)
+        series.joined, series.modules = joined, ModuleStatus(len(joined.endpoints))
+        self._laid_out = False
+        if header.shape is not None:
+            self._say_layout(series, header.shape)
+        return series
+
+    def _enter(self, series: RunningSeries, frame: JoinedFrame) -> None:
+        series.has_come(None)  # it is made of several messages
+        account, modules = series.account, series.modules
+        assert modules is not None
+        index = series.index(frame.image)
+        if not account.in_range(index):
+            self._out_of_range(series, index, frame)
+            return
+        known = self.has(series.id, index)
+        before = modules.good(index)
+        came = set(frame.came)
+        again = came & before
+        account.duplicate += len(again)
+        if not came - again:
+            return
+        if known and self._modules.assembles:
+            self._sink.bad_message(
+                StinsError(
+                    "late_module",
+                    f"frame {frame.image.frame}: {', '.join(frame.joined.endpoints[n] for n in came)} came "
+                    "after the image was assembled without; raise gap.seconds or hold_mb, or let the file "
+                    "assemble it: leave out the step assemble",
+                )
+            )
+            return
+        try:
+            frame = self._modules.process(frame.without(again))
+        except BlobError as error:
+            status = modules.enter(index, dict.fromkeys(came, FrameStatus.CORRUPT))
+            if known:
+                account.revise(index, status, late=False)
+            else:
+                account.take(index, status)
+            self._sink.bad_message(error)
+            return
+        for why in frame.corrupt.values():
+            self._sink.bad_message(why)
+        status = modules.enter(index, {module: self._status(series, frame, module) for module in frame.came})
+        sound = len(frame.corrupt) < len(frame.came)
+        if sound and not self._laid_out:
+            self._say_layout(series, frame.image.shape)
+        if sound and before:
+            self._to.late_modules(series, index, frame)
+        elif sound:
+            self._sink.frame(series, index, frame, status)
+        if known:
+            account.revise(index, status, late=sound)
+            return
+        account.take(index, status)
+        self._fail_on_gap(frame)
+
+    def _status(self, series: RunningSeries, frame: JoinedFrame, module: int) -> FrameStatus:
+        if module in frame.corrupt:
+            return FrameStatus.CORRUPT
+        if frame.image.discard:
+            return FrameStatus.DISCARDED
+        image = frame.images[module]
+        if image is not None and image.partial is not None:
+            self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
+            return FrameStatus.PARTIAL
+        return FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
+
+    def _fail_on_gap(self, frame: JoinedFrame) -> None:
+        missing = [
+            name for name, image in zip(frame.joined.endpoints, frame.images, strict=True) if image is None
+        ]
+        if missing and self._config.gap.policy == "fail":
+            raise GapError(
+                f"frame {frame.image.frame} has come without {', '.join(missing)}, and gap.policy is fail; "
+                "look for losses at these modules' streamers"
+            )
+
+    def _say_layout(self, series: RunningSeries, shape: tuple[int, ...]) -> None:
+        """Once a series, as soon as the size of a module is known: why there will be no assembled image."""
+        self._laid_out = True
+        joined = series.joined
+        if self._modules.assembles or joined is None or joined.is_placeless:
+            return
+        layout = joined.arranged(shape[-2], shape[-1])
+        why = joined.why_not
+        if layout is not None and layout.is_turned and series.writes:
+            why = (
+                "modules are turned, which a virtual dataset cannot show; "
+                "put {type: assemble} into the transforms for an assembled image in the file"
+            )
+        if why:
+            self._sink.bad_message(
+                StinsError(
+                    LayoutError.kind,
+                    f"{series.name} is stored module by module, not assembled: {why}{of_series(series.id)}",
+                )
+            )

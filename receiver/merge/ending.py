@@ -1,0 +1,121 @@
+"""The end of a joined series: every module's end message, or why one of them is not waited for.
+
+A module is not waited for whose connection is gone, that has begun the next series, or that stays silent
+after another has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.receiver.merge.events import Cut
+from penstock.receiver.merge.stream import Stream
+from penstock.receiver.processing import joined as joined_series
+from penstock.stins.errors import RemoteError, StinsError
+from penstock.stins.messages import SeriesEnd
+from penstock.stins.texts import of_series
+
+
+class Ending:
+    """Of which modules the running series still waits for the end.
+
+    Args:
+        streams: one a module; why one is `lost` is written here.
+        gone_after: seconds after which a lost connection means that the streamer is gone.
+        within: seconds for which a module may be silent once another has ended.
+    """
+
+    def __init__(self, streams: Sequence[Stream], gone_after: float, within: float) -> None:
+        self._streams = streams
+        self._gone_after = gone_after
+        self._within = within
+        self._ended_at = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether no module is waited for any more."""
+        return all(stream.is_done for stream in self._streams)
+
+    @property
+    def warning(self) -> str:
+        """Which modules are missing from the running series, in a sentence; "" while none is."""
+        lost = [f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost]
+        silent = [
+            f"{stream.endpoint} sends nothing"
+            for stream in self._streams
+            if stream.absent and not stream.is_done
+        ]
+        return f"frames are partial: {'; '.join((*lost, *silent))}" if lost or silent else ""
+
+    def has_ended(self, stream: Stream, end: SeriesEnd, now: float) -> None:
+        """The end message of one module."""
+        stream.end, stream.lost = end, ""
+        self._ended_at = now
+
+    def has_gone_on(self, stream: Stream, now: float) -> None:
+        """One module has begun the next series without having ended this one."""
+        stream.lost = "its end message was lost, it has begun the next series"
+        self._ended_at = now
+
+    def note_connections(self, now: float, connected: Sequence[bool]) -> None:
+        """Remember since when a module has no connection."""
+        for stream, is_connected in zip(self._streams, connected, strict=True):
+            if is_connected:
+                stream.gone_since = None
+            elif stream.gone_since is None:
+                stream.gone_since = now
+
+    def gone(self, series: str, now: float, idle: Sequence[bool]) -> list[StinsError]:
+        """Modules whose streamer is gone are lost to the series of this name; says so of each.
+
+        Args:
+            idle: of each module, whether nothing of it waits to be read.
+        """
+        errors: list[StinsError] = []
+        for stream, is_idle in zip(self._streams, idle, strict=True):
+            since = stream.gone_since
+            if since is None or stream.is_done or not is_idle:
+                continue
+            if now - max(since, stream.last) <= self._gone_after:
+                continue
+            stream.lost = f"its streamer is gone, no connection for {now - since:.1f} s and no end message"
+            errors.append(
+                RemoteError(
+                    "module_gone",
+                    f"{stream.endpoint}: {stream.lost}; look whether it still runs{of_series(series)}",
+                )
+            )
+        return errors
+
+    def clock(self, now: float, idle: Sequence[bool]) -> bool:
+        """Modules that stay silent after another has ended have lost their end message; true if one has.
+
+        Args:
+            idle: of each module, whether nothing of it waits to be read.
+        """
+        if not any(stream.end is not None or stream.next is not None for stream in self._streams):
+            return False
+        lost = False
+        for stream, is_idle in zip(self._streams, idle, strict=True):
+            if not stream.is_done and is_idle and now - max(self._ended_at, stream.last) > self._within:
+                stream.lost = "its end message was lost"
+                lost = True
+        return lost
+
+    def message(self, series: str, frames: int) -> SeriesEnd | Cut:
+        """What the series of this name ends with.
+
+        Args:
+            frames: how many have left; stands in the end message if every module's messages are all here.
+        """
+        ends = [stream.end for stream in self._streams if stream.end is not None]
+        if len(ends) < len(self._streams):
+            lost = (f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost)
+            return Cut("; ".join(lost))
+        whole = True
+        for stream in self._streams:
+            assert stream.part is not None
+            stream.part.end = stream.end
+            whole = whole and stream.part.all_messages_in()
+        endpoints = [stream.endpoint for stream in self._streams]
+        return joined_series.end(endpoints, ends, series, frames if whole else None)

@@ -1,0 +1,224 @@
+"""The joiner: messages of several modules' streams in, those of one series out.
+
+No socket, no thread, no clock of its own, like the collector, which gets what comes out. Each endpoint is one
+module, whose messages come in the order in which they were sent.
+
+- A series begins once every module's start message is here (`beginning`). Until then frames wait, bounded in
+  bytes and time.
+- A frame is joined once all modules that are still expected have sent it (`frame_queue`). One that waits for
+  a module longer than the gap clock allows leaves without it, and that module is not waited for again until
+  it shows up: so a dead module holds nothing up, and a late one is stored where it belongs (`taken`).
+- A series ends once every module's end message is here, or is not waited for (`ending`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from penstock.receiver.merge.beginning import Beginning
+from penstock.receiver.merge.ending import Ending
+from penstock.receiver.merge.events import Cut, Event, Stale
+from penstock.receiver.merge.frame_queue import FrameQueue
+from penstock.receiver.merge.stream import Stream
+from penstock.receiver.series.running_series import RunningSeries
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame, Message, SeriesEnd, Start
+
+__all__ = ["Merge", "Event", "Cut", "Stale"]
+
+
+class Merge:
+    """Joins the streams of one receiver.
+
+    Args:
+        endpoints: one a module.
+        taken: whether a frame of this series and index has been entered already; what comes of it now does
+            not wait for other modules.
+        gap: seconds after its first module that a frame waits for the others.
+        within: seconds after the first start message of a series within which all have to come; and seconds
+            for which a module may be silent once another has ended.
+        gone_after: seconds after which a lost connection means that the streamer is gone.
+        hold: bytes of memory for what waits, for other modules or for start messages.
+        origin: number of a series' first frame, where it is configured.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        taken: Callable[[str, int], bool],
+        *,
+        gap: float,
+        within: float,
+        gone_after: float,
+        hold: float,
+        origin: int | None = None,
+    ) -> None:
+        self._streams = [Stream(endpoint) for endpoint in endpoints]
+        self._beginning = Beginning(self._streams, within)
+        self._ending = Ending(self._streams, gone_after, within)
+        self._taken = taken
+        self._gap = gap
+        self._hold = hold
+        self._origin = origin
+        self._series = ""
+        """Name of the running series, or of the last one."""
+        self._frames: FrameQueue | None = None
+        """Those of the running series; `None` while none runs."""
+
+    # -- what there is to say ------------------------------------------------------------------
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of what waits, for other modules or for start messages."""
+        return self._beginning.bytes + (0 if self._frames is None else self._frames.bytes)
+
+    @property
+    def waits_for(self) -> str:
+        """Which start messages are still to come, in a sentence; "" while none is."""
+        return self._beginning.waits_for if self._frames is None else ""
+
+    @property
+    def warning(self) -> str:
+        """Which modules are missing from the running series, in a sentence; "" while none is."""
+        return "" if self._frames is None else self._ending.warning
+
+    # -- messages and clocks -------------------------------------------------------------------
+
+    def take(self, module: int, message: Message, now: float) -> list[Event]:
+        """One message of one module's stream; `now` is the moment on the injected monotonic clock."""
+        stream = self._streams[module]
+        stream.last = now
+        stream.absent = False
+        part, frames = stream.part, self._frames
+        if part is not None and frames is not None and stream.is_running(message):
+            if isinstance(message, Frame):
+                stream.lost = ""  # it was gone, and is back
+                return self._join(frames, module, part, message, now)
+            assert isinstance(message, SeriesEnd)
+            self._ending.has_ended(stream, message, now)
+            return self._not_waited_for(now)
+        if isinstance(message, Start):
+            return self._take_start(stream, message, now)
+        return self._make_room() if self._beginning.keep(stream, message) else [Stale()]
+
+    def tick(self, now: float, idle: Sequence[bool], connected: Sequence[bool]) -> list[Event]:
+        """Let the clocks run; call it a few times a second.
+
+        Args:
+            idle: of each module, whether nothing of it waits to be read.
+            connected: of each module, whether somebody is connected.
+        """
+        self._ending.note_connections(now, connected)
+        events: list[Event] = []
+        if self._frames is None:
+            events += self._begin(now)
+            if self._frames is None:
+                events += self._beginning.clock(now)
+            return events
+        gone = self._ending.gone(self._series, now, idle)
+        if gone:
+            events += [*gone, *self._not_waited_for(now)]
+        if self._frames is not None:
+            events += self._frames.clock(now, idle)
+        if self._frames is not None and self._ending.clock(now, idle):
+            events += self._not_waited_for(now)
+        return events
+
+    def flush(self) -> list[Event]:
+        """What waits for other modules leaves without them: the series is about to end."""
+        return [] if self._frames is None else [*self._frames.everything()]
+
+    def over(self, series: str) -> int:
+        """This series has ended behind the joiner; returns how many messages that drops."""
+        return self._leave() if series == self._series else 0
+
+    def forget(self) -> int:
+        """Drop everything: the receiver goes into Error. Returns how many messages that were."""
+        return self._leave() + sum(stale.count for stale in self._beginning.forget_all())
+
+    # -- from one series to the next -----------------------------------------------------------
+
+    def _take_start(self, stream: Stream, start: Start, now: float) -> list[Event]:
+        runs = self._frames is not None
+        if self._beginning.past.has_begun(start.header) or (runs and stream.has_begun(start)):
+            return [Stale()]  # it came twice
+        events = self._beginning.start(stream, start)
+        if runs and not stream.is_done:
+            self._ending.has_gone_on(stream, now)
+            events += self._not_waited_for(now)
+        return events + self._begin(now)
+
+    def _begin(self, now: float) -> list[Event]:
+        """The next series begins, if none runs and all modules have begun it."""
+        if self._frames is not None:
+            return []
+        events, begun = self._beginning.begin()
+        if begun is None:
+            return events
+        name = begun.start.header.series
+        assert name is not None
+        self._series = name
+        self._frames = FrameQueue(
+            begun.start.joined, name, self._streams, self._taken, self._gap, self._origin or 0
+        )
+        for stream, start in zip(self._streams, begun.starts, strict=True):
+            stream.begin(RunningSeries(start, self._origin))
+        events.append(begun.start)
+        for module, message in begun.behind:
+            events += self.take(module, message, now)
+        return events
+
+    def _not_waited_for(self, now: float) -> list[Event]:
+        """Some module is not waited for any more: frames that have all others leave, and perhaps the series
+        ends."""
+        if self._frames is None:
+            return []
+        events: list[Event] = [*self._frames.complete()]
+        if not self._ending.is_due:
+            return events
+        events += self._frames.everything()
+        events.append(self._ending.message(self._series, self._frames.left))
+        self._leave()
+        return events + self._begin(now)
+
+    def _leave(self) -> int:
+        """The running series is over; returns how many of its messages have waited."""
+        if self._frames is None:
+            return 0
+        dropped = self._frames.messages
+        self._frames = None
+        parts = [stream.part for stream in self._streams if stream.part is not None]
+        self._beginning.past.add(self._series, [part.sent.header for part in parts])
+        for stream in self._streams:
+            stream.leave()
+        return dropped
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def _join(
+        self, frames: FrameQueue, module: int, part: RunningSeries, frame: Frame, now: float
+    ) -> list[Event]:
+        index = part.index(frame.image)
+        part.has_come(frame.image.msg_number)
+        part.account.received += 1  # gives the next one its index, where frames have no number
+        events: list[Event] = [*frames.join(module, index, frame, now)]
+        if frames.bytes + self._beginning.bytes > self._hold:
+            events += self._make_room()
+        return events
+
+    def _make_room(self) -> list[Event]:
+        events: list[Event] = []
+        while self.held_bytes > self._hold:
+            if self._frames:
+                events += self._frames.oldest()
+                continue
+            stream = self._beginning.drop_one()
+            events += [
+                Stale(),
+                StinsError(
+                    "hold_overflow",
+                    f"more than hold_mb ({self._hold / 1e6:g} MB) wait for the start messages of other "
+                    f"modules; a message of {stream.endpoint} is dropped",
+                ),
+            ]
+        return events

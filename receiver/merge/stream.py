@@ -1,0 +1,65 @@
+"""One endpoint of the joiner, which is a module: where its stream stands."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from penstock.receiver.series.running_series import RunningSeries
+from penstock.stins.messages import Frame, Message, SeriesEnd, Start
+
+
+class Stream:
+    """What one module has said of the running series and of the next, and when."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.last = 0.0
+        """Moment of its last message."""
+        self.gone_since: float | None = None
+        """Moment since which nobody is connected."""
+
+        self.part: RunningSeries | None = None
+        """Its share of the running series; gives each frame its index."""
+        self.end: SeriesEnd | None = None
+        self.lost = ""
+        """Why nothing more is expected of it in the running series."""
+        self.absent = False
+        """Whether it has let a frame wait for too long, and sent nothing since."""
+
+        self.next: Start | None = None
+        """The start message of the next series."""
+        self.behind: deque[Message] = deque()
+        """What has come behind that."""
+        self.behind_bytes = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more of the running series is expected of it."""
+        return self.end is not None or bool(self.lost)
+
+    def is_running(self, message: Message) -> bool:
+        """Whether a message is of the running series, for all that this stream says."""
+        if self.part is None or self.next is not None or self.end is not None or isinstance(message, Start):
+            return False
+        name = series_of(message)
+        return name is None or self.part.header.series in (None, name)
+
+    def has_begun(self, start: Start) -> bool:
+        """Whether this is the start message of the running series."""
+        name = start.header.series
+        return name is not None and self.part is not None and self.part.sent.header == start.header
+
+    def begin(self, part: RunningSeries) -> None:
+        """A series begins, of which this is its share."""
+        self.part, self.gone_since = part, None
+
+    def leave(self) -> None:
+        """The running series is over."""
+        self.part, self.end, self.lost, self.absent = None, None, "", False
+
+
+def series_of(message: Message) -> str | None:
+    """The name of the series that a message is of; `None` where it says none."""
+    if isinstance(message, Frame):
+        return message.image.series
+    return message.series if isinstance(message, SeriesEnd) else message.header.series

@@ -1,0 +1,177 @@
+"""The series that a receiver has taken: the last thousand, in one file, so that restarts and kills keep them.
+
+One JSON line for each series, beside the journal; docs/explanation/decisions/0035-a-history-of-series.md. The
+file is read and written on a thread of its own: a disk that is full, or hangs, costs no series anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+from urllib.parse import quote
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files.recovery.journal import state_folder
+from penstock.receiver.models import PastSeries
+
+log = logging.getLogger(__name__)
+
+KEPT = 1_000
+"""Series; twice as many lines are in the file at most."""
+READ_BYTES = 2**25
+"""Of the file's end: so much and no more is read."""
+LOAD_SECONDS = 1.0
+"""Time that a question leaves the file to be read; it is, long before anybody asks."""
+CLOSE_SECONDS = 2.0
+"""Time for what is still to be written when the receiver ends."""
+
+
+class History:
+    """The past series of one receiver.
+
+    Args:
+        name: of the receiver.
+        config: says where the file lies.
+    """
+
+    def __init__(self, name: str, config: ReceiverConfig) -> None:
+        self.path = state_folder(config) / f"{quote(name, safe='')}.series.jsonl"
+        self._name = name
+        self._lock = threading.Lock()
+        # By id and beginning: the second word on a series, as when its file could be closed after all at the
+        # next start, takes the place of the first.
+        self._series: dict[tuple[str, float], PastSeries] = {}
+        self._loaded = threading.Event()
+        self._unwritten: deque[PastSeries] = deque(maxlen=KEPT)
+        self._wake = threading.Event()
+        self._ends = False
+        self._lines = 0
+        self._rewrite = False
+        self._warned = False
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read what there is."""
+        self._thread.start()
+
+    def add(self, past: PastSeries) -> None:
+        """A series has ended. Never waits, and never fails."""
+        with self._lock:
+            self._put([past])
+        self._unwritten.append(past)
+        self._wake.set()
+
+    def last(self, limit: int) -> list[PastSeries]:
+        """The last series, newest first."""
+        self._loaded.wait(LOAD_SECONDS)
+        with self._lock:
+            return list(islice(reversed(self._series.values()), limit))
+
+    def close(self) -> None:
+        """Write what is still to be written, for a moment at most."""
+        self._ends = True
+        self._wake.set()
+        self._thread.join(CLOSE_SECONDS)
+
+    def _put(self, series: Iterable[PastSeries]) -> None:
+        for past in series:
+            key = past.series.id, past.series.started
+            self._series.pop(key, None)
+            self._series[key] = past
+        while len(self._series) > KEPT:
+            del self._series[next(iter(self._series))]
+
+    # -- the thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        found = self._read()
+        with self._lock:
+            since, self._series = self._series, {}
+            self._put([*found, *since.values()])
+        self._loaded.set()
+        if self._rewrite:
+            self._write(None)
+        ends = False
+        while not ends:
+            self._wake.wait()
+            self._wake.clear()
+            ends = self._ends
+            while self._unwritten:
+                self._write(self._unwritten.popleft())
+
+    def _read(self) -> list[PastSeries]:
+        try:
+            with self.path.open("rb") as file:
+                skipped = max(0, os.fstat(file.fileno()).st_size - READ_BYTES)
+                file.seek(skipped)
+                lines = file.read(READ_BYTES).split(b"\n")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._warn(error)
+            return []
+        torn = lines.pop()  # behind the last newline: nothing, unless a line was cut short
+        found, damaged = [], int(bool(torn))
+        for line in lines[1:] if skipped else lines:
+            try:
+                found.append(msgspec.json.decode(line, type=PastSeries))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                damaged += 1
+        self._lines, self._rewrite = len(lines), bool(damaged or skipped)
+        if damaged:
+            aside = self.path.with_suffix(".damaged")
+            log.error(
+                "%s: %d of the lines of %s are damaged and left out; the file is kept as %s",
+                self._name, damaged, self.path, aside,
+            )  # fmt: skip
+            with contextlib.suppress(OSError):
+                self.path.rename(aside)
+        return found
+
+    def _write(self, past: PastSeries | None) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if past is None or self._rewrite or self._lines >= 2 * KEPT:
+                self._write_all()
+            else:
+                with self.path.open("ab") as file:
+                    file.write(_line(past))
+                self._lines += 1
+        except OSError as error:
+            self._rewrite = True  # what is missing follows as soon as it can
+            self._warn(error)
+        else:
+            self._warned = False
+
+    def _write_all(self) -> None:
+        with self._lock:
+            series = list(self._series.values())
+        draft = self.path.with_suffix(".draft")
+        try:
+            draft.write_bytes(b"".join(map(_line, series)))
+            draft.rename(self.path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise
+        self._lines, self._rewrite = len(series), False
+
+    def _warn(self, error: OSError) -> None:
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "%s keeps its past series in memory only, since %s: %s; mend that, or set state_folder to a "
+                "folder that it may write to",
+                self._name, self.path, error.strerror,
+            )  # fmt: skip
+
+
+def _line(past: PastSeries) -> bytes:
+    return msgspec.json.encode(past) + b"\n"

@@ -1,0 +1,185 @@
+"""What the HTTP process and its data process say to each other, and the data process' end of it.
+
+One socket pair, one JSON message a datagram: the parent sends a `Setup`, then a `Command` now and then; the
+data process sends a `Snapshot` whenever something has changed. The parent's end is `supervisor.Supervisor`.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from dataclasses import fields, is_dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.live.requested_frame import FrameAnswer
+from penstock.receiver.models import PastSeries, Status
+from penstock.receiver.process.stage_times import Measures
+from penstock.stins.texts import quoted
+
+if TYPE_CHECKING:
+    from penstock.receiver.process.pipeline import Pipeline
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT = 0.5
+"""A snapshot goes out at least so often, so that the parent sees a hanging process."""
+LONGEST = 2**17
+"""Bytes of a snapshot, and of what the parent says: as Linux is shipped, one datagram takes 208 kB."""
+ENDED_AT_ONCE = 5
+"""Series that have ended and fit into one snapshot, however far it has to be cut."""
+CUTS = ((1000, 1000), (200, 200), (50, 50), (20, 5))
+"""Characters of a text and entries of a list that too long a snapshot keeps, one after another until it is
+short enough."""
+GONE = "the receiver's HTTP process is gone"
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """First message of the parent."""
+
+    name: str
+    config: ReceiverConfig
+    """With the regions of interest that are in use."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What the parent asks."""
+
+    number: int
+    """Commands are numbered; a snapshot says which was the last to be carried out."""
+    action: str
+    """"stop", "reset", "rois", "quit", "leave" (nobody is there who could ask any more), or "frame": this one
+    is numbered apart, and answered for itself."""
+    reason: str = ""
+    index: int = -1
+    """Of the frame that is asked for."""
+    rois: dict[str, Rectangle] = {}
+    """Regions of interest of the next series."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What the parent is told."""
+
+    status: Status
+    handled: int
+    """Number of the last command that was carried out."""
+    answer: FrameAnswer = FrameAnswer(0)
+    """To the latest request for a frame."""
+    measures: Measures = Measures()
+    ended: tuple[PastSeries, ...] = ()
+    """Series that have ended since the snapshot before it; of many, the others follow with the next ones."""
+
+
+class Link:
+    """The data process' end of the socket pair to its parent.
+
+    Args:
+        channel: that end.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._socket = channel
+        self._told: bytes = b""
+        self._told_at = 0.0
+        self._version = 0
+        # The kernel counts its own part of a datagram too, which is half of it at most.
+        self._longest = min(LONGEST, channel.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2)
+        self._cut_logged = False
+        self.handled = 0
+        """Number of the last command that was carried out; whoever does that sets it."""
+        self.fileno = channel.fileno()
+        """To be watched: there is a command when it can be read."""
+
+    def setup(self) -> Setup:
+        """Name and configuration; waits for them."""
+        return msgspec.json.decode(self._socket.recv(2**20), type=Setup)
+
+    def commands(self) -> list[Command]:
+        """What the parent has asked meanwhile; "leave" once it is gone."""
+        commands: list[Command] = []
+        while True:
+            try:
+                message = self._socket.recv(2**16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return commands
+            except ConnectionError:
+                message = b""
+            if not message:
+                return [*commands, Command(self.handled, "leave", GONE)]
+            commands.append(msgspec.json.decode(message, type=Command))
+
+    def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> bool:
+        """Send a snapshot if something has changed, or to show that this process lives; says whether it was
+        sent.
+
+        Args:
+            pipeline: whose snapshot.
+            now: monotonic seconds.
+            fresh: send it in any case.
+        """
+        status = pipeline.status(0)
+        content = msgspec.json.encode(replace(status, cpu_seconds=0.0))
+        ended = tuple(islice(pipeline.ended, ENDED_AT_ONCE))
+        if not (fresh or ended) and content == self._told and now - self._told_at < HEARTBEAT:
+            return False
+        if content != self._told:
+            self._version += 1
+        told = replace(status, version=self._version)
+        snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures(), ended)
+        try:
+            self._socket.send(self._encoded(snapshot), socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False  # the parent is slow: it gets the next one
+        except ConnectionError:
+            return False  # `commands` notices
+        for _ in ended:
+            pipeline.ended.popleft()
+        self._told, self._told_at = content, now
+        return True
+
+    def _encoded(self, snapshot: Snapshot) -> bytes:
+        """As one datagram: what is too long loses the ends of its texts, then of its lists."""
+        message = msgspec.json.encode(snapshot)
+        if len(message) <= self._longest:
+            return message
+        whole = len(message)
+        for characters, entries in CUTS:
+            cut = {
+                **msgspec.to_builtins(snapshot),
+                "status": _cut(snapshot.status, characters, entries),
+                "answer": _cut(snapshot.answer, characters, entries),
+                "ended": _cut(snapshot.ended, characters, entries),
+            }
+            message = msgspec.json.encode(cut)
+            if len(message) <= self._longest:
+                break
+        if not self._cut_logged:
+            self._cut_logged = True
+            log.warning(
+                "a snapshot of %d bytes was cut to %d: its texts to %d characters, its lists to %d entries",
+                whole, len(message), characters, entries,
+            )  # fmt: skip
+        return message
+
+
+def _cut(value: Any, characters: int, entries: int) -> Any:
+    """What is told as plain values, with no longer texts and lists than these."""
+    match value:
+        case str():
+            return quoted(value, characters)
+        case list() | tuple():
+            return [_cut(item, characters, entries) for item in value[:entries]]
+        case dict():
+            kept = islice(value.items(), entries)
+            return {quoted(key, characters): _cut(item, characters, entries) for key, item in kept}
+        case msgspec.Struct():
+            names = value.__struct_fields__
+        case _ if is_dataclass(value):
+            names = tuple(field.name for field in fields(value))
+        case _:
+            return value
+    return {name: _cut(getattr(value, name), characters, entries) for name in names}

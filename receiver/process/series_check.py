@@ -1,0 +1,143 @@
+"""Whether a receiver could take a series now: what Arm asks before anything is set up."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files import storage
+from penstock.receiver.files.storage import StorageError
+from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.process import memory
+from penstock.receiver.process.refusal import Refused
+from penstock.receiver.processing.transforms import Transform
+from penstock.receiver.processing.transforms.chain import Chain
+from penstock.receiver.processing.transforms.format import Format, TransformConfigError
+from penstock.receiver.processing.transforms.orientation import does
+from penstock.stins.blobs import blob_layout
+from penstock.stins.errors import BlobError
+
+FORMATS = 16
+"""Formats of frames whose stored format is remembered: finding one out may read the tables of transforms."""
+
+
+def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck) -> SeriesCheckResult:
+    """What the series would be written to, and the memory that it would need.
+
+    Args:
+        name: of the receiver.
+        config: its configuration.
+        status: as it is now.
+        series: as far as it is known.
+
+    Raises:
+        Refused: it could not be taken, and why.
+    """
+    _check_state(name, status)
+    _check_source(name, config, series.source)
+    _check_connections(name, status, series.endpoint)
+    path, free = None, None
+    try:
+        if series.filename:
+            path = storage.resolve(config, series.filename)
+            known = series.frames is not None and series.frame_bytes is not None
+            free = storage.check(
+                path,
+                overwrite=series.overwrite,
+                nbytes=(series.frames or 0) * (series.frame_bytes or 0) if known else None,
+                min_free=int(config.min_free_mb * 1e6),
+                writers=config.writers,
+            )
+            storage.check_limit(path, storage.in_one_file(config, series.frames, series.frame_bytes))
+            storage.check_segments(series.frames, config.frames_per_file)
+    except StorageError as error:
+        raise Refused(error.kind, str(error)) from error
+    need = None
+    if series.frame_bytes is not None:
+        sizes = memory.Sizes.of(series.frame_bytes)
+        if over := memory.objection(name, config, sizes):
+            raise Refused("over_memory", over)
+        need = memory.bound(memory.parts(config, sizes))
+    _check_orientation(name, config, series)
+    shape, dtype = _stored(config, series)
+    return SeriesCheckResult(
+        filename=str(path) if path else None,
+        free_bytes=free,
+        memory_bytes=need,
+        connections=sum(item.connections for item in status.connections),
+        shape=shape,
+        dtype=dtype,
+    )
+
+
+def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str]:
+    """Shape and type of a frame behind the transforms; ([], "") where nobody can say.
+
+    Raises:
+        Refused: there can be no such frames, or the transforms cannot take them.
+    """
+    if not series.shape or not series.dtype or config.source.join is not None:
+        return [], ""  # how modules make one image, their start messages say
+    try:
+        stored = _behind(config.transforms, Format(tuple(series.shape), series.dtype, "none"))
+    except BlobError as error:
+        raise Refused(error.kind, str(error)) from error
+    except TransformConfigError:
+        return [], ""  # the data process read its table at the start, and somebody has changed it since
+    return list(stored.shape), stored.type
+
+
+@lru_cache(FORMATS)
+def _behind(transforms: tuple[Transform, ...], format: Format) -> Format:
+    """The format behind the transforms. No step makes another shape or type of frames that come packed."""
+    if not transforms:
+        blob_layout(format.shape, format.type)
+        return format
+    return Chain(transforms).follow(format)
+
+
+def _check_orientation(name: str, config: ReceiverConfig, series: SeriesCheck) -> None:
+    """A detector that streams by itself has no streamer to turn its frames."""
+    asked = (series.rotation or 0, series.fliplr, series.flipud)
+    if series.rotation is None or not any(asked) or does(config.transforms, *asked):
+        return
+    words = [f"Rotation {series.rotation}"] if series.rotation else []
+    words += [flip for flip, wanted in (("Fliplr", series.fliplr), ("Flipud", series.flipud)) if wanted]
+    raise Refused(
+        "no_orientation",
+        f"the transforms of receiver {name} do not do {' and '.join(words)}, and frames of this detector "
+        "pass no streamer; set rotate and flip among the receiver's transforms accordingly, or leave "
+        "Rotation at 0 and the flips off",
+    )
+
+
+def _check_state(name: str, status: Status) -> None:
+    if status.state == "error":
+        raise Refused("in_error", f"receiver {name} is in Error: {status.error}; reset it first")
+    if status.state == "running" and not (status.series and status.series.unconfirmed):
+        of = status.series.filename or "live only" if status.series else ""
+        raise Refused(
+            "busy",
+            f"receiver {name} is still taking a series ({of}); wait until it is idle, or stop it "
+            "(POST /stop, or the command Stop of its Tango device)",
+        )
+
+
+def _check_source(name: str, config: ReceiverConfig, source: str | None) -> None:
+    present = config.source.type
+    if source is not None and source != present:
+        raise Refused(
+            "wrong_source",
+            f"receiver {name} expects a stream of type {present}, and this detector sends {source}; set "
+            f"type: {source} in the receiver's source and start it again, or let the detector send {present}",
+        )
+
+
+def _check_connections(name: str, status: Status, endpoint: str | None) -> None:
+    if endpoint is not None and not any(item.connections for item in status.connections):
+        wanted = ", ".join(item.endpoint for item in status.connections)
+        raise Refused(
+            "not_connected",
+            f"receiver {name} is not connected to a streamer (it looks for {wanted}, "
+            f"the streamer is at {endpoint}); compare the addresses",
+        )

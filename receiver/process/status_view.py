@@ -1,0 +1,139 @@
+"""What the receiver shows of its running, or else its last, series."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files import nexus
+from penstock.receiver.files.recovery.recover import Recovered
+from penstock.receiver.models import Counts, PastSeries, Series
+from penstock.receiver.process import memory
+from penstock.receiver.series.account import Account
+from penstock.receiver.series.running_series import MAX_REASON, RunningSeries
+from penstock.stins.messages import Header
+from penstock.stins.texts import quoted
+
+MOST_UNTOLD = 1_000
+"""Series that have ended and that nobody has been told of: a parent that hangs shall not cost memory."""
+
+
+class StatusView:
+    """One series at a time, from its beginning to the beginning of the next.
+
+    Args:
+        config: of the receiver.
+        detector: its name, as it is configured.
+    """
+
+    def __init__(self, config: ReceiverConfig, detector: str) -> None:
+        self.config = config
+        """As it is in use now: regions of interest come and go."""
+        self._dataset = nexus.dataset_of(detector)
+        self._series: Series | None = None
+        self._counts = Counts()
+        self.ended: deque[PastSeries] = deque(maxlen=MOST_UNTOLD)
+        """Those that have ended, oldest first, until they are taken out."""
+
+    @property
+    def id(self) -> str | None:
+        """Of the series; `None` before the first."""
+        return None if self._series is None else self._series.id
+
+    @property
+    def filename(self) -> str | None:
+        """Of its file; `None` where nothing is written."""
+        return None if self._series is None else self._series.filename
+
+    def recovered(self, recovered: Recovered) -> None:
+        """An earlier process was killed, and these are the series that it left."""
+        for past in recovered.marked:
+            self._has_ended(past.series, past.counts)
+
+    def begin(self, series: RunningSeries, path: Path | None, started: float) -> None:
+        """A series has begun.
+
+        Args:
+            series: that runs now.
+            path: of its file; `None` where nothing is written.
+            started: seconds since 1970 (UTC).
+        """
+        self._series = Series(
+            id=series.id,
+            filename=str(path) if path else None,
+            active=True,
+            started=started,
+            memory_bytes=memory.announced(self.config, series.sent.header, series.header),
+            checksum=series.checksum,
+            restarts=len(series.interruptions),
+            shape=_stored_shape(series, series.header.shape),
+            dtype=series.header.type or "",
+            dataset=self._dataset if path else "",
+        )
+
+    def first_frame(self, series: RunningSeries, shape: tuple[int, ...], dtype: str) -> None:
+        """A frame has come, which says what the start message may not have said.
+
+        Args:
+            series: that runs now.
+            shape: in the frame's header, behind the transforms.
+            dtype: likewise.
+        """
+        if self._series is not None and not self._series.dtype:
+            self._series = replace(self._series, shape=_stored_shape(series, shape), dtype=dtype)
+
+    def not_taken(self, header: Header, reason: str) -> None:
+        """A series was announced and could not be begun: it is the last one all the same, and has nothing."""
+        series = Series(
+            id=header.series or "", filename=None, active=False, complete=False, taken=False,
+            reason=quoted(f"not taken: {reason}", MAX_REASON), started=(now := time.time()), ended=now,
+        )  # fmt: skip
+        self._has_ended(series, Counts(planned=header.frames))
+
+    def end(self, account: Account, *, complete: bool, reason: str) -> None:
+        """It has ended, and its account is closed."""
+        assert self._series is not None
+        # An error's sentence names the file, which may be called anything.
+        reason = quoted(reason, MAX_REASON)
+        series = replace(
+            self._series, active=False, complete=complete, reason=reason, ended=time.time(),
+            lost=account.lost(),
+        )  # fmt: skip
+        self._has_ended(series, account.counts())
+
+    def _has_ended(self, series: Series, counts: Counts) -> None:
+        self._series, self._counts = series, counts
+        self.ended.append(PastSeries(series=series, counts=counts))
+
+    def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:
+        """What there is to show at this moment.
+
+        Args:
+            running: the series that runs, if one does.
+            stalled_by: names of the consumers that hold the stream up; "" where none does.
+        """
+        if running is not None:
+            self._counts = running.account.counts()
+        shown = self._series
+        if shown is not None and running is not None and running.unconfirmed:
+            reason = "the receiver was restarted within the series and waits for what comes of it"
+            shown = replace(shown, unconfirmed=True, reason=reason)
+        if shown is not None and stalled_by:
+            reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
+            shown = replace(shown, reason=reason)
+        return shown, self._counts
+
+
+def _stored_shape(series: RunningSeries, shape: tuple[int, ...] | None) -> list[int]:
+    """Shape of a frame in the dataset `data`, by that in its header: channels have a dataset each there, and
+    modules are shown as one image where they make one without being turned."""
+    if shape is None or len(shape) != 3:
+        return list(shape or ())
+    if series.joined is not None:
+        layout = series.joined.arranged(*shape[-2:])
+        return list(shape if layout is None or layout.is_turned else layout.shape)
+    channels = nexus.channel_names(series.header.channels or ())
+    return list(shape[1:] if len(channels) == shape[0] else shape)

@@ -1,0 +1,471 @@
+"""The receiver's parent process: starts the data process, follows it, answers for it.
+
+Nothing here is on the frame path: the data process shares no interpreter lock with HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.files import storage
+from penstock.receiver.files.recovery import recover
+from penstock.receiver.files.recovery.journal import Journal
+from penstock.receiver.live import last_frame
+from penstock.receiver.live.frame_refusal import FrameRefused
+from penstock.receiver.live.requested_frame import SHARE, FrameAnswer
+from penstock.receiver.models import Health, PastSeries, SeriesCheck, SeriesCheckResult, Status
+from penstock.receiver.process import series_check
+from penstock.receiver.process.chosen_regions import KeptRegions
+from penstock.receiver.process.folders import DataRoot
+from penstock.receiver.process.free_space import FreeSpace
+from penstock.receiver.process.history import History
+from penstock.receiver.process.link import Command, Setup, Snapshot
+from penstock.receiver.process.refusal import Refused
+from penstock.receiver.process.stage_times import Measures
+from penstock.receiver.regions import memory
+from penstock.receiver.series.running_series import MAX_REASON
+from penstock.stins.texts import quoted
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.25
+"""Between two looks at how long the data process has been silent."""
+SILENT_AFTER = 2.0
+"""A data process that has sent no snapshot for so long stalls: between two series that is an error."""
+STALL_SECONDS = 60.0
+"""In a series only after so long: network file systems hang for seconds, closing a long file takes its
+time, and a camera whose frames wait in its streamer loses nothing by that."""
+COMMAND_SECONDS = 5.0
+"""Time for a command to be carried out: closing a file may take a while."""
+QUIT_SECONDS = 10.0
+FRAME_SECONDS = 5.0
+"""A request for a frame of the running series waits so long for its turn and its answer."""
+START_SECONDS = 30.0
+
+ALLOCATOR = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "MALLOC_TRIM_THRESHOLD_": str(2**32),
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+}
+"""Keeps the memory of received frames for the next ones instead of giving it back to the kernel, which
+would be paid for with page faults: a tenth to a fifth of the processor time at 2 MB a frame, nothing at
+200 kB and less. 32 MB is the greatest threshold that glibc takes (mallopt(3)); one arena, since ZeroMQ's
+thread takes the memory and the loop gives it back; huge pages (glibc 2.35 and later), so that what is
+touched for the first time costs a fault each 2 MB: at 20 MB a frame half of the loop's processor time."""
+
+
+class Supervisor:
+    """One receiver as HTTP sees it.
+
+    Args:
+        name: of the receiver.
+        config: its configuration.
+    """
+
+    def __init__(self, name: str, config: ReceiverConfig) -> None:
+        self.name = name
+        self.config = config
+        self.step = 1
+        """Every n-th row and column that the live view gets."""
+        *frames, rois = self._shared = last_frame.create(), last_frame.create(), memory.create()
+        self.newest, self.asked = map(last_frame.LastFrame, frames)
+        """Memory that the data process shares: its newest frame, and the one that was asked for last."""
+        self.roi_memory = memory.RegionMemory(rois)
+        """And the values of the regions of interest."""
+        self.rois = KeptRegions(name, config)
+        """Regions of interest of the next series."""
+        self._ticket = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+        self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
+        self._heard = 0.0
+        self._silent = 0.0  # seconds, when it was last looked at
+        self._watch: asyncio.Task[None] | None = None
+        self.history = History(name, config)
+        """Series that have ended."""
+        self.folders = DataRoot(config.data_root)
+        """Where files may go."""
+        self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
+        self._version = 0
+        self._sent = 0
+        self._last_death: tuple[str, int] | None = None  # series, and frames that were safe
+        self._reviving: asyncio.Task[None] | None = None
+        self._closing = False
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the data process and wait for its first word.
+
+        Raises:
+            RuntimeError: it ended at once; its log says why.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in (ours, theirs):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**20)
+        descriptors = (theirs.fileno(), *self._shared)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.receiver.process.data_process", *map(str, descriptors)],
+            pass_fds=descriptors,
+            env={**ALLOCATOR, **os.environ},
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        ours.send(msgspec.json.encode(Setup(self.name, self._config_in_use)))
+        ours.setblocking(False)
+        self._socket, self._sent = ours, 0
+        self._heard, self._silent = time.monotonic(), 0.0
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
+        if self._watch is None:
+            self._free.start()
+            self.history.start()
+            self._watch = asyncio.get_running_loop().create_task(self._watch_silence())
+        # Snapshots count from 1; before the first, and after a death, there is version 0.
+        await self._wait_for(lambda: self._snapshot.status.version > 0 or not self.alive, START_SECONDS)
+        if not self.alive or self._snapshot.status.version == 0:
+            raise RuntimeError(f"the data process of receiver {self.name} did not start; see the log above")
+
+    async def close(self) -> None:
+        """End the running series, close its file, end the data process."""
+        self._closing = True
+        if self._watch is not None:
+            self._watch.cancel()
+        self._free.close()
+        await self._revived()
+        await self._quit()
+        await asyncio.to_thread(self.history.close)
+
+    async def _quit(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._send("quit", "the receiver was shut down")
+        try:
+            await asyncio.to_thread(self._process.wait, QUIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            log.error("the data process does not end within %g s and is killed", QUIT_SECONDS)
+            self._process.kill()
+            self._process.wait()
+        self._readable()  # its last words
+
+    # -- questions and commands ----------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """The newest snapshot, with what its age means."""
+        status = replace(self._snapshot.status, version=self._version, free_bytes=self._free.value)
+        stalled = self._stalled
+        if not stalled:
+            return status
+        sentence = (
+            f"the data process of receiver {self.name} has not answered for {stalled:.0f} s; "
+            "is its file system hanging?"
+        )
+        if not self._hangs:
+            assert status.series is not None
+            return replace(status, stalled=stalled, series=replace(status.series, reason=sentence))
+        remedy = " If it stays so, restart the receiver"
+        return replace(status, stalled=stalled, state="error", error=sentence + remedy)
+
+    @property
+    def measures(self) -> Measures:
+        """What the data process has counted and measured, beside its status."""
+        return self._snapshot.measures
+
+    @property
+    def health(self) -> Health:
+        """What a supervisor should know."""
+        status = self.status
+        alive = self.alive and not self._hangs
+        ready = alive and status.state != "error" and not status.stalled
+        message = status.error or (status.series.reason if status.stalled and status.series else "")
+        return Health(alive=alive, ready=ready, message="" if ready else message)
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """Ids of the processes that run, by name."""
+        data = {"data": self._process.pid} if self._process is not None and self.alive else {}
+        return {"http": os.getpid(), **data}
+
+    @property
+    def _hangs(self) -> bool:
+        """Whether the data process is silent for longer than it may be: in a series that is a while."""
+        stalled, status = self._stalled, self._snapshot.status
+        in_series = status.state == "running" and status.series is not None
+        return stalled > (STALL_SECONDS if in_series else 0.0)
+
+    @property
+    def _stalled(self) -> float:
+        """Seconds without a snapshot where there should have been one, else 0."""
+        return self._silent if self.alive and self._silent > SILENT_AFTER else 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the data process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    async def status_after(self, seen: int, seconds: float) -> Status:
+        """The first snapshot whose version differs, or the newest after this time."""
+        await self._wait_for(lambda: self._version != seen, seconds)
+        return self.status
+
+    def check(self, series: SeriesCheck) -> SeriesCheckResult:
+        """Whether a series could be taken now.
+
+        Raises:
+            Refused: no, and why.
+        """
+        return series_check.check(self.name, self._config_in_use, self.status, series)
+
+    async def stop(self, reason: str) -> None:
+        """End the running series; returns when its file is closed."""
+        await self._command("stop", quoted(reason, MAX_REASON))
+
+    async def reset(self) -> None:
+        """Leave Error; starts the data process again if it has died.
+
+        Raises:
+            Refused: a series is running.
+        """
+        await self._revived()
+        if not self.alive:
+            try:
+                await self.start()
+            except RuntimeError as error:
+                raise Refused("in_error", str(error)) from error
+        elif self.status.state == "running":
+            raise Refused("busy", f"receiver {self.name} is taking a series; stop it first")
+        else:
+            await self._command("reset")
+
+    async def use_rois(self, rois: Mapping[str, Rectangle], *, keep: bool) -> None:
+        """Have these regions of interest in every series that begins after this returns.
+
+        Args:
+            rois: by name; none to have no regions any more.
+            keep: have them again after a restart.
+
+        Raises:
+            Refused: they cannot be kept, and nothing is changed; or the data process does not answer.
+        """
+        if keep:
+            await asyncio.to_thread(self.rois.keep, rois)
+        else:
+            self.rois.use(rois)
+        await self._revived()
+        if self.alive:  # else the next data process is told
+            await self._carried_out("rois", rois=rois)
+
+    @property
+    def _config_in_use(self) -> ReceiverConfig:
+        return msgspec.structs.replace(self.config, rois=dict(self.rois.now))
+
+    async def hand_over(self, index: int) -> FrameAnswer:
+        """Have the data process put a frame of the running series into `asked`; one at a time.
+
+        Raises:
+            FrameRefused: it takes no request, or does not answer in time.
+        """
+        assert self._socket is not None
+        self._ticket += 1
+        ticket = self._ticket
+        try:
+            self._socket.send(msgspec.json.encode(Command(ticket, "frame", index=index)))
+        except OSError as error:  # it died a moment ago, or takes nothing any more
+            raise FrameRefused(
+                "busy",
+                f"the data process of {self.name} takes no request ({error.strerror}); ask again",
+            ) from error
+        await self._wait_for(lambda: self._snapshot.answer.ticket == ticket or not self.alive, FRAME_SECONDS)
+        answer = self._snapshot.answer
+        if answer.ticket == ticket:
+            return answer
+        raise FrameRefused(
+            "busy",
+            f"frame {index} did not come within {FRAME_SECONDS:g} s: reading frames back gets no more than "
+            f"{SHARE:.0%} of the data process' time; ask less often, or once the series has ended",
+        )
+
+    # -- the data process ----------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        assert self._socket is not None
+        heard = False
+        while self._socket.fileno() >= 0:  # until it has died
+            try:
+                message = self._socket.recv(2**20)
+            except BlockingIOError:
+                break
+            except ConnectionError:
+                message = b""
+            heard = True
+            if not message:
+                self._died()
+                break
+            snapshot = msgspec.json.decode(message, type=Snapshot)
+            self._heard, self._silent = time.monotonic(), 0.0
+            if (snapshot.status.version, snapshot.handled) != (
+                self._snapshot.status.version,
+                self._snapshot.handled,
+            ):
+                self._version += 1
+            if self._snapshot.status.state == "running" != snapshot.status.state:
+                self._free.refresh()
+            for past in snapshot.ended:
+                self.history.add(past)
+            self._snapshot = snapshot
+        if heard:
+            self._notify()
+
+    async def _watch_silence(self) -> None:
+        """Look again and again how long the data process has been silent; for as long as this process itself
+        could not look, because it was stopped or the machine stood still, it was not."""
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(LOOK_SECONDS)
+            now = time.monotonic()
+            self._heard = min(now, self._heard + (now - began - LOOK_SECONDS))
+            self._readable()  # what it has said meanwhile
+            self._silent = time.monotonic() - self._heard
+
+    def _died(self) -> None:
+        assert self._socket is not None and self._process is not None
+        asyncio.get_running_loop().remove_reader(self._socket.fileno())
+        self._socket.close()
+        try:
+            code = self._process.wait(QUIT_SECONDS if self._closing else 1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit status {code}"
+        sentence = f"the data process of receiver {self.name} ended {how}"
+        if code != 0:
+            log.error("%s", sentence)
+        before = self._snapshot.status
+        series = before.series
+        if series is not None and series.active:
+            looking = replace(series, reason=f"{sentence}; it is looked at whether the series can go on")
+            before = replace(before, series=looking)
+        self._version += 1
+        # No snapshot of the next data process is taken for this one: theirs count from 1.
+        self._snapshot = Snapshot(
+            replace(before, version=0, connections=[]), 0, measures=self._snapshot.measures
+        )
+        self._reviving = asyncio.get_running_loop().create_task(self._after_death(sentence))
+
+    async def _after_death(self, sentence: str) -> None:
+        """Start the data process again if its series can go on, else mark its file and be in Error.
+
+        The journal says which series that is: one that began a moment ago is in no snapshot yet. It does not
+        go on when nothing of it has become safe since the data process last died.
+        """
+        journal = Journal(self.name, self.config)
+        if await asyncio.to_thread(self._may_go_on, journal):
+            if self._closing:
+                return  # the next start finds the file
+            try:
+                await self.start()
+            except RuntimeError as error:
+                log.error("%s", error)
+            else:
+                return
+        recovered = await asyncio.to_thread(recover.settle, journal, sentence)
+        status = self._snapshot.status
+        series, counts = status.series, status.counts
+        sentence += "; reset starts it again"
+        if series is not None and series.active:
+            sentence += f". Frames of {series.filename or 'the series'} up to the last flush are safe"
+            series = replace(series, active=False, complete=False, reason=sentence, ended=time.time())
+            if not recovered.marked:
+                self.history.add(PastSeries(series=series, counts=counts))
+        for past in recovered.marked:
+            series, counts = past.series, past.counts
+            self.history.add(past)
+        self._version += 1
+        dead = replace(status, version=0, state="error", error=sentence, series=series, counts=counts)
+        self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)
+        self._notify()
+
+    def _may_go_on(self, journal: Journal) -> bool:
+        left = recover.left_to_go_on(journal, self.config)
+        if left is None:
+            return False
+        status = self._snapshot.status
+        known = status.series is not None and status.series.id == left
+        death = (left, status.counts.flushed if known else 0)
+        again, self._last_death = death != self._last_death, death
+        return again
+
+    async def _revived(self) -> None:
+        """Wait until it is clear what follows on the death of a data process, if one has died."""
+        if self._process is not None and not self.alive and self._snapshot.status.version > 0:
+            # It is gone, but its last words are still to be read.
+            await self._wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
+        if self._reviving is not None:
+            await self._reviving
+            self._reviving = None
+
+    def _send(self, action: str, reason: str = "", rois: Mapping[str, Rectangle] | None = None) -> None:
+        assert self._socket is not None
+        self._sent += 1
+        self._socket.send(msgspec.json.encode(Command(self._sent, action, reason, rois=dict(rois or {}))))
+
+    async def _command(self, action: str, reason: str = "") -> None:
+        while True:
+            await self._revived()
+            if not self.alive:
+                raise Refused("in_error", self.status.error)
+            if await self._carried_out(action, reason):
+                return
+
+    async def _carried_out(
+        self, action: str, reason: str = "", rois: Mapping[str, Rectangle] | None = None
+    ) -> bool:
+        """Whether it was; `False` where the data process died meanwhile, and the next one is to be asked."""
+        with contextlib.suppress(OSError):  # it died a moment ago, which is noticed in a moment
+            self._send(action, reason, rois)
+        number = self._sent
+        if await self._wait_for(
+            lambda: self._reviving is not None or self._snapshot.handled >= number, COMMAND_SECONDS
+        ):
+            return self._reviving is None
+        raise Refused(
+            "no_answer", f"the data process of receiver {self.name} did not carry out {action} in time"
+        )
+
+    def _notify(self) -> None:
+        async def notify() -> None:
+            async with self._changed:
+                self._changed.notify_all()
+
+        self._later(notify())
+
+    def _later(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+        async with self._changed:
+            try:
+                await asyncio.wait_for(self._changed.wait_for(condition), seconds)
+            except TimeoutError:
+                return condition()  # it may have come true, and nobody had the time to say so
+        return True

@@ -1,0 +1,1 @@
+"""What is done to each frame between the source and the file: judged, transformed, assembled."""

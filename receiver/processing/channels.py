@@ -1,0 +1,68 @@
+"""Frames of several channels, as thresholds: what is left where one of them is corrupt, or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from penstock.receiver.models import FrameStatus
+from penstock.stins import blobs
+from penstock.stins.checksums import checksums
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Buffer, Frame, Image
+
+
+class PartialFrame(Frame, frozen=True):
+    """A frame some of whose channels are not there: their blobs are empty."""
+
+    statuses: tuple[FrameStatus, ...]
+    """What became of each channel."""
+
+
+def sound_ones(
+    frame: Frame, names: Sequence[str], algorithm: str | None, transform: Callable[[Frame], Frame] | None
+) -> PartialFrame | None:
+    """The channels that are sound, each judged and transformed by itself; `None` where there is none.
+
+    Args:
+        frame: as it came, of the shape of its series; an empty blob is a channel that did not come.
+        names: of the channels.
+        algorithm: of the checksums, where they are to be checked.
+        transform: what every image passes.
+    """
+    image, number = frame.image, len(names)
+    sums = image.checksums if image.checksums and len(image.checksums) == number else ("",) * number
+    single = msgspec.structs.replace(image, shape=image.shape[1:], chunks=None, checksums=None)
+    parts: list[Buffer] = [b""] * number
+    statuses = [FrameStatus.STORED] * number
+    said: list[str] = []
+    after: Image | None = None
+    for place, (name, blob, announced) in enumerate(zip(names, frame.blobs, sums, strict=True)):
+        if not len(blob):
+            statuses[place] = FrameStatus.MISSING
+            said.append(f"{name} did not come")
+            continue
+        try:
+            part = _judged(Frame(single, (blob,)), algorithm, announced)
+            part = part if transform is None else transform(part)
+        except BlobError as error:
+            statuses[place] = FrameStatus.CORRUPT
+            said.append(f"{name}: {error}")
+            continue
+        parts[place], after = part.blobs[0], part.image
+    if after is None:
+        return None
+    kept = tuple(value if len(part) else "" for value, part in zip(sums, parts, strict=True))
+    left = msgspec.structs.replace(
+        after, shape=(number, *after.shape), partial="; ".join(said),
+        checksums=kept if transform is None and any(kept) else None,
+    )  # fmt: skip
+    return PartialFrame(left, parts, tuple(statuses))
+
+
+def _judged(frame: Frame, algorithm: str | None, announced: str) -> Frame:
+    blobs.check(frame)
+    if algorithm is not None and announced and checksums(algorithm, frame.blobs) != (announced,):
+        raise BlobError("checksum", "the checksum does not match; the data were damaged on the way")
+    return frame

@@ -1,0 +1,179 @@
+"""The worker: what is done to each frame between source and collector's sinks.
+
+Judges the blob before anything is allocated for it, then sends the frame through the configured chain of
+transforms. With several threads, frames pass the chain ahead of their turn: those that the pipeline has
+decoded, but not yet handed to the collector. What they become waits here until the collector asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from penstock.receiver.processing.channels import PartialFrame, sound_ones
+from penstock.receiver.processing.memory_limit import MemoryLimit
+from penstock.receiver.processing.transforms.chain import Chain
+from penstock.stins import blobs
+from penstock.stins.checksums import ALGORITHMS, checksums
+from penstock.stins.errors import BlobError, StinsError
+from penstock.stins.messages import Frame, Header, Start
+from penstock.stins.texts import plural
+
+MAX_FRAMES = 2**53
+"""More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
+
+
+class FrameProcessor:
+    """Judges and transforms the frames of one series after another.
+
+    Args:
+        chain: what every frame passes; `None`: nothing.
+        threads: for the chain; with one, frames pass it when their turn comes.
+        budget: what a series may take of the memory; any, if not given.
+    """
+
+    def __init__(
+        self, chain: Chain | None = None, threads: int = 1, budget: MemoryLimit | None = None
+    ) -> None:
+        self._chain = chain
+        self._budget = budget
+        self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
+        self._prefetch: dict[int, Future[Frame]] = {}
+        self._checksum: str | None = None
+        self._channels: tuple[str, ...] = ()
+        self._format: tuple[tuple[int, ...], str, str] | None = None
+
+    def begin(self, header: Header) -> StinsError | None:
+        """A new series: take up what its header announces.
+
+        Returns what of it cannot be done, though the series can be taken: checksums of an algorithm
+        that is not known stay unchecked.
+
+        Raises:
+            BlobError: it announces frames that cannot be.
+        """
+        self._checksum = header.checksum if header.checksum in ALGORITHMS else None
+        self._channels = header.channels or ()
+        self._format = None
+        if header.frames is not None and header.frames > MAX_FRAMES:
+            raise BlobError(
+                "too_large", f"{plural(header.frames, 'frame')} announced; the limit is {MAX_FRAMES}"
+            )
+        if header.shape is not None and header.type is not None:
+            if self._chain is None:
+                blobs.blob_layout(header.shape, header.type)
+            else:
+                self._chain.announce(header)
+            if header.compression is not None:
+                self._format = (header.shape, header.type, header.compression)
+        if header.checksum and self._checksum is None:
+            return StinsError(
+                "unknown_checksum",
+                f'checksums "{header.checksum}" are announced; known are {", ".join(ALGORITHMS)}. '
+                "The series is taken, its blobs are unchecked",
+            )
+        return None
+
+    def admit(self, header: Header) -> None:
+        """Let a new series begin whose memory has been bounded.
+
+        Raises:
+            StinsError: it could take more than is allowed.
+        """
+        if self._budget is not None:
+            self._budget.begin(header, self.announced(header))
+
+    def unpacked_bytes(self, frame: Frame) -> int | None:
+        """What a frame takes beside its blobs once it is unpacked; `None` where its header does not tell."""
+        try:
+            count, nbytes = blobs.blob_layout(frame.image.shape, frame.image.type)
+        except BlobError:
+            return None
+        return count * nbytes
+
+    def announced(self, header: Header) -> Header:
+        """The header of a series as file, consumers and live view shall see it.
+
+        Raises:
+            BlobError: the chain cannot take what it announces.
+        """
+        return header if self._chain is None else self._chain.announce(header)
+
+    def described(self, start: Start) -> Mapping[str, Any]:
+        """The metadata of a series as file, consumers and live view shall see them."""
+        return start.metadata if self._chain is None else self._chain.describe(start.metadata, start.header)
+
+    @property
+    def parallel(self) -> bool:
+        """Whether `ahead` does something."""
+        return self._pool is not None
+
+    def keep_pixels(self, keep: bool) -> None:
+        """Whether frames that the transforms pack keep their pixels: regions of interest need them."""
+        if self._chain is not None:
+            self._chain.keeps_pixels = keep
+
+    def ahead(self, frame: Frame) -> None:
+        """Let a thread transform this frame; `process` takes the result, `forget` drops it."""
+        if self._pool is not None and self._chain is not None:
+            self._prefetch[id(frame)] = self._pool.submit(self._chain.apply, frame)
+
+    def forget(self, frame: Frame) -> None:
+        """The frame's turn has passed, whether or not it was processed."""
+        if (future := self._prefetch.pop(id(frame), None)) is not None:
+            future.cancel()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def process(self, frame: Frame) -> Frame:
+        """The frame as it goes into file, consumers and live view.
+
+        Raises:
+            BlobError: the blob is not what the image header, or its checksum, says, or the frame
+                does not look like those before it, or a step of the chain cannot take it.
+            TransformError: a step failed for another reason.
+        """
+        if self._chain is None:
+            blobs.check(frame)
+        image = frame.image
+        # Where the start message did not say, the first sound frame does.
+        found_format = (image.shape, image.type, image.compression)
+        shape, dtype, compression = self._format or found_format
+        # A streamer may send a frame plain that does not shrink; the file can hold both.
+        if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
+            raise BlobError(
+                "format_changed",
+                f"frame {image.frame} is {list(image.shape)} {image.type} {image.compression}, "
+                f"this series is {list(shape)} {dtype} {compression}; a new format needs a new series",
+            )
+        if self._checksum is not None and image.checksums is not None:
+            found = checksums(self._checksum, frame.blobs)
+            if found != image.checksums:
+                raise BlobError(
+                    "checksum",
+                    f"frame {image.frame}: checksum {', '.join(found)}, announced was "
+                    f"{', '.join(image.checksums)}; the data were damaged on the way",
+                )
+        if self._chain is not None:
+            future = self._prefetch.pop(id(frame), None)
+            frame = self._chain.apply(frame) if future is None else future.result()
+        self._format = self._format or found_format
+        return frame
+
+    def sound_channels(self, frame: Frame) -> PartialFrame | None:
+        """Of a frame that `process` has refused: its channels that are sound. `None` where there is none, or
+        a frame has no channels."""
+        image, number = frame.image, len(self._channels)
+        shape, dtype, compression = self._format or (image.shape, image.type, image.compression)
+        alike = (image.shape, image.type) == (shape, dtype) and image.compression in (compression, "none")
+        if number < 2 or not alike or len(shape) != 3 or not shape[0] == number == len(frame.blobs):
+            return None
+        apply = None if self._chain is None else self._chain.apply
+        found = sound_ones(frame, self._channels, self._checksum, apply)
+        if found is not None:
+            self._format = self._format or (image.shape, image.type, image.compression)
+        return found

@@ -1,0 +1,278 @@
+"""The worker of joined frames: judges and transforms each module by itself, and assembles if so configured.
+
+One bad module leaves the others of its frame as good as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from penstock.codecs import bslz4
+from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.processing.frame_processor import FrameProcessor
+from penstock.receiver.processing.joined import (
+    IMAGES,
+    Joined,
+    JoinedFrame,
+    JoinedStart,
+    assembled_bytes,
+    assembled_metadata,
+    single,
+)
+from penstock.receiver.processing.memory_limit import MemoryLimit
+from penstock.receiver.processing.module_layout import Layout, LayoutError, assemble
+from penstock.receiver.processing.transforms.assemble import Assemble
+from penstock.receiver.processing.transforms.chain import Chain
+from penstock.receiver.processing.transforms.format import Step
+from penstock.stins import blobs
+from penstock.stins.checksums import checksums
+from penstock.stins.errors import BlobError, RemoteError, StinsError
+from penstock.stins.messages import Buffer, Frame, Header, Start
+
+
+class ModuleProcessor(FrameProcessor):
+    """Judges and transforms the joined frames of one series after another.
+
+    Args:
+        steps: what every frame passes; those before `assemble` each module, those behind it the whole image.
+        threads: for the steps.
+        budget: what a series may take of the memory; any, if not given.
+
+    Raises:
+        TransformConfigError: the steps do not fit to each other, or a table cannot be read.
+    """
+
+    def __init__(self, steps: Sequence[Step], threads: int = 1, budget: MemoryLimit | None = None) -> None:
+        super().__init__(budget=budget)
+        at = next((place for place, step in enumerate(steps) if isinstance(step, Assemble)), len(steps))
+        before, after = steps[:at], steps[at + 1 :]
+        self.assembles = at < len(steps)
+        """Whether frames leave as one image."""
+        self._before = Chain(before, budget) if before else None
+        self._after = Chain(after, budget) if after else None
+        if steps and threads > 1:
+            self._pool = ThreadPoolExecutor(threads, "worker")
+
+    def begin_joined(self, header: Header, joined: Joined) -> StinsError | None:
+        """A new series: take up what it announces, as `begin`.
+
+        Raises:
+            BlobError: it announces frames that cannot be, or whose modules cannot be assembled.
+        """
+        unable = super().begin(header)
+        if self._before is not None or self.assembles:
+            self._announced(header, joined)
+        return unable
+
+    def announced_joined(self, header: Header, joined: Joined) -> Header:
+        """The header of a series as file, consumers and live view shall see it.
+
+        Raises:
+            BlobError: its modules cannot be assembled, or the steps cannot take them.
+        """
+        return self._announced(header, joined)
+
+    def admit_joined(self, start: JoinedStart) -> None:
+        """Let a new series begin whose memory has been bounded, as `admit`.
+
+        Raises:
+            StinsError: it, or its modules' images in one, could take more than is allowed.
+        """
+        if self._budget is not None:
+            after = self._announced(start.header, start.joined)
+            images = assembled_bytes(self._each(start), start.joined, turn=self.assembles)
+            self._budget.begin(start.header, after, images)
+
+    def unpacked_bytes(self, frame: Frame) -> int | None:
+        """What a frame takes beside its blobs once it is unpacked; see `FrameProcessor.unpacked_bytes`."""
+        each = super().unpacked_bytes(frame)
+        if each is None or not isinstance(frame, JoinedFrame):
+            return each
+        image = frame.image
+        layout = frame.joined.arranged(*image.shape[-2:]) if self.assembles else None
+        whole = 0 if layout is None else layout.pixels * blobs.ITEM_BYTES[image.type]
+        return len(frame.came) * each + whole
+
+    def described(self, start: Start) -> Mapping[str, Any]:
+        """The metadata of a series as file, consumers and live view shall see them: the modules' images
+        assembled as their frames are."""
+        assert isinstance(start, JoinedStart)
+        metadata = assembled_metadata(self._each(start), start.joined, turn=self.assembles)
+        if self._after is None:
+            return metadata
+        shape = start.header.shape
+        layout = None if shape is None else start.joined.arranged(shape[-2], shape[-1])
+        whole = msgspec.structs.replace(start.header, shape=None if layout is None else layout.shape)
+        return self._after.describe(metadata, whole)
+
+    def _each(self, start: JoinedStart) -> Mapping[str, Any]:
+        """The metadata with the image of each module as the steps before `assemble` leave it."""
+        metadata: Mapping[str, Any] = start.metadata
+        if self._before is None:
+            return metadata
+        turned = {key: [self._turned(key, value, start.header) for value in metadata[key]]
+                  for key in IMAGES if key in metadata}  # fmt: skip
+        return {**metadata, **turned}
+
+    def _turned(self, key: str, value: Any, header: Header) -> Any:
+        """An image of one module as the steps before `assemble` leave it."""
+        return (
+            value
+            if value is None or self._before is None
+            else self._before.describe({key: value}, header)[key]
+        )
+
+    def ahead(self, frame: Frame) -> None:
+        """Let a thread do it, once the format is known; see `FrameProcessor.ahead`."""
+        if self._pool is not None and isinstance(frame, JoinedFrame) and frame.joined.format is not None:
+            self._prefetch[id(frame)] = self._pool.submit(self._judged, frame)
+
+    def process(self, frame: Frame) -> JoinedFrame:
+        """The frame as it goes into file, consumers and live view: modules that are corrupt, and why, stand
+        in `corrupt`.
+
+        Raises:
+            BlobError: its modules cannot be assembled.
+            TransformError: a step failed for another reason than what is in the frame.
+        """
+        assert isinstance(frame, JoinedFrame)
+        future = self._prefetch.pop(id(frame), None)
+        done = self._judged(frame) if future is None else future.result()
+        assert isinstance(done, JoinedFrame)
+        return done
+
+    def _announced(self, header: Header, joined: Joined) -> Header:
+        if self._before is not None:
+            header = self._before.announce(header)
+        if not self.assembles:
+            return header
+        if header.shape is not None and header.type is not None:
+            layout = _layout(joined, header.shape[-2:])
+            nbytes = layout.pixels * blobs.ITEM_BYTES[header.type]
+            header = msgspec.structs.replace(
+                header, shape=layout.shape, compression="none", frame_bytes=nbytes, checksum=None
+            )
+        else:
+            header = msgspec.structs.replace(header, shape=None, compression=None, checksum=None)
+        return header if self._after is None else self._after.announce(header)
+
+    def _judged(self, frame: JoinedFrame) -> JoinedFrame:
+        """Runs in any thread once `joined.format` is known."""
+        good: dict[int, Frame] = {}
+        corrupt: dict[int, StinsError] = {}
+        for module in frame.came:
+            try:
+                good[module] = self._module(frame, module)
+            except RemoteError as error:
+                corrupt[module] = error
+        absent = [name for n, name in enumerate(frame.joined.endpoints) if n not in good]
+        partial = [image.partial for image in frame.images if image is not None and image.partial is not None]
+        if absent:
+            partial.insert(0, f"without {', '.join(absent)}")
+        # Consumers are told; what came is `images`' affair from here on.
+        whole = msgspec.structs.replace(frame.image, partial="; ".join(partial) or None)
+        judged = msgspec.structs.replace(frame, corrupt=corrupt, image=whole)
+        if not good:
+            return msgspec.structs.replace(judged, blobs=[b""] * len(frame.blobs))
+        first = next(iter(good.values())).image
+        size = first.shape[-2:]
+        if not self.assembles:
+            return self._blobs(judged, good, frame.joined.arranged(size[0], size[1]))
+        layout = _layout(frame.joined, size)
+        dtype = np.dtype(first.type).newbyteorder("<")
+        if self._budget is not None:
+            came = len(good) * size[0] * size[1]
+            self._budget.unpack(came * dtype.itemsize, layout.pixels * dtype.itemsize)
+        images = [
+            np.frombuffer(good[module].blobs[0], dtype).reshape(size) if module in good else None
+            for module in range(len(frame.blobs))
+        ]
+        pixels = assemble(layout, images, dtype, fill_value(first.type))
+        image = msgspec.structs.replace(
+            whole, shape=layout.shape, type=first.type, compression="none", chunks=None, checksums=None
+        )
+        assembled = Frame(image, [memoryview(pixels.data).cast("B")])
+        if self._after is not None:
+            assembled = self._after.apply(assembled)
+            return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs)
+        covered = layout.covered([module in good for module in range(len(frame.blobs))])
+        return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs, covered=covered)
+
+    def _module(self, frame: JoinedFrame, module: int) -> Frame:
+        """One module's frame, judged and transformed.
+
+        Raises:
+            RemoteError: it is corrupt.
+        """
+        image, joined = frame.images[module], frame.joined
+        assert image is not None
+        name = joined.endpoints[module]
+        if not len(frame.blobs[module]):
+            raise BlobError(
+                "blob_count", f"frame {image.frame} of {name}: one blob that is not empty expected"
+            )
+        if len(image.shape) != 2:
+            image = msgspec.structs.replace(image, shape=single(image.shape, len(joined.endpoints)))
+        part = Frame(image, [frame.blobs[module]])
+        if self._before is None:
+            blobs.check(part)
+        found = ((image.shape[0], image.shape[1]), image.type, image.compression)
+        size, dtype, compression = joined.format or found
+        # A streamer may send a frame plain that does not shrink; the file can hold both.
+        if found[:2] != (size, dtype) or image.compression not in (compression, "none"):
+            raise BlobError(
+                "format_changed",
+                f"frame {image.frame} of {name} is {list(found[0])} {image.type} {image.compression}, this "
+                f"series is {list(size)} {dtype} {compression}; a new format needs a new series",
+            )
+        if self._checksum is not None and image.checksums is not None:
+            sums = checksums(self._checksum, part.blobs)
+            if sums != image.checksums:
+                raise BlobError(
+                    "checksum",
+                    f"frame {image.frame} of {name}: checksum {sums[0]}, announced was "
+                    f"{', '.join(image.checksums)}; the data were damaged on the way",
+                )
+        if self._before is not None:
+            part = self._before.apply(part)
+        joined.format = joined.format or found
+        return part
+
+    def _blobs(self, frame: JoinedFrame, good: dict[int, Frame], layout: Layout | None) -> JoinedFrame:
+        """The blobs of the good modules under one header."""
+        packed = {part.image.compression for part in good.values()}
+        first = next(iter(good.values())).image
+        parts: list[Buffer] = []
+        sums: list[str] = []
+        for module in range(len(frame.blobs)):
+            part = good.get(module)
+            blob: Buffer = b"" if part is None else part.blobs[0]
+            told = "" if part is None or part.image.checksums is None else part.image.checksums[0]
+            if part is not None and len(packed) > 1 and part.image.compression == "none":
+                # One header says how all blobs are packed, so the plain one is packed too.
+                blob = bslz4.compress(np.frombuffer(blob, np.dtype(part.image.type).newbyteorder("<")))
+                told = checksums(self._checksum, [blob])[0] if told and self._checksum else ""
+            parts.append(blob)
+            sums.append(told)
+        image = msgspec.structs.replace(
+            frame.image,
+            shape=(len(parts), *first.shape[-2:]),
+            type=first.type,
+            compression="bslz4" if len(packed) > 1 else first.compression,
+            chunks=None,
+            checksums=tuple(sums) if any(sums) else None,
+        )
+        image = frame.joined.placed(image, layout)
+        return msgspec.structs.replace(frame, image=image, blobs=parts, layout=layout)
+
+
+def _layout(joined: Joined, size: Sequence[int]) -> Layout:
+    layout = joined.arranged(size[0], size[1])
+    if layout is None:
+        raise BlobError(LayoutError.kind, f"the modules cannot be assembled: {joined.why_not}")
+    return layout

@@ -1,0 +1,34 @@
+"""Transforms: what workers do to each frame between the source and the file, as configured.
+
+One file a step: a pure function, and its typed configuration. To add one, write its file and name it
+in `Transform`; docs/how-to/add-a-transform.md goes through it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from penstock.receiver.processing.transforms.assemble import Assemble
+from penstock.receiver.processing.transforms.bslz4 import Bslz4, Decompress
+from penstock.receiver.processing.transforms.cbf import Cbf
+from penstock.receiver.processing.transforms.dark_flat import DarkFlat
+from penstock.receiver.processing.transforms.energy import CountsToEnergy
+from penstock.receiver.processing.transforms.flip import Flip
+from penstock.receiver.processing.transforms.mask import Mask
+from penstock.receiver.processing.transforms.mono12 import Mono12p, Mono12Packed
+from penstock.receiver.processing.transforms.rotate import Rotate
+
+Transform: TypeAlias = (
+    Assemble
+    | Bslz4
+    | Cbf
+    | CountsToEnergy
+    | DarkFlat
+    | Decompress
+    | Flip
+    | Mask
+    | Mono12p
+    | Mono12Packed
+    | Rotate
+)
+"""Every step that a chain can have."""

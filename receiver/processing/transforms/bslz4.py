@@ -1,0 +1,68 @@
+"""Pack as bitshuffle-LZ4, which the file stores as it is, and unpack it again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.codecs import bslz4 as codec
+from penstock.receiver.processing.transforms.format import (
+    Data,
+    Format,
+    FormatError,
+    Kernel,
+    Plan,
+    Step,
+    plain,
+)
+from penstock.stins.blobs import ITEM_BYTES
+from penstock.stins.errors import BlobError
+
+
+class Bslz4(Step, frozen=True, kw_only=True, tag="bslz4"):
+    """Plain pixels become a bslz4 blob (HDF5 filter 32008). Frames that come as one pass as they are."""
+
+    takes = frozenset({"bslz4", "plain", "pixels"})
+    gives = "bslz4"
+
+    def load(self) -> Plan:
+        return plan_pack
+
+
+class Decompress(Step, frozen=True, kw_only=True, tag="decompress"):
+    """bslz4 blobs become plain pixels. Frames that come plain pass as they are."""
+
+    takes = frozenset({"bslz4", "plain"})
+
+    def load(self) -> Plan:
+        return plan_unpack
+
+
+def plan_pack(format: Format) -> tuple[Format, Kernel | None]:
+    if format.compression == "bslz4":
+        return format, None
+    plain(format, "bslz4")
+    return format._replace(compression="bslz4"), pack
+
+
+def pack(image: Data) -> Data:
+    """The blob of one image or module."""
+    assert isinstance(image, np.ndarray)
+    return codec.compress(image)
+
+
+def plan_unpack(format: Format) -> tuple[Format, Kernel | None]:
+    after = format._replace(compression="none")
+    if format.compression == "none":
+        return after, None
+    if format.compression != "bslz4" or format.type not in ITEM_BYTES:
+        raise FormatError(f"decompress takes bslz4 blobs of known pixels, these are {format}")
+    rows, cols = format.image_shape
+
+    def unpack(blob: Data) -> Data:
+        assert not isinstance(blob, np.ndarray)
+        try:
+            return codec.decompress(blob, rows * cols, format.dtype).reshape(rows, cols)
+        except ValueError as error:
+            raise BlobError("blob_length", str(error)) from error
+
+    return after, unpack

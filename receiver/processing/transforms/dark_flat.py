@@ -1,0 +1,69 @@
+"""Subtract a dark image, divide by a flat one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.receiver.processing.transforms import tables
+from penstock.receiver.processing.transforms.format import (
+    Data,
+    Format,
+    FormatError,
+    Kernel,
+    Plan,
+    Step,
+    TransformConfigError,
+    plain,
+)
+
+
+def correct(image: np.ndarray, dark: np.ndarray | None, flat: np.ndarray | None) -> np.ndarray:
+    """(image - dark) / flat, float32; not a number where the flat image is."""
+    corrected = image.astype("<f4")
+    if dark is not None:
+        corrected -= dark
+    if flat is not None:
+        corrected /= flat
+    return corrected
+
+
+class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
+    """Each image is corrected to float32, which holds counts up to 2²⁴ exactly."""
+
+    dark: str | None = None
+    """File of the image that is subtracted."""
+    flat: str | None = None
+    """File of the image by which is divided, its own dark subtracted before; pixels that are 0 or less there
+    become not a number."""
+
+    def __post_init__(self) -> None:
+        if self.dark is None and self.flat is None:
+            raise ValueError("dark_flat has neither a dark nor a flat image; give one, or leave it out")
+
+    def load(self) -> Plan:
+        dark, flat = (
+            None if path is None else tables.read(path, "dark_flat").astype("<f4")
+            for path in (self.dark, self.flat)
+        )
+        for array, path in ((dark, self.dark), (flat, self.flat)):
+            if array is not None and array.ndim != 2:
+                raise TransformConfigError(f"dark_flat: {path} is {list(array.shape)}; give one image")
+        if flat is not None:
+            flat = np.where(flat > 0, flat, np.float32(np.nan))
+
+        def plan(format: Format) -> tuple[Format, Kernel]:
+            plain(format, "dark_flat")
+            for array, path in ((dark, self.dark), (flat, self.flat)):
+                if array is not None and array.shape != format.image_shape:
+                    raise FormatError(
+                        f"dark_flat: {path} has {list(array.shape)} pixels, images have "
+                        f"{list(format.image_shape)}; is a rotation before it?"
+                    )
+
+            def kernel(image: Data) -> Data:
+                assert isinstance(image, np.ndarray)
+                return correct(image, dark, flat)
+
+            return format._replace(type="float32"), kernel
+
+        return plan

@@ -1,0 +1,73 @@
+"""Give the pixels of a rectangle one value."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+
+from penstock.receiver.processing.transforms.format import (
+    Data,
+    Format,
+    FormatError,
+    Kernel,
+    Plan,
+    Step,
+    plain,
+)
+from penstock.stins.texts import plural
+
+Place = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Length = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Finite = Annotated[float, msgspec.Meta(ge=-1e308, le=1e308)]
+
+
+def mask(image: np.ndarray, rows: slice, columns: slice, fill: float) -> np.ndarray:
+    """A copy of the image with the rectangle filled."""
+    masked = image.copy()
+    masked[rows, columns] = fill
+    return masked
+
+
+class Mask(Step, frozen=True, kw_only=True, tag="mask"):
+    """A rectangle of each image gets one value: dead modules, a beam stop, what nobody may see."""
+
+    first_row: Place
+    first_column: Place
+    rows: Length
+    columns: Length
+    fill: int | Finite | Literal["nan"] = 0
+    """The value; it must be one of the image's type. "nan" for floating point."""
+
+    def load(self) -> Plan:
+        return self._plan
+
+    def _plan(self, format: Format) -> tuple[Format, Kernel]:
+        plain(format, "mask")
+        last = self.first_row + self.rows, self.first_column + self.columns
+        if last[0] > format.shape[-2] or last[1] > format.shape[-1]:
+            raise FormatError(
+                f"mask: the rectangle ends at row {last[0]}, column {last[1]}; "
+                f"images have {plural(format.shape[-2], 'row')}, {plural(format.shape[-1], 'column')}"
+            )
+        fill = self._value(format.dtype)
+        rows, columns = slice(self.first_row, last[0]), slice(self.first_column, last[1])
+
+        def kernel(image: Data) -> Data:
+            assert isinstance(image, np.ndarray)
+            return mask(image, rows, columns, fill)
+
+        return format, kernel
+
+    def _value(self, dtype: np.dtype) -> float:
+        if dtype.kind == "f":
+            return float(self.fill)
+        limits = np.iinfo(dtype)
+        if isinstance(self.fill, str) or self.fill != int(self.fill):
+            raise FormatError(f"mask: fill is {self.fill}, images are {dtype.name}; give a whole number")
+        if not limits.min <= self.fill <= limits.max:
+            raise FormatError(
+                f"mask: fill is {self.fill}, {dtype.name} goes from {limits.min} to {limits.max}"
+            )
+        return int(self.fill)

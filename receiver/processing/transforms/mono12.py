@@ -1,0 +1,93 @@
+"""Unpack 12-bit pixels, two in three bytes, as GenICam cameras send them.
+
+There are two layouts, and streamers mix up their names, so the configuration says which it is:
+
+- Mono12p (GenICam Pixel Format Naming Convention, 0x010C0047: packed, least significant bit first): byte 0 is
+  pixel 0's bits 7…0; byte 1 pixel 1's bits 3…0 and pixel 0's 11…8; byte 2 pixel 1's 11…4;
+- Mono12Packed (GigE Vision, 0x010C0006, a name that the convention keeps for it): byte 0 is pixel 0's bits
+  11…4; byte 1 pixel 1's bits 3…0 and pixel 0's 3…0; byte 2 pixel 1's 11…4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from penstock.receiver.processing.transforms.format import Data, Format, FormatError, Kernel, Plan, Step
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Buffer
+from penstock.stins.texts import plural
+
+TYPES = ("mono12p", "mono12packed", "uint16")
+"""What streamers announce as the type of such frames."""
+
+
+def unpack_mono12p(blob: Buffer, pixels: int) -> np.ndarray:
+    """So many uint16 pixels, as one row.
+
+    Raises:
+        BlobError: the blob has another length.
+    """
+    first, middle, last, out = _triples(blob, pixels)
+    out[:, 0] = first | ((middle & 0x0F) << 8)
+    out[:, 1] = (middle >> 4) | (last << 4)
+    return out.reshape(-1)[:pixels]
+
+
+def unpack_mono12packed(blob: Buffer, pixels: int) -> np.ndarray:
+    """So many uint16 pixels, as one row.
+
+    Raises:
+        BlobError: the blob has another length.
+    """
+    first, middle, last, out = _triples(blob, pixels)
+    out[:, 0] = (first << 4) | (middle & 0x0F)
+    out[:, 1] = (middle >> 4) | (last << 4)
+    return out.reshape(-1)[:pixels]
+
+
+def _triples(blob: Buffer, pixels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """First, second and third bytes of each pair of pixels as uint16, and room for the pairs."""
+    pairs = (pixels + 1) // 2
+    whole, least = 3 * pairs, (3 * pixels + 1) // 2
+    if not least <= len(blob) <= whole:
+        raise BlobError(
+            "blob_length",
+            f"a blob of {plural(len(blob), 'byte')}; {plural(pixels, 'pixel')} of 12 bits have "
+            f"{plural(least, 'byte')}",
+        )
+    if len(blob) < whole:  # an odd number of pixels: the last pair is half there
+        blob = b"".join((blob, bytes(whole - len(blob))))
+    triples = np.frombuffer(blob, np.uint8).reshape(pairs, 3).astype("<u2")
+    return triples[:, 0], triples[:, 1], triples[:, 2], np.empty((pairs, 2), "<u2")
+
+
+class Mono12p(Step, frozen=True, kw_only=True, tag="mono12p"):
+    """GenICam's Mono12p becomes plain uint16."""
+
+    takes = frozenset({"plain"})
+
+    def load(self) -> Plan:
+        return lambda format: _plan(format, "mono12p", unpack_mono12p)
+
+
+class Mono12Packed(Step, frozen=True, kw_only=True, tag="mono12packed"):
+    """GigE Vision's Mono12Packed becomes plain uint16."""
+
+    takes = frozenset({"plain"})
+
+    def load(self) -> Plan:
+        return lambda format: _plan(format, "mono12packed", unpack_mono12packed)
+
+
+def _plan(format: Format, step: str, function: Callable[[Buffer, int], np.ndarray]) -> tuple[Format, Kernel]:
+    if format.type.lower() not in TYPES or format.compression != "none":
+        raise FormatError(f"{step} takes frames of type {', '.join(TYPES)}, plain, these are {format}")
+    rows, cols = format.image_shape
+
+    def unpack(blob: Data) -> Data:
+        assert not isinstance(blob, np.ndarray)
+        return function(blob, rows * cols).reshape(rows, cols)
+
+    return format._replace(type="uint16"), unpack

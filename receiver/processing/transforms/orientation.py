@@ -1,0 +1,132 @@
+"""What the header says of pixels, behind transforms that turn or mirror the image: it is turned with it.
+
+A pixel mask that stayed as it was sent would mask other pixels than those that are bad, unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from penstock.receiver.processing.transforms.flip import Flip
+from penstock.receiver.processing.transforms.format import Step
+from penstock.receiver.processing.transforms.rotate import Rotate
+
+IMAGES = ("pixel_mask", "flatfield")
+CENTRE = ("beam_center_x", "beam_center_y")
+SIZES = ("x_pixel_size", "y_pixel_size")
+ACQUISITION = "acquisition"
+"""Object of the metadata that says how the series was taken, and how the streamer has turned it."""
+BEFORE = "before_transforms"
+"""Object of the metadata for a beam centre that cannot be turned: nobody has said how large the image is."""
+
+
+def described(
+    metadata: Mapping[str, Any], steps: Sequence[Step], shape: tuple[int, ...] | None
+) -> Mapping[str, Any]:
+    """The metadata of a series as they are behind the steps.
+
+    Args:
+        metadata: as sent.
+        steps: of the chain.
+        shape: of the frames as sent, if it is known; else the mask or the flat field tells.
+    """
+    turns = [step for step in steps if isinstance(step, (Rotate, Flip))]
+    if not turns:
+        return metadata
+    turned = dict(metadata)
+    size = None if shape is None else (shape[-2], shape[-1])
+    for key in IMAGES:
+        image = _image(metadata.get(key))
+        if isinstance(image, dict):
+            size = size or next(iter(image.values())).shape[-2:]
+            turned[key] = {name: _turned(item, turns) for name, item in image.items()}
+        elif image is not None:
+            size = size or image.shape[-2:]
+            turned[key] = _turned(image, turns)
+    if all(_is_number(metadata.get(key)) for key in CENTRE):
+        centre = (float(metadata[CENTRE[0]]), float(metadata[CENTRE[1]]))
+        if size is not None and centre != (0.0, 0.0):
+            turned.update(zip(CENTRE, _point(centre, size, turns), strict=True))
+        elif size is None:
+            turned[BEFORE] = {key: turned.pop(key) for key in CENTRE}
+    quarters = sum(step.quarter_turns for step in turns if isinstance(step, Rotate))
+    if quarters % 2 and all(key in metadata for key in SIZES):
+        turned.update(zip(SIZES, (metadata[SIZES[1]], metadata[SIZES[0]]), strict=True))
+    return turned
+
+
+def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bool:
+    """Whether the steps turn and mirror an image so.
+
+    Args:
+        steps: of the chain.
+        rotation: degrees counter-clockwise, a multiple of 90.
+        fliplr: mirrored left and right after that.
+        flipud: mirrored up and down.
+    """
+    corners = np.arange(6).reshape(2, 3)
+    wanted = np.rot90(corners, rotation // 90)
+    wanted = wanted[:, ::-1] if fliplr else wanted
+    wanted = wanted[::-1] if flipud else wanted
+    return np.array_equal(
+        _turned(corners, [step for step in steps if isinstance(step, (Rotate, Flip))]), wanted
+    )
+
+
+def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str, Any]:
+    """The metadata with what the steps turn or mirror noted in the object `acquisition`, for the file."""
+    turns = [_words(step) for step in steps if isinstance(step, (Rotate, Flip))]
+    taken = metadata.get(ACQUISITION, {})
+    if not turns or not isinstance(taken, Mapping):
+        return metadata
+    return {**metadata, ACQUISITION: {**taken, "receiver_transforms": turns}}
+
+
+def _turned(image: np.ndarray[Any, Any], turns: Sequence[Rotate | Flip]) -> np.ndarray[Any, Any]:
+    for step in turns:
+        if isinstance(step, Rotate):
+            image = np.rot90(image, step.quarter_turns, axes=(-2, -1))
+        else:
+            image = image[..., ::-1] if step.direction == "left-right" else image[..., ::-1, :]
+    return np.ascontiguousarray(image)
+
+
+def _words(step: Rotate | Flip) -> str:
+    return f"rotate {90 * step.quarter_turns}" if isinstance(step, Rotate) else f"flip {step.direction}"
+
+
+def _point(
+    point: tuple[float, float], size: tuple[int, int], turns: Sequence[Rotate | Flip]
+) -> tuple[float, float]:
+    """(x, y) from the corner of the first pixel; `size` is (rows, cols)."""
+    (x, y), (rows, cols) = point, size
+    for step in turns:
+        if isinstance(step, Rotate):
+            for _ in range(step.quarter_turns):
+                x, y, rows, cols = y, cols - x, cols, rows
+        elif step.direction == "left-right":
+            x = cols - x
+        else:
+            y = rows - y
+    return x, y
+
+
+def _image(value: Any) -> np.ndarray[Any, Any] | dict[str, np.ndarray[Any, Any]] | None:
+    """The value of a key that describes pixels, or one for each channel; `None` where it is neither."""
+    if isinstance(value, Mapping):
+        images = {str(name): _image(item) for name, item in value.items()}
+        found = {name: item for name, item in images.items() if isinstance(item, np.ndarray)}
+        return found if found and len(found) == len(images) else None
+    if isinstance(value, list):
+        try:
+            value = np.array(value)
+        except ValueError:  # rows of unlike length
+            return None
+    return value if isinstance(value, np.ndarray) and value.ndim >= 2 and value.dtype.kind in "biuf" else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**53

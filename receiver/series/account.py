@@ -1,0 +1,307 @@
+"""The account of one series: every planned index ends in exactly one status.
+
+All counts derive from it. One byte an index, no object per frame: an
+account of ten million frames takes 10 MB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from penstock.receiver.models import Counts, Fate, FrameStatus, Lost
+
+GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARDED))
+"""Statuses of a frame that went where it was meant to go."""
+
+IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
+"""Statuses of a frame that has pixels in the file, where there is one."""
+
+_NOT_WHOLE = (FrameStatus.CORRUPT, FrameStatus.PARTIAL)
+BETTER: Mapping[int, frozenset[FrameStatus]] = {
+    FrameStatus.MISSING: GOOD.union(_NOT_WHOLE),  # was stored, and the disk has lost it
+    FrameStatus.CORRUPT: GOOD | {FrameStatus.PARTIAL},
+    # What is in the file already is not taken out again: so not DISCARDED.
+    FrameStatus.PARTIAL: frozenset((FrameStatus.STORED, FrameStatus.DELIVERED)),
+    **dict.fromkeys(GOOD, frozenset()),
+}
+"""By the status of a frame that is there: those of a copy of it that takes its place. Any other copy is a
+duplicate, and what was there stays."""
+_SETTLED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED)
+_NOTHING_YET = int(FrameStatus.PENDING)
+_MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; this and above: not final
+BLOCK = 2**20
+"""Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
+
+FATES: Mapping[int, Fate] = {
+    FrameStatus.MISSING: "missing",
+    FrameStatus.CORRUPT: "corrupt",
+    FrameStatus.PARTIAL: "partial",
+    FrameStatus.DISCARDED: "discarded",
+    FrameStatus.NOT_TRIGGERED: "not_triggered",
+}
+"""Statuses, once a series has ended, of frames that are not, or not as a whole, where they belong."""
+MOST_LOST = 100
+"""Ranges of such frames that are told."""
+
+COUNTERS = (
+    "received", "stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered",
+    "pending", "duplicate", "late", "out_of_range", "stale",
+)  # fmt: skip
+"""Counts in a file's account, /entry/instrument/<detector>/series."""
+
+UNANNOUNCED_REACH = 10_000
+"""How far past the highest index a frame may be when no total was announced."""
+ANNOUNCED_REACH = 2**24
+"""The same when one was: a day of lost frames at 200 Hz."""
+
+
+class Account:
+    """Statuses and counts of one series.
+
+    Args:
+        planned: frames announced, or `None` if nobody said.
+        reach: with `planned` unknown, how far past the highest index a frame may be.
+    """
+
+    def __init__(self, planned: int | None, reach: int = UNANNOUNCED_REACH) -> None:
+        self.planned = planned
+        self.received = 0
+        self.duplicate = 0
+        self.late = 0
+        self.out_of_range = 0
+        self.stale = 0
+        self.flushed = 0
+        self.highest = -1
+        """Highest index seen."""
+        self.gap_start = 0
+        """First index of which nothing is known: all below are accounted for."""
+        self.closed = False
+        self._reach = reach
+        self._tally = [0] * 256
+        self._triggered = 0
+        self._came = 0  # end of the indices of which a frame is known to have come
+        # Bytes for the single frame, the same memory as an array for everything else.
+        self._bytes = bytearray()
+        self._status = np.empty(0, np.uint8)
+        # Grown as indices come, whatever total was announced: a streamer that announces 2**31
+        # frames and sends ten costs ten.
+        self._grow_to(1024)
+
+    def restore(self, statuses: np.ndarray, counts: Mapping[str, int]) -> None:
+        """Take up the account of a file whose writer died; call it before any frame comes.
+
+        Args:
+            statuses: of the first indices, uint8; missing is open again.
+            counts: as the file has them; only those that no status tells are taken.
+        """
+        size = len(statuses)
+        self._grow_to(max(size, len(self._bytes)))
+        self._status[:size] = statuses
+        span = self._status[:size]
+        span[span == FrameStatus.MISSING] = FrameStatus.PENDING
+        known = np.bincount(span, minlength=256)
+        known[FrameStatus.PENDING] = 0
+        self._tally = [int(n) for n in known]
+        self.highest = size - 1
+        self._advance()
+        self.duplicate, self.late = counts["duplicate"], counts["late"]
+        self.out_of_range, self.stale = counts["out_of_range"], counts["stale"]
+        self.received = max(counts["received"], sum(self._tally) + self.duplicate)
+        self.flushed = self._tally[FrameStatus.STORED]
+
+    def in_range(self, index: int) -> bool:
+        """Whether a frame may have this index."""
+        limit = self.planned if self.planned is not None else self.highest + 1 + self._reach
+        # An honest stream has no such hole, and a wrong number must not cost memory and time for it.
+        return 0 <= index < limit and index - self.highest <= ANNOUNCED_REACH
+
+    def status(self, index: int) -> FrameStatus:
+        """What is known of a planned frame now."""
+        code = self._bytes[index] if index < len(self._bytes) else FrameStatus.PENDING
+        return FrameStatus.MISSING if code == _MISSING_FOR_NOW else FrameStatus(code)
+
+    def is_duplicate(self, index: int) -> bool:
+        """Whether a good frame of this index has been taken already."""
+        return index < len(self._bytes) and self._bytes[index] in GOOD
+
+    def improves(self, index: int, status: FrameStatus) -> bool:
+        """Whether a frame of this status would take its place: there is none yet, or a worse one."""
+        before = self._bytes[index] if index < len(self._bytes) else _NOTHING_YET
+        return before >= _MISSING_FOR_NOW or status in BETTER[before]
+
+    def take(self, index: int, status: FrameStatus) -> None:
+        """Enter a frame that arrived: stored, delivered, discarded, partial or corrupt.
+
+        Of two frames of one index the better one counts, see `BETTER`; of two alike, the first.
+        """
+        if index >= len(self._bytes):
+            self._grow_to(max(index + 1, 2 * len(self._bytes)))
+        before = self._bytes[index]
+        self.received += 1
+        if before != _NOTHING_YET:
+            if before == _MISSING_FOR_NOW:
+                self.late += 1
+            elif status not in BETTER[before]:
+                self.duplicate += 1
+                return
+        self._bytes[index] = status
+        self._tally[before] -= 1
+        self._tally[status] += 1
+        if index > self.highest:
+            self.highest = index
+        if index == self.gap_start:
+            self._advance()
+
+    def refuse(self, index: int) -> None:
+        """A sound frame came that could not be stored, which ends the series: it is missing, even where no
+        total was announced."""
+        self._came = max(self._came, index + 1)
+
+    def revise(self, index: int, status: FrameStatus, *, late: bool) -> None:
+        """Enter what has become of a frame by something that arrived after it: one of its modules.
+
+        Args:
+            late: whether that is to be counted as late.
+        """
+        before = self._bytes[index]
+        self._bytes[index] = status
+        self._tally[before] -= 1
+        self._tally[status] += 1
+        self.late += late
+
+    def has_gap(self) -> bool:
+        """Whether a later index has come while an earlier one is not accounted for."""
+        return self.gap_start <= self.highest
+
+    def gaps(self) -> int:
+        """How many indices below the highest are not accounted for."""
+        return int(np.count_nonzero(self._status[self.gap_start : self.highest + 1] == FrameStatus.PENDING))
+
+    def give_up_gaps(self, below: int) -> int:
+        """The gap clock: what is still pending below an index is missing, unless it comes late.
+
+        Returns how many were given up.
+        """
+        span = self._status[self.gap_start : min(below, self.highest + 1)]
+        pending = span == FrameStatus.PENDING
+        span[pending] = _MISSING_FOR_NOW
+        given_up = int(np.count_nonzero(pending))
+        self._tally[FrameStatus.PENDING] -= given_up
+        self._tally[_MISSING_FOR_NOW] += given_up
+        self._advance()
+        return given_up
+
+    def all_accounted(self) -> bool:
+        """Whether every announced frame has arrived in some status."""
+        return (
+            self.planned is not None and self.gap_start >= self.planned and not self._tally[_MISSING_FOR_NOW]
+        )
+
+    def close(self, triggered: int | None) -> None:
+        """The series has ended: what is not known is missing, or was never triggered.
+
+        Args:
+            triggered: how many frames the sender says were triggered; `None` if it did not say.
+        """
+        if self.planned is None:
+            self.planned = max(self.highest + 1, self._came, triggered or 0)
+        self._triggered = self.planned if triggered is None else min(triggered, self.planned)
+        self.closed = True
+        size = min(self.planned, len(self._status))
+        known = np.zeros(256, np.int64)
+        for start in range(0, size, BLOCK):
+            block = self._status[start : min(start + BLOCK, size)]
+            unknown = block >= _MISSING_FOR_NOW
+            triggered_here = max(0, self._triggered - start)
+            block[:triggered_here][unknown[:triggered_here]] = FrameStatus.MISSING
+            block[triggered_here:][unknown[triggered_here:]] = FrameStatus.NOT_TRIGGERED
+            known += np.bincount(block, minlength=256)
+        # Beyond the array nothing ever came.
+        known[FrameStatus.MISSING] += max(0, self._triggered - size)
+        known[FrameStatus.NOT_TRIGGERED] += self.planned - max(size, self._triggered)
+        self._tally = [int(n) for n in known]
+
+    def statuses_of(self, indices: np.ndarray) -> np.ndarray:
+        """Statuses of some indices that were taken, uint8."""
+        found: np.ndarray = self._status[indices]
+        return found
+
+    def statuses(self, length: int) -> np.ndarray:
+        """Statuses of the first `length` indices, uint8 (`FrameStatus`); missing-for-now is missing."""
+        out = self._final(length) if self.closed else np.full(length, FrameStatus.PENDING, np.uint8)
+        known = min(length, len(self._status))
+        out[:known] = self._status[:known]
+        out[out == _MISSING_FOR_NOW] = FrameStatus.MISSING
+        return out
+
+    def lost(self) -> list[Lost]:
+        """Ranges of frames that are not, or not as a whole, where they belong: the first `MOST_LOST`, in
+        order. Call it once the account is closed."""
+        found: list[Lost] = []
+        for first, after, status in self._runs():
+            fate = FATES.get(status)
+            if fate is None or first >= after:
+                continue
+            if found and found[-1][1:] == (first - 1, fate):
+                found[-1] = (found[-1][0], after - 1, fate)
+            elif len(found) == MOST_LOST:
+                break
+            else:
+                found.append((first, after - 1, fate))
+        return found
+
+    def _runs(self) -> Iterator[tuple[int, int, int]]:
+        """First index, the one after the last, and status of all that follow one another and are alike; a
+        long run may come in pieces."""
+        planned = self.planned or 0
+        size = min(planned, len(self._status))
+        for start in range(0, size, BLOCK):
+            block = self._status[start : min(start + BLOCK, size)]
+            edges = np.flatnonzero(block[1:] != block[:-1]) + 1
+            first = start
+            for edge in (*(edges + start).tolist(), start + len(block)):
+                yield first, edge, int(self._bytes[first])
+                first = edge
+        yield size, self._triggered, FrameStatus.MISSING
+        yield max(size, self._triggered), planned, FrameStatus.NOT_TRIGGERED
+
+    def counts(self) -> Counts:
+        """The counts as they are now; stored + … + pending == planned while that is known."""
+        tally = self._tally
+        missing = tally[FrameStatus.MISSING] + tally[_MISSING_FOR_NOW]
+        settled = sum(tally[status] for status in _SETTLED)
+        size = self.planned if self.planned is not None else self.highest + 1
+        return Counts(
+            planned=self.planned, received=self.received, stored=tally[FrameStatus.STORED],
+            partial=tally[FrameStatus.PARTIAL],
+            delivered=tally[FrameStatus.DELIVERED], discarded=tally[FrameStatus.DISCARDED],
+            corrupt=tally[FrameStatus.CORRUPT], missing=missing,
+            not_triggered=tally[FrameStatus.NOT_TRIGGERED], pending=size - settled - missing,
+            flushed=self.flushed, duplicate=self.duplicate, late=self.late,
+            out_of_range=self.out_of_range, stale=self.stale,
+        )  # fmt: skip
+
+    def _final(self, length: int) -> np.ndarray:
+        """What an index becomes of which nothing is known at the end."""
+        final = np.full(length, FrameStatus.MISSING, np.uint8)
+        final[self._triggered :] = FrameStatus.NOT_TRIGGERED
+        return final
+
+    def _advance(self) -> None:
+        """Move `gap_start` past what is accounted for."""
+        start, end = self.gap_start, self.highest + 1
+        # The usual case, in order: one step.
+        if start < end and self._bytes[start] != FrameStatus.PENDING:
+            start += 1
+        if start < end:
+            ahead = np.flatnonzero(self._status[start:end] == FrameStatus.PENDING)
+            start = end if not len(ahead) else start + int(ahead[0])
+        self.gap_start = start
+
+    def _grow_to(self, size: int) -> None:
+        grown = bytearray(b"\xff") * size
+        grown[: len(self._bytes)] = self._bytes
+        self._bytes = grown
+        self._status = np.frombuffer(grown, np.uint8)

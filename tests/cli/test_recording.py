@@ -1,0 +1,108 @@
+"""Recordings of raw messages: container, protocol, place of the file name."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import cbor2
+import pytest
+
+from penstock.cli._recording import Protocol, RecordingError, named, protocol, read, write
+from penstock.receiver.sources import create
+from penstock.stins.messages import Start
+
+STINS = [b'{"htype":"header","msg_number":1,"filename":"/a.h5"}', b'{"label":"s1"}']
+V1 = [
+    b'{"htype":"dheader-1.0","series":1,"header_detail":"basic"}',
+    b'{"nimages":2,"ntrigger":1}',
+    b'{"filename":"","rotate":1}',
+]
+V2 = [cbor2.dumps(cbor2.CBORTag(55799, {"type": "start", "series_id": 1, "user_data": '{"sample": "lyso"}'}))]
+
+
+@pytest.mark.parametrize("name", ["stream.cborseq", "stream.cborseq.gz"])
+def test_what_was_written_is_read_back(tmp_path: Path, name: str) -> None:
+    messages = [STINS, [b""], [b"\x00" * 100_000, b"x"]]
+    assert write(tmp_path / name, messages) == 3
+    assert list(read(tmp_path / name)) == messages
+
+
+def test_recording_is_never_overwritten(tmp_path: Path) -> None:
+    write(tmp_path / "a", [STINS])
+    with pytest.raises(FileExistsError):
+        write(tmp_path / "a", [STINS])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "empty"), (b"\x89HDF\r\n", "no recording"), (b"plain text", "no recording"),
+        (cbor2.dumps({"a": 1}), "no recording"), (cbor2.dumps(["text"]), "no recording"),
+        (gzip.compress(b"", mtime=0), "empty"), (b"\x1f\x8bxx", "no recording"),
+        (cbor2.dumps([b"ab"]) + cbor2.dumps([b"cd"])[:-1], "damaged after message 1"),
+        (gzip.compress(cbor2.dumps([b"ab"]), mtime=0)[:-4], "damaged after message 1"),
+    ],
+)  # fmt: skip
+def test_file_that_is_no_recording_is_told_so(tmp_path: Path, content: bytes, sentence: str) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError, match=sentence):
+        list(read(path))
+
+
+def test_missing_file_and_folder_are_told_so(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="does not exist"):
+        list(read(tmp_path / "none"))
+    with pytest.raises(RecordingError, match="directory"):
+        list(read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (STINS, Protocol.STINS), (V1, Protocol.DECTRIS_V1), (V2, Protocol.DECTRIS_V2),
+        ([], None), ([b""], None), ([b"[]"], None), ([b"{}"], None), ([cbor2.dumps({"type": "x"})], None),
+    ],
+)  # fmt: skip
+def test_protocol_is_told_from_the_first_part(message: list[bytes], kind: Protocol | None) -> None:
+    assert protocol(message) == kind
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"), [(STINS, Protocol.STINS), (V1, Protocol.DECTRIS_V1), (V2, Protocol.DECTRIS_V2)]
+)
+@pytest.mark.parametrize("filename", ["/data/b.h5", ""])
+def test_file_name_goes_where_the_protocol_carries_it(
+    message: list[bytes], kind: Protocol, filename: str
+) -> None:
+    before = create(kind).decode(message)
+    after = create(kind).decode(named(message, kind, filename))
+    assert isinstance(before, Start)
+    assert isinstance(after, Start)
+    assert after.header.filename == filename
+    # Everything else is as recorded.
+    assert after.metadata == before.metadata
+
+
+def test_appendix_is_added_where_there_is_none() -> None:
+    assert json.loads(named(V1[:2], Protocol.DECTRIS_V1, "/b.h5")[2]) == {"filename": "/b.h5"}
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ([b'{"htype":"series_end","msg_number":1}'], Protocol.STINS),
+        ([b'{"htype":"dseries_end-1.0","series":1}'], Protocol.DECTRIS_V1),
+        ([cbor2.dumps({"type": "end", "series_id": 1})], Protocol.DECTRIS_V2),
+    ],
+)
+def test_other_messages_stay_as_they_are(message: list[bytes], kind: Protocol) -> None:
+    assert named(message, kind, "/b.h5") is message
+
+
+def test_user_data_that_are_no_object_have_no_place_for_a_name() -> None:
+    message = [cbor2.dumps({"type": "start", "series_id": 1, "user_data": "scan 7"})]
+    with pytest.raises(RecordingError, match="filename_template"):
+        named(message, Protocol.DECTRIS_V2, "/b.h5")

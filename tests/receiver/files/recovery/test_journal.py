@@ -1,0 +1,202 @@
+"""The journal of open files, without a receiver: two journals stand for two of them."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.files.recovery.interrupted import Untouched, look_at
+from penstock.receiver.files.recovery.journal import Entry, Journal
+from penstock.receiver.files.recovery.recover import may_go_on, recover, settle
+from penstock.receiver.series.running_series import RunningSeries
+from tests.receiver.h5_file import write_series
+from tests.receiver.sample_series import start
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ReceiverConfig:
+    return ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root=str(tmp_path))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file that a killed writer has left."""
+    write_series(tmp_path / "x.h5", killed=True, lost=(2, 5))
+    return tmp_path / "x.h5"
+
+
+def enter(config: ReceiverConfig, path: Path, name: str = "sim-1", **keys: Any) -> Journal:
+    journal = Journal(name, config)
+    journal.enter(path, RunningSeries(start(**{"series": "a1", **keys})), 12.5)
+    return journal
+
+
+def die(journal: Journal) -> None:
+    """What the kernel does for a process that was killed."""
+    assert journal._open is not None
+    journal._open.release()
+
+
+def entries(config: ReceiverConfig, name: str = "sim-1") -> list[Entry]:
+    found = []
+    for left in Journal(name, config).left():
+        found.append(left.entry)
+        left.release()
+    return found
+
+
+def test_what_was_open_is_found_once_its_writer_is_gone(config: ReceiverConfig, path: Path) -> None:
+    journal = enter(config, path, frames=7, metadata={"count_time": 0.5})
+    assert entries(config) == []
+    die(journal)
+    (entry,) = entries(config)
+    assert (entry.filename, entry.series, entry.started) == (str(path), "a1", 12.5)
+    assert (entry.header.frames, entry.metadata) == (7, {"count_time": 0.5})
+
+
+def test_a_closed_file_is_not_found(config: ReceiverConfig, path: Path) -> None:
+    enter(config, path).close()
+    assert entries(config) == []
+    assert list((path.parent / ".penstock").iterdir()) == []
+
+
+def test_a_receiver_finds_its_own_files_only(config: ReceiverConfig, path: Path) -> None:
+    die(enter(config, path))
+    assert entries(config, "sim.1") == []  # whose journal has the same name as a file
+    assert entries(config, "sim") == []
+    assert len(entries(config, "sim-1")) == 1
+
+
+def test_the_journal_lies_where_it_is_configured(config: ReceiverConfig, path: Path, tmp_path: Path) -> None:
+    elsewhere = msgspec.structs.replace(config, state_folder=str(tmp_path / "state" / "here"))
+    die(enter(elsewhere, path))
+    assert entries(config) == []
+    assert len(entries(elsewhere)) == 1
+
+
+def test_a_folder_that_may_not_be_written_is_said_and_costs_no_series(
+    config: ReceiverConfig, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (path.parent / ".penstock").touch()
+    journal = enter(config, path)
+    journal.close()
+    assert "set state_folder to a folder that it may write to" in caplog.text
+    assert entries(config) == []
+
+
+def test_a_damaged_entry_is_said_once(
+    config: ReceiverConfig, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    die(enter(config, path))
+    (file,) = (path.parent / ".penstock").iterdir()
+    os.truncate(file, 20)
+    assert entries(config) == []
+    assert "is damaged" in caplog.text
+    caplog.clear()
+    assert entries(config) == []
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [({}, False), ({"host": "elsewhere"}, False), ({"pid": 2**22 + 1}, True)],
+    ids=["lives", "another host", "gone"],
+)
+def test_without_locks_a_file_is_left_alone_unless_its_process_is_surely_gone(
+    changes: dict[str, Any], found: bool, config: ReceiverConfig, path: Path,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    def none_here(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", none_here)
+    die(enter(config, path))
+    (file,) = (path.parent / ".penstock").iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    assert len(entries(config)) == found
+    assert ("may still be written by process" in caplog.text) != found
+
+
+@pytest.mark.parametrize(
+    ("keys", "resumable"),
+    [
+        ({}, True),
+        ({"series": None}, False),
+        ({"streams": 3}, False),
+    ],
+    ids=["a series with an id", "a series without", "modules"],
+)
+def test_only_a_series_whose_frames_name_it_can_go_on(
+    keys: dict[str, Any], resumable: bool, config: ReceiverConfig, path: Path
+) -> None:
+    die(enter(config, path, **keys))
+    (entry,) = entries(config)
+    assert may_go_on(entry, config) is resumable
+    assert not may_go_on(entry, msgspec.structs.replace(config, resume=False))
+
+
+def test_of_several_files_only_the_latest_goes_on(config: ReceiverConfig, path: Path) -> None:
+    other = path.with_name("y.h5")
+    write_series(other, killed=True)
+    for number, (file, series) in enumerate([(path, "a1"), (other, "a1")]):
+        die(enter(config, file, series=series))
+        for item in (path.parent / ".penstock").iterdir():
+            if file.name in item.read_text():
+                os.utime(item, (number, number))
+    recovered = recover(Journal("sim-1", config), config)
+    assert [past.series.filename for past in recovered.marked] == [str(path)]
+    assert recovered.marked[-1].counts.stored == 4
+    assert recovered.resumable is not None
+    assert recovered.resumable.resumed.filename == str(other)
+    recovered.resumable.found.close()
+
+
+def test_a_file_that_was_closed_in_the_last_moment_is_neither_marked_nor_said(
+    config: ReceiverConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "x.h5"
+    write_series(path)
+    content = path.read_bytes()
+    die(enter(config, path))
+    assert settle(Journal("sim-1", config), "killed").marked == []
+    assert path.read_bytes() == content
+    assert caplog.text == ""
+
+
+def test_a_file_that_could_not_be_closed_is_marked_with_that_reason(
+    config: ReceiverConfig, path: Path
+) -> None:
+    enter(config, path).keep("the disk was full")
+    recovered = recover(Journal("sim-1", config), config)
+    assert recovered.resumable is None
+    assert recovered.marked[0].series.reason == "the disk was full; 4 of 6 frames are in the file"
+
+
+def test_a_file_that_may_not_be_written_is_left_as_it_is(
+    config: ReceiverConfig, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = path.read_bytes()
+    die(enter(config, path))
+    # Not by its rights: the tests may run as root.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    caplog.set_level(logging.ERROR)
+    (past,) = settle(Journal("sim-1", config), "killed").marked
+    assert "may not be written by the receiver" in past.series.reason
+    assert path.read_bytes() == content
+    assert settle(Journal("sim-1", config), "killed").marked == []
+
+
+def test_a_file_of_another_series_is_left_as_it_is(config: ReceiverConfig, path: Path) -> None:
+    die(enter(config, path, series="another"))
+    (entry,) = entries(config)
+    with pytest.raises(Untouched, match="has become another file"):
+        look_at(entry)

@@ -1,0 +1,243 @@
+"""A process that is killed while it makes the file of a series leaves its name free, or a file that opens."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from penstock.receiver.config import ReceiverConfig, SourceConfig
+from penstock.receiver.files import storage, stores
+from penstock.receiver.files.recovery.journal import Journal
+from penstock.receiver.files.recovery.recover import Recovered, recover
+from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.stores.writer_process import WriterProcess
+from penstock.receiver.files.writer import SeriesWriter, WriterError
+from penstock.receiver.series.running_series import RunningSeries
+from tests.receiver.files.stores.written import SHAPE, Written, array, frame
+from tests.receiver.sample_series import start
+
+OPENING = {"frames": 9, "shape": SHAPE, "type": "uint16", "compression": "none", "series": "a"}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ReceiverConfig:
+    return ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root=str(tmp_path))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.h5"
+
+
+def begin(path: Path, config: ReceiverConfig, writers: int = 1, **keys: Any) -> None:
+    """What the pipeline does when a series begins."""
+    series = RunningSeries(start(**{**OPENING, **keys}))
+    enter = partial(Journal("sim-1", config).enter, path, series, 12.5)
+    SeriesWriter(path, "sim-1", series, "a test", stores.writing(writers, 2**20), begun=enter)
+
+
+def in_a_child(work: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return pid
+
+
+def killed(work: Callable[[], None]) -> None:
+    """Do something that kills its own process."""
+    _, status = os.waitpid(in_a_child(work), 0)
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def die(*_: Any, **__: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(place.name for place in folder.iterdir() if place.name != ".penstock")
+
+
+@contextmanager
+def going_on(path: Path, config: ReceiverConfig, writers: int = 1) -> Iterator[Written]:
+    """The series, taken up again by the next process."""
+    resumable = recover(Journal("sim-1", config), config).resumable
+    assert resumable is not None
+    writing = stores.writing(writers, 2**20)
+    again = Written.__new__(Written)
+    again.series = RunningSeries(resumable.start, resumed=resumable.resumed)
+    again.writer = SeriesWriter(path, "sim-1", again.series, "", writing, resumable.found)
+    try:
+        yield again
+    finally:
+        resumable.left.settle()
+        writing.close()
+
+
+def left(recovered: Recovered) -> None:
+    if recovered.resumable is not None:
+        recovered.resumable.found.close()
+        recovered.resumable.left.settle()
+
+
+def test_a_kill_before_the_file_has_its_name_leaves_the_name_free_and_nothing_behind(
+    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as at_this_moment:
+        at_this_moment.setattr(storage, "give_name", die)
+        killed(lambda: begin(path, config))
+    assert [name.startswith(".penstock-") for name in names(path.parent)] == [True]
+    recovered = recover(Journal("sim-1", config), config)
+    assert names(path.parent) == []
+    (past,) = recovered.marked
+    assert past.series.reason == f"the receiver was killed before {path} was there; nothing is left of it"
+    written = Written(path, start(**OPENING))
+    written.add(frame(0))
+    written.close("stopped")
+    assert names(path.parent) == ["x.h5"]
+
+
+def test_a_kill_between_its_two_names_leaves_one(
+    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.unlink
+
+    def draft_is_death(name: str, **keys: Any) -> None:
+        if str(name).endswith(".draft") and str(name).startswith(".penstock-"):
+            die()
+        real(name, **keys)
+
+    with monkeypatch.context() as at_this_moment:
+        at_this_moment.setattr(os, "unlink", draft_is_death)
+        killed(lambda: begin(path, config))
+    assert len(names(path.parent)) == 2
+    left(recover(Journal("sim-1", config), config))
+    assert names(path.parent) == ["x.h5"]
+    assert path.stat().st_nlink == 1
+
+
+def test_a_kill_while_data_files_are_made_lets_the_series_go_on(
+    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = WriterProcess.begin
+
+    def second_dies(process: WriterProcess, *args: Any) -> None:
+        if process.number == 2:
+            die()
+        real(process, *args)
+
+    packed = {"compression": "bslz4"}
+    with monkeypatch.context() as at_this_moment:
+        at_this_moment.setattr(WriterProcess, "begin", second_dies)
+        killed(lambda: begin(path, config, writers=2, **packed))
+    assert names(path.parent) == ["x.h5", "x_data_0001.h5"]
+    with going_on(path, config, writers=2) as again:
+        again.add(frame(0), frame(1))
+        again.close("stopped")
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(0), array(1)])
+
+
+@pytest.mark.parametrize("content", [b"", b"precious"], ids=["empty", "precious"])
+def test_only_files_that_hold_nothing_are_replaced_when_a_series_goes_on(
+    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    there = path.with_name("x_data_0001.h5")
+    with monkeypatch.context() as at_this_moment:
+        at_this_moment.setattr(SeriesWriter, "_create_frames", die)
+        killed(lambda: begin(path, config, compression="bslz4"))
+    there.write_bytes(content)
+    with going_on(path, config, writers=2) as again:
+        if content:
+            with pytest.raises(WriterError, match="exists and is not overwritten"):
+                again.writer.add(0, frame(0))
+            assert there.read_bytes() == content
+        else:
+            again.add(frame(0))
+        again.close("stopped")
+
+
+def test_a_kill_before_the_frames_are_shown_is_made_up_for_when_the_series_goes_on(
+    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
+    with monkeypatch.context() as at_this_moment:
+        at_this_moment.setattr(SeriesWriter, "_show_frames", die)
+        killed(lambda: begin(path, config, checksum="crc32"))
+    with going_on(path, config) as again:
+        again.add(frame(0, checksum="crc32"))
+        again.close("stopped")
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(0)])
+        assert file["entry/data"].attrs["signal"] == "data"
+        assert "checksum" in file["entry/instrument/sim_1"]
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment_of_the_beginning_leaves_a_free_name_or_a_file_that_opens(
+    config: ReceiverConfig, tmp_path: Path
+) -> None:
+    dice = random.Random(5)
+    named, span = 0, 0.04
+    for trial in range(100):
+        path = tmp_path / f"{trial}.h5"
+        told, tell = os.pipe()
+        pid = in_a_child(partial(_begin_and_wait, path, config, tell))
+        os.close(tell)
+        os.read(told, 1)  # it begins
+        os.close(told)
+        time.sleep(dice.uniform(0, span))  # the moment of death, nothing is waited for
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        span *= 0.9 if path.exists() else 1.1  # about every second one has its name, however slow the machine
+        if path.exists():
+            named += 1
+            with h5py.File(path) as file:
+                assert file["entry/instrument/sim_1/series/state"].asstr()[()] == "in progress"
+        left(recover(Journal("sim-1", config), config))
+        drafts = [name for name in names(tmp_path) if name.startswith(".")]
+        # Only one of which the journal was not told yet can stay; it has no name that anybody wants.
+        assert len(drafts) <= 1
+        for name in drafts:
+            (tmp_path / name).unlink()
+        if not path.exists():
+            Written(path, start(**OPENING)).close("stopped")
+    assert 10 < named < 100, "they were killed too early, or too late, to tell"
+
+
+def _begin_and_wait(path: Path, config: ReceiverConfig, tell: int) -> None:
+    os.write(tell, b"x")
+    begin(path, config)
+    signal.pause()
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP])
+def test_a_file_system_without_hard_links_gives_the_name_exclusively_too(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuses(*_: Any, **__: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", refuses)
+    written = Written(path, start(**OPENING))
+    written.add(frame(0))
+    written.close("stopped")
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match="exists and is not overwritten"):
+        Written(path, start(**OPENING))
+    assert (names(path.parent), path.read_bytes()) == (["x.h5"], before)

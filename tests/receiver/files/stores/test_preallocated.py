@@ -1,0 +1,311 @@
+"""Uncompressed frames into places that are known ahead, by the loop itself or by several threads."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from penstock.checks.verify import verify
+from penstock.receiver.files import stores
+from penstock.receiver.files.recovery.interrupted import mark_interrupted
+from penstock.receiver.files.stores import gaps, preallocated, write_threads
+from penstock.receiver.files.stores.preallocated import PreallocatedStore
+from penstock.receiver.files.writer import WriterError
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.reader import SeriesFile
+from penstock.stins.messages import Frame
+from tests.receiver.files.stores.written import (
+    DETECTOR,
+    SHAPE,
+    Flushed,
+    Written,
+    array,
+    frame,
+    status_of,
+)
+from tests.receiver.sample_series import start
+from tests.streams import image, pixels
+
+FILL = 65535
+
+
+@pytest.fixture(autouse=True)
+def small_frames_have_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
+    monkeypatch.setattr(stores, "LEAST_HANDED_BYTES", 1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "x.h5"
+
+
+Series = Callable[..., Written]
+
+
+@pytest.fixture(params=[1, 2], ids=["by the loop", "by two threads"])
+def series(path: Path, request: pytest.FixtureRequest) -> Series:
+    def begin(frames: int = 9, **keys: Any) -> Written:
+        return Written(path, start(frames=frames, **keys), writers=request.param)
+
+    return begin
+
+
+@pytest.mark.parametrize("step", [1, 10_000])
+def test_every_frame_stands_at_its_index_and_what_never_came_is_no_count(
+    path: Path, series: Series, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preallocated, "STEP_BYTES", step)
+    written = series(50)
+    written.add(*(frame(number) for number in (30, 2, 0, 3, 31, 33)))
+    assert isinstance(written.store, PreallocatedStore)
+    written.close(reason="abort", triggered=34)
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        assert (data.shape, data.chunks) == ((34, *SHAPE), (1, *SHAPE))
+        for index in range(34):
+            expected = array(index) if index in (0, 2, 3, 30, 31, 33) else np.full(SHAPE, FILL)
+            np.testing.assert_array_equal(data[index], expected)
+        assert np.flatnonzero(file[f"{DETECTOR}/frame_status"][()]).tolist() == [0, 2, 3, 30, 31, 33]
+
+
+def test_with_the_policy_pad_the_planned_length_is_filled(path: Path, series: Series) -> None:
+    written = series(20)
+    written.add(frame(1))
+    written.close(pad=True, reason="stop")
+    with h5py.File(path) as file:
+        data = file["entry/data/data"][()]
+    np.testing.assert_array_equal(data[1], array(1))
+    assert data.shape == (20, *SHAPE)
+    assert (np.delete(data, 1, axis=0) == FILL).all()
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"frames": None}, {"frames": 2**60}, {"frames": stores.MOST_PLACED + 1}, {"compression": "bslz4"}],
+    ids=["unannounced", "vast", "many", "packed"],
+)
+def test_frames_whose_place_or_number_is_not_known_ahead_are_stored_otherwise(
+    path: Path, keys: dict[str, Any]
+) -> None:
+    keys = {"shape": SHAPE, "type": "uint16", "compression": "none", "frames": 5, **keys}
+    written = Written(path, start(**keys), writers=2)
+    assert not isinstance(written.store, PreallocatedStore)
+    written.close("stopped")
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_series_that_ends_early_without_a_gap_keeps_no_empty_space(
+    path: Path, series: Series, tmp_path: Path, how: str
+) -> None:
+    shape, planned = (512, 256), 100
+    arrays = [pixels(number, shape) for number in range(2)]
+    written = series(planned, shape=shape, type="uint16", compression="none")
+    written.add(
+        *(Frame(image(number, item, series="a"), [item.tobytes()]) for number, item in enumerate(arrays))
+    )
+    written.writer.flush()
+    left = tmp_path / "killed.h5"
+    left.write_bytes(path.read_bytes())  # its places take space, as those do that were set aside
+    assert left.stat().st_blocks * 512 > planned * arrays[0].nbytes
+    written.close("stopped")
+    if how == "killed":
+        mark_interrupted(left, "it was killed")
+        path = left
+    assert path.stat().st_blocks * 512 < 10 * arrays[0].nbytes
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], arrays)
+
+
+def test_places_that_cannot_be_had_leave_no_descriptor(
+    path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(preallocated, "set_aside", fails)
+    before = sorted(os.listdir("/proc/self/fd"))
+    with pytest.raises(WriterError, match="cannot create"):
+        series(shape=SHAPE, type="uint16", compression="none")
+    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_frame_can_be_read_while_the_series_runs(path: Path, series: Series) -> None:
+    written = series()
+    written.add(frame(4, trigger=14))
+    found = written.writer.read(4)
+    assert (found.image.trigger, found.image.compression, found.image.shape) == (14, "none", SHAPE)
+    assert bytes(found.blobs[0]) == array(4).tobytes()
+    written.close("stopped")
+
+
+def test_the_file_verifies_against_the_checksums_of_the_stream(path: Path, series: Series) -> None:
+    written = series(3, checksum="crc32")
+    written.add(*(frame(number, checksum="crc32") for number in range(3)))
+    written.close(triggered=3)
+    with SeriesFile(path) as file:
+        assert verify(file).is_sound
+
+
+def test_flushed_frames_are_in_the_file_when_flush_returns(
+    path: Path, series: Series, tmp_path: Path
+) -> None:
+    written = series()
+    written.add(frame(0), frame(1))
+    written.writer.flush()
+    copy = tmp_path / "copy.h5"
+    copy.write_bytes(path.read_bytes())
+    written.close("stopped")
+    with h5py.File(copy) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][:2], [array(0), array(1)])
+
+
+def test_a_call_that_writes_less_is_continued(
+    path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.pwrite
+    monkeypatch.setattr(write_threads.os, "pwrite", lambda fd, blob, at: real(fd, bytes(blob)[:7], at))
+    written = series(2)
+    written.add(frame(0), frame(1))
+    written.close(triggered=2)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(0), array(1)])
+
+
+def test_frames_that_were_taken_and_could_not_be_written_are_missing(
+    path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.pwrite, []
+
+    def full(descriptor: int, blob: Any, offset: int) -> int:
+        calls.append(offset)
+        if len(calls) > 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, blob, offset)
+
+    def take_and_flush() -> None:
+        written.add(frame(3))  # the loop itself notices here
+        written.writer.flush()  # threads show it here
+
+    written = series()
+    written.add(frame(0), frame(1), frame(2))
+    written.writer.flush()
+    monkeypatch.setattr(write_threads.os, "pwrite", full)
+    calls.extend([0, 0, 0])
+    with pytest.raises(WriterError, match=r"No space left on device; 3 of 9 frames are in the file"):
+        take_and_flush()
+    monkeypatch.setattr(write_threads.os, "pwrite", real)
+    # What the threads had taken shows once more.
+    with contextlib.suppress(WriterError):
+        written.close("the disk is full")
+    counts = written.series.account.counts()
+    assert (counts.stored, counts.missing, counts.flushed) == (3, 6, 3)
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        np.testing.assert_array_equal(found[:3], [array(0), array(1), array(2)])
+        assert (found[3:] == FILL).all()
+        assert file[f"{DETECTOR}/series/state"].asstr()[()] == "incomplete"
+        assert np.flatnonzero(status_of(file)).tolist() == [0, 1, 2]
+
+
+def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most: list[int] = []
+    real = write_threads.pwrite_all
+
+    def slow(descriptor: int, blob: Any, offset: int) -> None:
+        most.append(written.writer.waiting_bytes)
+        time.sleep(0.001)
+        real(descriptor, blob, offset)
+
+    monkeypatch.setattr(write_threads, "pwrite_all", slow)
+    size = array(0).nbytes
+    written = Written(path, start(frames=50), writers=2, queue_bytes=3 * size)
+    written.add(*(frame(number) for number in range(50)))
+    written.close(triggered=50)
+    assert size < max(most) <= 3 * size
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][()], [array(number) for number in range(50)])
+
+
+def test_where_the_fill_value_cannot_be_written_it_is_shown(
+    path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int, blob: Any, offset: int) -> int:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    written = series()
+    written.add(frame(0), frame(2))
+    written.writer.flush()
+    monkeypatch.setattr(gaps, "pwrite_all", full)
+    with pytest.raises(WriterError, match=r"Disk quota exceeded; 2 of 9 frames are in the file"):
+        written.close("the quota is used up", pad=True)
+    with h5py.File(path) as file:
+        found = file["entry/data/data"][()]
+        np.testing.assert_array_equal(found[:3], [array(0), np.full(SHAPE, FILL), array(2)])
+        assert (found[3:] == FILL).all()
+        assert np.flatnonzero(status_of(file)).tolist() == [0, 2]
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment_leaves_a_file_that_opens_with_every_flushed_frame(tmp_path: Path) -> None:
+    dice = random.Random(3)
+    for trial in range(24):
+        path = tmp_path / f"{trial}.h5"
+        told, tell = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _write_until_killed(path, tell, writers=1 + trial % 2)
+        os.close(tell)
+        os.read(told, 8)  # it writes
+        flushed = Flushed(told)
+        flushed.wait(dice.randrange(40))
+        time.sleep(dice.uniform(0, 0.01))  # the moment of death, nothing is waited for
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        flushed.close()
+        _holds(path, flushed.count, marked=False)
+        mark_interrupted(str(path), "it was killed")
+        _holds(path, flushed.count, marked=True)
+        path.unlink()
+
+
+def _write_until_killed(path: Path, tell: int, writers: int) -> None:
+    """In a child: frames without end, every third missing, a flush after every few; tells what is flushed."""
+    try:
+        opening = start(frames=10**5, shape=SHAPE, type="uint16", compression="none")
+        written = Written(path, opening, writers=writers)
+        written.writer.flush()
+        os.write(tell, (0).to_bytes(8, "little"))
+        for number in range(10**5):
+            if number % 3 != 2:
+                written.add(frame(number))
+            if number % 7 == 6:
+                written.writer.flush()
+                os.write(tell, (number + 1).to_bytes(8, "little"))
+    finally:
+        os._exit(1)
+
+
+def _holds(path: Path, count: int, *, marked: bool) -> None:
+    with h5py.File(path) as file:
+        status = file[f"{DETECTOR}/frame_status"][()]
+        data = file[DETECTOR].get("data")
+        for index in range(count):
+            if index % 3 != 2:
+                assert status[index] == FrameStatus.STORED
+                np.testing.assert_array_equal(data[index], array(index))
+            elif index < len(status):
+                assert status[index] == FrameStatus.MISSING
+                assert not marked or (data[index] == FILL).all()

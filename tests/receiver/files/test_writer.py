@@ -1,0 +1,233 @@
+"""One series into one file, read back by plain h5py."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers the filters)
+import numpy as np
+import pytest
+
+from penstock.codecs import bslz4
+from penstock.receiver.files.per_frame import NEIGHBOURS
+from penstock.receiver.files.writer import ROWS_PER_STEP
+from penstock.receiver.models import FrameStatus
+from penstock.stins.messages import EndReason, Frame
+from tests import hostile
+from tests.receiver.files.written import DETECTOR, Written, packed, record, write
+from tests.receiver.sample_series import frame, start
+from tests.streams import image, pixels
+
+
+def test_the_file_has_the_structure_that_every_program_looks_for(path: Path) -> None:
+    write(path, start(frames=3), [frame(0), frame(1), frame(2)])
+    with h5py.File(path) as file:
+        assert file.attrs["default"] == "entry"
+        classes = {"entry": "NXentry", "entry/data": "NXdata", "entry/instrument": "NXinstrument"}
+        classes |= {DETECTOR: "NXdetector", f"{DETECTOR}/series": "NXcollection"}
+        assert {name: file[name].attrs["NX_class"] for name in classes} == classes
+        assert file["entry"].attrs["default"] == "data"
+        assert file["entry/data"].attrs["signal"] == "data"
+        assert file["entry/data/data"] == file[f"{DETECTOR}/data"], "one dataset, two names"
+        assert file["entry/data/data"].attrs["target"] == f"/{DETECTOR}/data"
+        begun, ended = (
+            datetime.fromisoformat(file[f"entry/{name}"].asstr()[()]) for name in ("start_time", "end_time")
+        )
+        assert begun <= ended
+        assert begun.tzinfo is not None
+
+
+def test_every_frame_stands_at_its_index(path: Path) -> None:
+    write(path, start(frames=3), [frame(2), frame(0), frame(1)])
+    with h5py.File(path) as file:
+        found = file["entry/data/data"][()]
+        np.testing.assert_array_equal(found, [pixels(0), pixels(1), pixels(2)])
+        assert file["entry/data/data"].chunks == (1, 4, 6)
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 1, 1]
+
+
+def test_values_of_scattered_frames_leave_what_stands_between_them(path: Path) -> None:
+    far = 2 * NEIGHBOURS
+    written = Written(path, start(frames=far + 1))
+    written.add(frame(2, trigger=12), frame(5, trigger=15))
+    written.writer.flush()
+    written.add(frame(7, trigger=17), frame(0, trigger=10), frame(far, trigger=99), frame(3, trigger=13))
+    written.close(reason="stop")
+    with h5py.File(path) as file:
+        group = file[DETECTOR]
+        assert group["trigger"][:9].tolist() == [10, -1, 12, 13, -1, 15, -1, 17, -1]
+        assert group["trigger"][far] == 99
+        assert np.flatnonzero(group["frame_status"][()] == FrameStatus.STORED).tolist() == [
+            0, 2, 3, 5, 7, far,
+        ]  # fmt: skip
+
+
+def test_what_a_frame_brings_stands_beside_it(path: Path) -> None:
+    write(
+        path,
+        start(frames=3),
+        [frame(0, trigger=7, timestamp=1.5, timestamp_hw=0.25), frame(2, trigger=9, timestamp=2.5)],
+    )
+    with h5py.File(path) as file:
+        group = file[DETECTOR]
+        assert group["trigger"][()].tolist() == [7, -1, 9]
+        assert group["sequence_number"][()].tolist() == [0, -1, 2]
+        np.testing.assert_array_equal(group["timestamp"], [1.5, np.nan, 2.5])
+        np.testing.assert_array_equal(group["timestamp_hw"], [0.25, np.nan, np.nan])
+        assert group["timestamp"].attrs["units"] == "s"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [("uint8", 255), ("uint16", 65535), ("uint32", 2**32 - 1), ("int32", -1), ("float32", np.nan)],
+)
+def test_pixels_that_nobody_sent_are_no_counts(path: Path, dtype: str, fill: float) -> None:
+    array = pixels(0, dtype=dtype)
+    frames = [Frame(image(number, array, series="a"), [array.tobytes()]) for number in (1, 3)]
+    write(path, start(frames=6), frames)
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert found.shape == (4, 4, 6)
+        np.testing.assert_array_equal(found[0], np.full((4, 6), fill, dtype))
+        np.testing.assert_array_equal(found[3], array)
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [0, 1, 0, 1]
+
+
+def test_the_record_has_every_count_and_the_reason(path: Path) -> None:
+    written = Written(path, start(frames=5))
+    written.add(frame(0), frame(2))
+    written.series.account.take(3, FrameStatus.CORRUPT)
+    written.series.account.stale = 4
+    written.close(reason=EndReason.STOP, triggered=4)
+    with h5py.File(path) as file:
+        found = record(file)
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 1, 4]
+    assert found["state"] == "incomplete"
+    assert found["reason"] == "2 of 5 frames: 1 missing, 1 corrupt, 1 not triggered; ended by stop"
+    numbers = {name: value for name, value in found.items() if isinstance(value, int) and value}
+    assert numbers == {
+        "planned": 5, "received": 3, "stored": 2, "corrupt": 1, "missing": 1, "not_triggered": 1, "stale": 4,
+    }  # fmt: skip
+    assert found["source"] == "a test"
+
+
+def test_a_complete_series_is_marked_complete(path: Path) -> None:
+    write(path, start(frames=1), [frame(0)], triggered=1)
+    with h5py.File(path) as file:
+        assert (record(file)["state"], record(file)["reason"]) == ("complete", "its 1 frame is there")
+
+
+def test_while_it_is_written_the_file_says_so(path: Path) -> None:
+    written = Written(path, start(frames=2))
+    written.add(frame(0))
+    written.writer.flush()
+    with h5py.File(path, locking=False) as file:
+        assert record(file)["state"] == "in progress"
+        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))
+        assert file[f"{DETECTOR}/frame_status"][0] == FrameStatus.STORED
+    written.close()
+
+
+def test_packed_and_plain_frames_stand_in_one_dataset(path: Path) -> None:
+    write(path, start(frames=3), [packed(0), frame(1), packed(2)])
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert found.id.get_create_plist().get_filter(0)[0] == 32008
+        np.testing.assert_array_equal(found[()], [pixels(0), pixels(1), pixels(2)])
+        assert found.id.read_direct_chunk((0, 0, 0))[1] == bslz4.compress(pixels(0)), "stored as received"
+
+
+def test_modules_are_stored_blob_by_blob(path: Path) -> None:
+    arrays = [pixels(number, (3, 4, 6)) for number in range(2)]
+    frames = [
+        Frame(image(number, array, series="a"), [module.tobytes() for module in array])
+        for number, array in enumerate(arrays)
+    ]
+    write(path, start(frames=2), frames)
+    with h5py.File(path) as file:
+        found = file["entry/data/data"]
+        assert (found.shape, found.chunks) == ((2, 3, 4, 6), (1, 1, 4, 6))
+        np.testing.assert_array_equal(found[()], arrays)
+
+
+@pytest.mark.parametrize("frames", [ROWS_PER_STEP - 1, ROWS_PER_STEP, ROWS_PER_STEP + 1, 3 * ROWS_PER_STEP])
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_series_that_grows_beyond_a_step_is_cut_to_what_came(
+    path: Path, frames: int, announced: bool
+) -> None:
+    written = Written(path, start(frames=frames + 100 if announced else None))
+    for number in range(frames):
+        written.add(frame(number))
+        if number % 700 == 0:
+            written.writer.flush()
+    written.close()
+    with h5py.File(path) as file:
+        assert file["entry/data/data"].shape == (frames, 4, 6)
+        np.testing.assert_array_equal(file["entry/data/data"][-1], pixels(frames - 1))
+        assert file[f"{DETECTOR}/sequence_number"][()].tolist() == list(range(frames))
+        assert record(file)["planned"] == (frames + 100 if announced else frames)
+
+
+def test_a_frame_far_ahead_makes_the_datasets_long_enough(path: Path) -> None:
+    write(path, start(frames=50_000), [frame(0), frame(40_000)])
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 40_001
+        np.testing.assert_array_equal(file["entry/data/data"][40_000], pixels(40_000))
+    assert path.stat().st_size < 2_000_000, "what never came takes no space"
+
+
+def test_with_the_policy_pad_the_planned_length_stays(path: Path) -> None:
+    write(path, start(frames=5), [frame(0)], pad=True, triggered=3)
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 5
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 0, 5, 5]
+        assert (file["entry/data/data"][4] == 65535).all()
+
+
+def test_a_series_without_a_frame_gives_a_file_that_opens(path: Path) -> None:
+    write(path, start(frames=5), [], triggered=0)
+    with h5py.File(path) as file:
+        assert (record(file)["not_triggered"], record(file)["state"]) == (5, "incomplete")
+        assert "data" not in file[DETECTOR]
+
+
+def test_a_series_whose_format_was_announced_has_its_dataset_from_the_start(path: Path) -> None:
+    written = Written(path, start(frames=5, shape=(4, 6), type="uint16", compression="bslz4"))
+    with h5py.File(path, locking=False) as file:
+        assert file["entry/data/data"].shape == (0, 4, 6)
+    written.add(packed(0))
+    written.close()
+
+
+@pytest.mark.parametrize("name", hostile.METADATA)
+def test_any_metadata_leave_a_file_that_opens(name: str, path: Path) -> None:
+    write(path, start(frames=1, metadata=hostile.METADATA[name]), [frame(0)], triggered=1)
+    seen = []
+    with h5py.File(path) as file:
+        file.visititems(
+            lambda place, item: seen.append((place, item.shape if hasattr(item, "shape") else None))
+        )
+        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))
+        assert record(file)["state"] == "complete"
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 256, "ü/../°"])
+def test_any_series_id_and_any_reason_are_recorded(name: str, path: Path) -> None:
+    write(path, start(frames=2, series=name), [frame(0, series=name)], reason="fault", message=f"{name}\0")
+    with h5py.File(path) as file:
+        assert record(file)["id"] == name.replace("\0", "\ufffd")
+        assert record(file)["reason"].endswith(name.replace("\0", r"\x00") + r"\x00")
+
+
+def test_a_frame_that_comes_twice_in_a_batch_leaves_its_neighbours_alone(path: Path) -> None:
+    written = Written(path, start(frames=9))
+    written.add(frame(3, trigger=30), frame(3, trigger=31), frame(5, trigger=50))
+    written.writer.flush()
+    written.close("stopped")
+    with h5py.File(path) as file:
+        assert file[f"{DETECTOR}/trigger"][:].tolist() == [-1, -1, -1, 31, -1, 50]
+        assert file[f"{DETECTOR}/sequence_number"][:].tolist() == [-1, -1, -1, 3, -1, 5]
+        assert file[f"{DETECTOR}/frame_status"][:].tolist() == [0, 0, 0, 1, 0, 1]

@@ -1,0 +1,141 @@
+"""What a writer says, and leaves behind, where it cannot write."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import h5py
+import hdf5plugin  # noqa: F401  (registers the filters)
+import numpy as np
+import pytest
+
+from penstock.receiver.files import storage, structure
+from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.writer import FileGoneError, SeriesWriter, WriterError
+from tests.receiver.disks import small_file_system
+from tests.receiver.files.written import Written
+from tests.receiver.sample_series import frame, start
+from tests.streams import pixels
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_a_file_that_is_no_longer_there_is_an_error_at_the_next_flush_and_at_the_end(
+    how: str, path: Path
+) -> None:
+    written = Written(path, start(frames=3))
+    written.add(frame(0))
+    written.writer.flush()
+    if how == "removed":
+        path.unlink()
+    else:
+        path.rename(path.with_suffix(".away"))
+    if how == "replaced":
+        path.write_text("somebody else's")
+    written.add(frame(1))
+    with pytest.raises(FileGoneError, match=r"x\.h5 was removed, moved or replaced .* so far \(2\)"):
+        written.writer.flush()
+    with pytest.raises(FileGoneError):
+        written.close()
+    if how == "replaced":
+        assert path.read_text() == "somebody else's"
+    if how == "moved":
+        with h5py.File(path.with_suffix(".away")) as file:
+            np.testing.assert_array_equal(file["entry/data/data"][()], [pixels(0), pixels(1)])
+
+
+def test_a_folder_that_is_a_file_by_now_is_an_error_of_the_file(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    written = Written(folder / "x.h5", start(frames=3))
+    written.add(frame(0))
+    folder.rename(tmp_path / "b")
+    folder.touch()
+    with pytest.raises(FileGoneError):
+        written.writer.flush()
+    with pytest.raises(FileGoneError):
+        written.close()
+
+
+def test_a_file_that_cannot_be_begun_leaves_nothing_behind(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(structure, "create", fails)
+    with pytest.raises(WriterError, match="No space left on device"):
+        Written(path, start())
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_disk_without_space_to_close_a_file_gets_none(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "disk", 3) as disk:
+        with pytest.raises(StorageError, match=r"free some space or choose another folder"):
+            Written(disk / "x.h5", start())
+        assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2, 5, 200])
+def test_a_disk_that_has_hardly_more_than_what_is_kept_back_gets_no_file_and_ends_no_process(
+    tmp_path: Path, pages: int
+) -> None:
+    with small_file_system(tmp_path / "disk", 12) as disk:
+        free = shutil.disk_usage(disk).free - storage.RESERVE_BYTES - pages * 4096
+        (disk / "other").write_bytes(bytes(free))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                Written(disk / "x.h5", start())
+            except WriterError as error:
+                os._exit(7 if "No space left on device" in str(error) else 1)
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 7
+        assert [place.name for place in disk.iterdir()] == ["other"]
+
+
+def test_a_name_that_is_gone_when_a_beginning_fails_hides_no_cause(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        path.unlink()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(SeriesWriter, "_create_frames", gone)
+    with pytest.raises(WriterError, match="cannot create .*Input/output error"):
+        Written(path, start(frames=9, shape=(4, 6), type="uint16", compression="none"))
+
+
+def test_a_folder_that_cannot_be_written_is_said(path: Path) -> None:
+    with pytest.raises(WriterError, match="cannot create"):
+        Written(path.parent / ("x" * 250 + ".hdf5.nexus"), start())
+
+
+def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(1))
+    monkeypatch.setattr(written.writer._store, "write", fails)
+    words = r"could not write frame 2: Input/output error; 2 of 9 frames .* is away .* reset the receiver"
+    with pytest.raises(WriterError, match=words):
+        written.writer.add(2, frame(2))
+    written.close("the disk is away")
+    with h5py.File(path) as file:
+        assert len(file["entry/data/data"]) == 2
+
+
+def test_a_length_that_no_memory_holds_is_an_error_and_not_the_end_of_the_process(path: Path) -> None:
+    written = Written(path, start(frames=2**50))
+    written.add(frame(0))
+    written.writer.flush()
+    with pytest.raises(WriterError, match="could not write the end of the file"):
+        written.close(pad=True)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))

@@ -1,0 +1,93 @@
+"""The loop of the data process."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.live import last_frame
+from penstock.receiver.process.pipeline import BURST_SECONDS, Pipeline
+from penstock.stins.messages import Header, SeriesEnd
+from penstock.stins.series import SeriesEncoder
+from tests.streams import Streamer, image, pixels
+
+DEADLINE = 10.0
+
+
+class SlowClock:
+    """Each look at it costs time, as each frame does on a slow disk."""
+
+    def __init__(self, step: float) -> None:
+        self._now = 0.0
+        self._step = step
+
+    def __call__(self) -> float:
+        self._now += self._step
+        return self._now
+
+
+def test_a_slow_disk_does_not_keep_the_loop_from_commands_and_signs_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = msgspec.convert(
+        {"source": {"endpoints": ["tcp://127.0.0.1:1"]}, "data_root": str(tmp_path), "peer_gone": 1e6},
+        ReceiverConfig,
+    )
+    each = BURST_SECONDS / 2.5
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, SlowClock(each))
+    encoder, waiting = SeriesEncoder(), deque[list[memoryview]]()
+    parts = [encoder.start(Header(filename="", series="a", frames=20, trigger_mode="SOFTWARE"))]
+    for number in range(20):
+        array = pixels(number)
+        parts.append([encoder.image(image(number, array, series="a")), array.tobytes()])
+    parts.append(encoder.end(SeriesEnd(triggered=20, sent=20)))
+    waiting.extend([memoryview(part) for part in message] for message in parts)
+
+    def messages() -> Iterator[list[memoryview]]:
+        while waiting:
+            yield waiting.popleft()
+
+    monkeypatch.setattr(pipeline.ingest, "messages", messages)
+    try:
+        received = [0]
+        while waiting:
+            pipeline.step(0)
+            received.append(pipeline.status(1).counts.received)
+        assert max(later - earlier for earlier, later in pairwise(received)) <= 3
+        assert received[-1] == 20
+    finally:
+        pipeline.close()
+
+
+def test_on_a_slow_disk_what_waits_on_another_of_several_sockets_is_neither_late_nor_missing(
+    tmp_path: Path,
+) -> None:
+    streamer = Streamer()
+    source = {"endpoints": [streamer.endpoint], "sockets": 8}
+    gap = {"policy": "fail", "seconds": 2.0}
+    config = msgspec.convert({"source": source, "data_root": str(tmp_path), "gap": gap}, ReceiverConfig)
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, SlowClock(0.3))
+    due = time.monotonic() + DEADLINE
+    try:
+        while pipeline.ingest.connections()[0].connections < 8:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        series = streamer.series_of(str(tmp_path / "x.h5"), 60)
+        while (shown := pipeline.status(1).series) is None or shown.id != series or shown.active:
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+        status = pipeline.status(1)
+        assert (status.state, status.errors) == ("idle", {})
+        assert (status.counts.stored, status.counts.late, status.counts.missing) == (60, 0, 0)
+    finally:
+        pipeline.close()
+        streamer.close()

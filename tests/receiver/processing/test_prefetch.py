@@ -1,0 +1,100 @@
+"""Frames that threads transform ahead of their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pytest
+
+from penstock.receiver.processing import prefetch
+from penstock.receiver.processing.frame_processor import FrameProcessor
+from penstock.receiver.processing.prefetch import FRAMES_PER_THREAD, Prefetch
+from penstock.receiver.processing.transforms import Transform
+from penstock.receiver.processing.transforms.chain import Chain
+from penstock.stins.errors import BlobError
+from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from tests.receiver.pixels import pixels as unpacked
+from tests.receiver.processing.transforms.references import cbf_encode
+from tests.streams import image, pixels
+
+THREADS = 3
+
+
+@pytest.fixture
+def worker() -> Iterator[FrameProcessor]:
+    steps = [{"type": "cbf"}, {"type": "bslz4"}]
+    made = FrameProcessor(Chain(msgspec.convert(steps, list[Transform])), THREADS)
+    yield made
+    made.close()
+
+
+def cbf(number: int) -> Frame:
+    array = pixels(number, dtype="int32")
+    return Frame(image(number, array, compression="cbf"), [cbf_encode(array)])
+
+
+START = Start(Header(filename=""), {})
+
+
+def test_messages_keep_their_order_and_every_frame_is_transformed(worker: FrameProcessor) -> None:
+    waiting = Prefetch(worker, THREADS)
+    sent: list[Message] = [START, *(cbf(number) for number in range(50)), SeriesEnd()]
+    came = [ready for message in sent for ready in waiting.push(message, running=False)]
+    assert len(came) == len(sent) - THREADS * FRAMES_PER_THREAD
+    came += waiting.drain()
+    assert all(one is other for one, other in zip(came, sent, strict=True))
+    for message in came:
+        if isinstance(message, Frame):
+            assert message.image.frame is not None
+            np.testing.assert_array_equal(
+                unpacked(worker.process(message)), pixels(message.image.frame, dtype="int32")
+            )
+
+
+def test_what_waits_is_bounded_in_bytes(worker: FrameProcessor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "BYTES", 1)
+    waiting = Prefetch(worker, THREADS)
+    assert list(waiting.push(first := cbf(0), running=True)) == []
+    assert list(waiting.push(cbf(1), running=True)) == [first]
+
+
+def test_frames_of_no_series_cost_no_thread_time(
+    worker: FrameProcessor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transformed: list[Frame] = []
+    monkeypatch.setattr(worker, "ahead", transformed.append)
+    waiting = Prefetch(worker, THREADS)
+    list(waiting.push(cbf(0), running=False))
+    assert transformed == []
+    list(waiting.push(START, running=False))
+    list(waiting.push(mine := cbf(1), running=False))
+    assert transformed == [mine]
+
+
+def test_a_broken_frame_is_refused_when_its_turn_comes(worker: FrameProcessor) -> None:
+    bad = Frame(cbf(5).image, [b"cut"])
+    worker.ahead(bad)
+    with pytest.raises(BlobError, match="frame 5: a CBF blob of 3 bytes"):
+        worker.process(bad)
+
+
+def test_a_frame_whose_turn_has_passed_is_forgotten(worker: FrameProcessor) -> None:
+    frame = cbf(0)
+    worker.ahead(frame)
+    worker.forget(frame)
+    worker.forget(frame)
+    np.testing.assert_array_equal(unpacked(worker.process(frame)), pixels(0, dtype="int32"))
+
+
+def test_without_a_chain_or_with_one_thread_nothing_runs_ahead() -> None:
+    assert not FrameProcessor().parallel
+    assert not FrameProcessor(Chain([]), 1).parallel
+
+
+def test_a_broken_first_frame_does_not_settle_the_format(worker: FrameProcessor) -> None:
+    worker.begin(Header(filename=""))
+    with pytest.raises(BlobError):
+        worker.process(Frame(image(0, pixels(0, (2, 2), "int32"), compression="cbf"), [b""]))
+    worker.process(cbf(1))

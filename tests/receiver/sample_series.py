@@ -1,0 +1,127 @@
+"""A collector between messages that a test makes and a sink that remembers, on a clock that a test moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.models import Counts, FrameStatus
+from penstock.receiver.processing.frame_processor import FrameProcessor
+from penstock.receiver.series.collector import Collector
+from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from tests.streams import image, pixels
+
+DAY = 86_400.0
+
+
+class Sink:
+    """Remembers what it was told; `refuses` is raised at the next begin."""
+
+    def __init__(self) -> None:
+        self.begun: list[RunningSeries] = []
+        self.frames: list[tuple[str, int, FrameStatus]] = []
+        self.ended: list[tuple[RunningSeries, Outcome]] = []
+        self.errors: list[str] = []
+        self.refuses: Exception | None = None
+        self.refused: list[tuple[str | None, str]] = []
+
+    def begin(self, series: RunningSeries) -> None:
+        if self.refuses is not None:
+            refuses, self.refuses = self.refuses, None
+            raise refuses
+        self.begun.append(series)
+
+    def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
+        self.frames.append((series.id, index, status))
+
+    def end(self, series: RunningSeries, outcome: Outcome) -> None:
+        self.ended.append((series, outcome))
+
+    def not_taken(self, header: Header, error: Exception) -> None:
+        self.refused.append((header.series, str(error)))
+
+    def bad_message(self, error: StinsError) -> None:
+        self.errors.append(error.kind)
+
+    @property
+    def indices(self) -> list[int]:
+        """Indices of the frames, in the order in which they came."""
+        return [index for _, index, _ in self.frames]
+
+    @property
+    def counts(self) -> Counts:
+        """Counts of the series that ended last."""
+        return self.ended[-1][0].account.counts()
+
+    @property
+    def outcome(self) -> Outcome:
+        """Outcome of the series that ended last."""
+        return self.ended[-1][1]
+
+
+class Bench:
+    """A collector, its sink, and its clock.
+
+    Args:
+        keys: of the configuration entry, with those of `source` in `source`.
+    """
+
+    def __init__(self, **keys: Any) -> None:
+        source = {"endpoints": ["tcp://127.0.0.1:1"], **keys.pop("source", {})}
+        config = msgspec.convert({"data_root": "/", "source": source, **keys}, ReceiverConfig)
+        self.sink = Sink()
+        self.collector = Collector(config, self.sink, FrameProcessor())
+        self.now = 1000.0
+        self.connections = 1
+
+    def say(self, *messages: Message) -> None:
+        """Messages arrive, now."""
+        for message in messages:
+            self.collector.handle(message, self.now)
+
+    def wait(self, seconds: float, steps: int = 20) -> None:
+        """Let the clock run for so long."""
+        for _ in range(steps):
+            self.now += seconds / steps
+            self.collector.tick(self.now, self.connections)
+
+    def lose(self) -> None:
+        """The connection is lost."""
+        self.connections = 0
+
+    def reconnect(self) -> None:
+        """It is made again, now that everything that came over it has been handled."""
+        self.collector.anew(self.now)
+        self.connections = 1
+
+    @property
+    def running(self) -> bool:
+        """Whether a series runs."""
+        return self.collector.series is not None
+
+
+def start(number: int | None = 0, series: str | None = "a", **keys: Any) -> Start:
+    """A start message."""
+    metadata = keys.pop("metadata", {})
+    return Start(Header(filename="/x.h5", msg_number=number, series=series, **keys), metadata)
+
+
+def frame(number: int | None, message: int | None = None, series: str | None = "a", **keys: Any) -> Frame:
+    """A sound frame of 4 × 6 pixels."""
+    array = pixels(number or 0)
+    head = image(number, array, msg_number=message, series=series, **keys)
+    return Frame(head, [array.tobytes()])
+
+
+def corrupt(number: int, series: str | None = "a", message: int | None = None) -> Frame:
+    """A frame whose blob was cut."""
+    return Frame(image(number, pixels(number), msg_number=message, series=series), [b"cut"])
+
+
+def end(number: int | None = None, series: str | None = "a", **keys: Any) -> SeriesEnd:
+    """An end message."""
+    return SeriesEnd(msg_number=number, series=series, **keys)
