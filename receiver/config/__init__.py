@@ -42,7 +42,7 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Where the frames come from."""
 
     endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
-    """ZeroMQ addresses of the streamers, which bind."""
+    """ZeroMQ address of the streamer, which binds; of several where they are modules (`join`)."""
     type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
     sockets: Count = 1
     """PULL sockets for each endpoint; more than one needs a stream whose messages have numbers, and no
@@ -81,10 +81,10 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 f"sockets is {self.sockets}; messages of a {self.type} stream have no numbers by which those "
                 "of several sockets could be put in order: leave it at 1"
             )
-        if KINDS[self.type].published and self.join is None and len(self.endpoints) > 1:
+        if self.join is None and len(self.endpoints) > 1:
             raise ValueError(
-                f"{len(self.endpoints)} endpoints of a {self.type} stream are not one stream; "
-                "where they are the modules of one detector, add join: modules"
+                f"{len(self.endpoints)} endpoints of a {self.type} stream are not one stream; where they are "
+                "the modules of one detector, add join: modules, else give each a receiver of its own"
             )
 
     def _check_modules(self) -> None:

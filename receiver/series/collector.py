@@ -230,21 +230,13 @@ class Collector:
 
     def _has_no_order(self, header: Header) -> RemoteError | None:
         source = self._config.source
-        if header.series is not None or source.sockets == 1:
+        if source.sockets == 1 or header.msg_number is not None:
             return None
-        if header.msg_number is None:
-            return RemoteError(
-                "no_order_key",
-                "this streamer sends neither series nor msg_number, so its messages cannot be put in order; "
-                "set source.sockets to 1",
-            )
-        if len(source.endpoints) > 1:
-            return RemoteError(
-                "no_order_key",
-                "this streamer names no series, so its messages cannot be told from those of the other "
-                "endpoints; set source.sockets to 1",
-            )
-        return None
+        return RemoteError(
+            "no_order_key",
+            "this streamer's messages have no msg_number by which those of several sockets could be put in "
+            "order; set source.sockets to 1",
+        )
 
     def _wait(self, start: Start, now: float) -> None:
         """The end of the running series, and some frames, may be on their way through another socket."""

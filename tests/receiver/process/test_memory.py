@@ -42,8 +42,8 @@ def test_the_queue_of_zeromq_counts_frames_and_holds_for_each_socket() -> None:
 def test_modules_share_a_frame_between_their_sockets() -> None:
     endpoints = [f"tcp://127.0.0.1:{port}" for port in (1, 2, 3)]
     joined = total(3_000_000, {"endpoints": endpoints, "join": "modules"}, hold_mb=1)
-    apart = total(3_000_000, {"endpoints": endpoints}, hold_mb=1)
-    assert apart - joined == pytest.approx(memory.SLACK * 2 * 66 * 3_000_000, rel=0.01)
+    one = total(3_000_000)
+    assert joined - one == pytest.approx(memory.SLACK * 1e6, rel=0.2), "what waits for other modules"
 
 
 def test_transforms_and_consumers_are_counted() -> None:

@@ -8,7 +8,7 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.gap_clock import GapError
 from penstock.receiver.series.running_series import held_bytes
 from penstock.receiver.series.timeouts import INTERNAL_LEAST
-from penstock.stins.errors import BlobError, RemoteError
+from penstock.stins.errors import BlobError
 from tests import hostile
 from tests.receiver.sample_series import DAY, Bench, corrupt, end, frame, start
 
@@ -386,13 +386,6 @@ def test_what_waits_for_its_header_is_bounded_in_bytes() -> None:
     bench.wait(3.0)
     assert bench.sink.indices == [3, 4]
     assert bench.sink.counts.missing == 3
-
-
-def test_a_stream_without_an_order_key_is_refused_on_several_sockets_with_the_remedy() -> None:
-    bench = Bench(**TWO)
-    with pytest.raises(RemoteError, match=r"source\.sockets to 1") as caught:
-        bench.say(start(None, None))
-    assert caught.value.kind == "no_order_key"
 
 
 def test_forgetting_drops_everything_that_waits() -> None:

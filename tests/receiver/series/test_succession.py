@@ -325,17 +325,11 @@ def test_without_names_every_frame_is_in_its_own_series_in_whatever_order_socket
     assert (len(seen), bench.collector.held_bytes) == (len(messages) - 24, 0)
 
 
-def test_streamers_without_names_take_turns_on_sockets_of_their_own() -> None:
-    bench = Bench(source={"endpoints": ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"]})
-    for name in ("/a.h5", "/b.h5"):
-        bench.say(named(name, 0, None), frame(0, 1, None), frame(1, 2, None), end(3, None))
-    assert (ids(bench), complete(bench)) == (["/a.h5", "/b.h5"], [True, True])
-
-
-def test_streamers_without_names_are_refused_on_several_sockets_each() -> None:
-    bench = Bench(source={"endpoints": ["tcp://127.0.0.1:1", "tcp://127.0.0.1:2"], "sockets": 2})
-    with pytest.raises(RemoteError, match=r"names no series, .*set source\.sockets to 1"):
-        bench.say(named("/a.h5", 0, None))
+@pytest.mark.parametrize("series", ["a", None])
+def test_a_stream_without_numbers_is_refused_on_several_sockets(series: str | None) -> None:
+    bench = Bench(**TWO)
+    with pytest.raises(RemoteError, match=r"no msg_number .*; set source\.sockets to 1"):
+        bench.say(named("/a.h5", None, series))
 
 
 def test_a_lost_message_holds_the_others_up_for_the_gap_clock_only() -> None:
