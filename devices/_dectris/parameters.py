@@ -72,6 +72,21 @@ CHANNELS = (
 STORED = ("bslz4", "none")
 """Compressions that the receiver stores; "lz4" it does not."""
 
+
+def _energy(number: int) -> Setting:
+    return _setting(
+        f"{DETECTOR}/threshold/{number}/energy", name=f"Threshold{number}", default=9300.0, unit="eV",
+        doc=f"Threshold number {number}, where the model has one.",
+    )  # fmt: skip
+
+
+def _mode(number: int) -> Setting:
+    return _setting(
+        f"{DETECTOR}/threshold/{number}/mode", name=f"Threshold{number}Mode", default=number == 1,
+        doc=f"Frames have the image of threshold {number}; several need stream v2.",
+    )  # fmt: skip
+
+
 SETTINGS: tuple[Setting, ...] = (
     # The energy comes first: it moves every threshold.
     _setting(
@@ -82,20 +97,8 @@ SETTINGS: tuple[Setting, ...] = (
         f"{DETECTOR}/threshold/1/energy", f"{DETECTOR}/threshold_energy",
         name="Threshold", default=6200.0, unit="eV", doc="Photons of less energy are not counted.",
     ),
-    *(
-        _setting(
-            f"{DETECTOR}/threshold/{number}/energy", name=f"Threshold{number}", default=9300.0, unit="eV",
-            doc=f"Threshold number {number}, where the model has one.",
-        )
-        for number in (2, 3, 4)
-    ),
-    *(
-        _setting(
-            f"{DETECTOR}/threshold/{number}/mode", name=f"Threshold{number}Mode", default=number == 1,
-            doc=f"Frames have the image of threshold {number}; several need stream v2.",
-        )
-        for number in (1, 2, 3, 4)
-    ),
+    _mode(1),
+    *(setting for number in (2, 3, 4) for setting in (_energy(number), _mode(number))),
     _setting(
         f"{DETECTOR}/threshold/difference/mode", name="ThresholdDifferenceMode", default=False,
         doc="Frames have the difference of the images of thresholds 1 and 2.",

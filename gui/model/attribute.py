@@ -52,7 +52,7 @@ class Attribute:
             return "yes" if value else "no"
         if isinstance(value, float):
             try:
-                return (self.format or "%.9g") % value
+                return ((self.format or "%.9g") % value).strip()  # formats may pad
             except (TypeError, ValueError, OverflowError):  # Tango also takes "scientific", and %d for NaN
                 return f"{value:.9g}"
         return str(value)
@@ -61,6 +61,12 @@ class Attribute:
         """The value as it stands in a sentence."""
         text = self.show(value)
         return f"{text} {self.unit}" if self.unit and value is not None else text
+
+    def change(self, before: Value | None, given: Value, now: Value | None) -> str:
+        """What came of writing `given`; a detector's own box may keep its old value for a minute."""
+        if now == before and now != given:
+            return f"{self.name}: {self.with_unit(given)} written; still {self.with_unit(now)}"
+        return f"{self.name}: {self.with_unit(before)} → {self.with_unit(now)}"
 
     def limits(self) -> str:
         """Least and greatest value in words; "" where there are none."""

@@ -269,14 +269,15 @@ class DetectorModel:
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
         name = attribute.name
         try:
-            value = self._device.write(name, attribute.parse(text))
+            given = attribute.parse(text)
+            value = self._device.write(name, given)
         except (DeviceRefused, BadText) as error:
             self.log.add(Kind.TROUBLE, f"{name} {text}: refused. {error}")
             with self._lock:
                 self._view = self._view.with_edit(name, Edit(text, str(error)))
             self._tell()
             return False
-        self.log.add(Kind.DONE, f"{name}: {attribute.with_unit(before)} → {attribute.with_unit(value)}")
+        self.log.add(Kind.DONE, attribute.change(before, given, value))
         with self._lock:
             now = self._view.edits.get(name)
             if now is not None and now.text == text:

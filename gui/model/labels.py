@@ -35,6 +35,9 @@ LABELS: Mapping[str, str] = {
 """Where taking the name apart would not say it."""
 UNITS: Mapping[str, str] = {"degC": "°C", "deg": "°", "um": "µm", "us": "µs", "pixel": "px"}
 
+ACRONYMS: Mapping[str, str] = {"roi": "ROI"}
+"""Words of names that are written in capitals."""
+
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
@@ -43,7 +46,10 @@ def label(name: str) -> str:
     if name in LABELS:
         return LABELS[name]
     words = _WORDS.findall(name) or [name]
-    whole = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in words)
+    whole = " ".join(
+        word if word.isupper() and len(word) > 1 else ACRONYMS.get(word.lower(), word.lower())
+        for word in words
+    )
     return whole[:1].upper() + whole[1:]
 
 

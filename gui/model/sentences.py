@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from penstock.gui.message import Message
 from penstock.gui.model.file_name import parse
 from penstock.gui.model.view import DetectorView, Presence
-from penstock.gui.model.words import clock, size
+from penstock.gui.model.words import capital, clock, size
 
 KIND = {
     "ON": "idle", "RUNNING": "running", "MOVING": "running", "FAULT": "fault", "INIT": "connecting",
@@ -24,8 +24,7 @@ def message(view: DetectorView) -> Message:
         )
     if view.presence is Presence.AWAY:
         return Message("away", "AWAY", f"Away since {clock(view.since)}: {view.waits_for}")
-    status = view.status.strip() or "The device says nothing more."
-    status = status[0].upper() + status[1:]
+    status = capital(view.status.strip() or "The device says nothing more.")
     if view.running and not view.configuring and not view.own and view.armed_by:
         status = f"{status} Armed by {view.armed_by}."
     return Message(KIND.get(view.state, "notice"), view.state, status)

@@ -40,6 +40,11 @@ def size(count: float) -> str:
     return f"{count:.3g} TB"
 
 
+def capital(text: str) -> str:
+    """As a sentence begins; an address keeps its small letters."""
+    return text if "://" in text.partition(" ")[0] else text[:1].upper() + text[1:]
+
+
 def clock(seconds: float) -> str:
     """Local time of day of `seconds` since 1970 (UTC)."""
     return time.strftime("%H:%M:%S", _local(seconds))

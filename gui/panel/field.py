@@ -14,6 +14,8 @@ from penstock.gui.panel.style import look
 PENDING_SIGN = "↵"
 PROBLEM_SIGN = "▲"
 PENDING = "Not written yet: Enter writes it, Esc takes the device's value; Arm writes it too."
+NOTHING = "–"
+NOT_TOLD = "The detector has not told its value; it can be set when it has."
 UNIT_WIDTH = 38
 SIGN_WIDTH = 14
 
@@ -131,10 +133,10 @@ class Field(qt.QWidget):
         if attribute is None:
             return
         self.attribute = attribute
-        edit, locked = view.edits.get(self.name), why_locked(view)
-        self._show_text(
-            view.text(self.name), known=edit is not None or view.values.get(self.name) is not None
-        )
+        edit = view.edits.get(self.name)
+        known = edit is not None or view.values.get(self.name) is not None
+        locked = why_locked(view) or ("" if known or attribute.group != "camera" else NOT_TOLD)
+        self._show_text(view.text(self.name), known=known)
         self._lock(bool(locked))
         self._show_edit(edit)
         look(self.editor, old=not view.here)
@@ -224,7 +226,7 @@ class ReadingField(Field):
         return text
 
     def _show_text(self, text: str, *, known: bool) -> None:
-        self.editor.setText(text)
+        self.editor.setText(text or NOTHING)
 
     def _lock(self, locked: bool) -> None:
         """There is nothing to lock."""

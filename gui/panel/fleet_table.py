@@ -12,7 +12,7 @@ from silx.gui import qt
 from penstock.gui import theme
 from penstock.gui.model.fleet_row import ASKING, AWAY, Row
 from penstock.gui.model.sentences import KIND
-from penstock.gui.model.words import clock, date_and_clock
+from penstock.gui.model.words import capital, clock, date_and_clock
 
 SORT = qt.Qt.UserRole
 """What a cell sorts by: a number, where its text is one."""
@@ -56,7 +56,7 @@ COLUMNS = (
     Column("Free disk", lambda row: row.free, lambda row: _number(row.free_bytes), right=True,
            tip="Where the receiver writes to."),
     Column("Away since", _since, lambda row: _number(row.away_since), right=True),
-    Column("What it says", lambda row: row.says[:1].upper() + row.says[1:], lambda row: row.says.lower()),
+    Column("What it says", lambda row: capital(row.says), lambda row: row.says.lower()),
 )  # fmt: skip
 STATE, DEVICE, KIND_COLUMN, SERIES, *_, SAYS = range(len(COLUMNS))
 

@@ -69,7 +69,7 @@ class Form(qt.QScrollArea):
         row = self._grid.rowCount()
         line = qt.QHBoxLayout()
         line.setSpacing(2)
-        line.addWidget(first, 3)
+        line.addWidget(first, 4)
         line.addWidget(second, 5)
         self._grid.addWidget(self._label(first), row, 0, qt.Qt.AlignTop)
         self._grid.addLayout(line, row, 1)

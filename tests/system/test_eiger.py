@@ -128,6 +128,24 @@ def test_what_the_model_lacks_has_no_value_and_is_refused(eiger: Line) -> None:
     wait_state(detector, ON)
 
 
+@pytest.mark.slow
+def test_an_eiger_of_simplon_1_6_shows_and_gets_what_it_has_alone(beamline: Beamline) -> None:
+    for one in line(beamline, "old", "v1", api="1.6.0", model="EIGER 1M", sensor=(64, 96)):
+        detector = one.station.detector
+        unknown = {
+            name
+            for name in detector.get_attribute_list()
+            if name.startswith("Threshold")
+            and detector.read_attribute(name).quality == tango.AttrQuality.ATTR_INVALID
+        }
+        assert {"Threshold2", "Threshold1Mode", "ThresholdDifferenceMode"} <= unknown
+        assert "Threshold" not in unknown
+        with pytest.raises(tango.DevFailed, match="this box has no ThresholdDifferenceMode"):
+            detector.ThresholdDifferenceMode = True
+        one.take("old", nTriggers=2)
+        assert detector.nFramesWritten == 2
+
+
 def test_index_source_is_that_of_the_series_that_was_armed_last(eiger: Line) -> None:
     detector = eiger.station.detector
     eiger.station.set(TriggerMode="EXTERNAL_MULTI", nTriggers=2, DestinationFilename="")

@@ -188,6 +188,19 @@ def test_stop_and_abort_end_a_series(station: BoxStation, command: str) -> None:
     station.take_series()
 
 
+@pytest.mark.parametrize("how", ["Stop", "Abort"])
+def test_a_series_that_is_ended_early_says_by_what(station: BoxStation, how: str) -> None:
+    file = station.arm("SOFTWARE", 5)
+    station.trigger()
+    station.detector.command_inout(how)
+    wait_state(station.detector, ON)
+    said = f"1 of 5 frames stored in {file}, 4 missing (ended by {how.lower()})."
+    assert station.detector.Status() == f"Ready. Last series: {said}"
+    assert json.loads(station.detector.LastSeries)["verdict"] == said
+    station.take_series()
+    assert "ended by" not in station.detector.Status()
+
+
 def test_a_box_that_arms_slowly_is_moving_and_then_running(station: BoxStation) -> None:
     arm = station.hold("arm")
     begun = time.monotonic()

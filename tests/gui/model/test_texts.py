@@ -12,7 +12,7 @@ from penstock.gui.model.answers import lost_in_words, read_last_series
 from penstock.gui.model.attribute import Attribute, BadText
 from penstock.gui.model.file_name import BadName, FileName
 from penstock.gui.model.plan import plan
-from penstock.gui.model.words import date_and_clock, duration, size, when
+from penstock.gui.model.words import capital, date_and_clock, duration, size, when
 
 EXPOSURE = Attribute(name="ExposureTime", kind=float, writable=True, unit="s", minimum=1e-5, maximum=10.0)
 TRIGGERS = Attribute(name="nTriggers", kind=int, writable=True, minimum=1.0)
@@ -54,6 +54,32 @@ def test_what_is_shown_is_what_is_parsed() -> None:
     assert EXPOSURE.show(None) == "–"
     assert EXPOSURE.with_unit(0.5) == "0.5 s"
     assert Attribute(name="SaveRaw", kind=bool).show(True) == "yes"
+    assert Attribute(name="Humidity", kind=float, format="%4.1f").show(4.2) == "4.2"
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "now", "said"),
+    [
+        (0.1, 0.02, 0.02, "ExposureTime: 0.1 s → 0.02 s"),
+        (0.1, 0.1, 0.1, "ExposureTime: 0.1 s → 0.1 s"),
+        (0.1, 0.02, 0.1, "ExposureTime: 0.02 s written; still 0.1 s"),
+        (None, 0.02, 0.02, "ExposureTime: – → 0.02 s"),
+    ],
+)
+def test_what_came_of_a_write(before: float | None, given: float, now: float, said: str) -> None:
+    assert EXPOSURE.change(before, given, now) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the box is off.", "The box is off."),
+        ("http://dcu cannot be reached.", "http://dcu cannot be reached."),
+        ("", ""),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_and_an_address_does_not(text: str, said: str) -> None:
+    assert capital(text) == said
 
 
 @pytest.mark.parametrize(

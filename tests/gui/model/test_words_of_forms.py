@@ -16,6 +16,7 @@ from penstock.gui.model.labels import explanation, in_sections, label, unit
         ("ExposureTime", "Exposure time"),
         ("SensorTemperature", "Sensor temperature"),
         ("AOIWidth", "AOI width"),
+        ("RoiMode", "ROI mode"),
         ("nFramesPerTrigger", "Frames per trigger"),
         ("Gain2", "Gain 2"),
         ("CCDReadoutMode", "CCD readout mode"),

@@ -11,9 +11,12 @@ pytest.importorskip("silx.gui.plot", reason="the panel needs the extra gui")
 
 from silx.gui import qt
 
+from penstock.gui import theme
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.link import TangoDevice
 from penstock.gui.panel.detector_panel import DetectorPanel
+from penstock.gui.panel.history import HistoryDialog
+from penstock.gui.panel.last_series import LastSeriesView
 from penstock.gui.panel.series_view import SeriesView
 from tests.gui.panel.test_station import DEADLINE, button
 from tests.system.beamline import Beamline
@@ -33,6 +36,7 @@ def unit(beamline: Beamline) -> Iterator[EigerUnit]:
 @pytest.fixture
 def panel(qtbot: Any, unit: EigerUnit) -> Iterator[DetectorPanel]:
     unit.calm()
+    theme.apply(qt.QApplication.instance())
     name = f"tango://{unit.station.beamline.tango_host}/panel/det/1"
     one = DetectorPanel(DetectorModel(name, TangoDevice(name)))
     one.resize(1280, 800)
@@ -52,6 +56,8 @@ def test_arm_waits_for_an_energy_that_is_being_set_and_then_takes_a_series(
     qtbot.waitUntil(lambda: panel.banner.title() == "MOVING", timeout=DEADLINE)
     assert not button(panel, "Arm").isEnabled()
     assert "Energy is being set in the detector" in panel.banner.text()
+    assert "state ON only" in button(panel, "Arm").toolTip()
+    assert any("9000 eV written; still" in entry.text for entry in panel.model.log.since())
     qtbot.waitUntil(lambda: button(panel, "Arm").isEnabled(), timeout=DEADLINE)
     assert panel.view().values["Energy"] == 9000.0
     unit.box.faults.slow_put = 0.0
@@ -65,6 +71,10 @@ def test_arm_waits_for_an_energy_that_is_being_set_and_then_takes_a_series(
     assert last is not None
     assert (last.complete, last.planned) == (True, 10)
     qtbot.waitUntil(lambda: panel.live.drawn() > 0, timeout=DEADLINE)
+    panel.findChild(LastSeriesView).show_past()
+    (past,) = panel.findChildren(HistoryDialog)
+    qtbot.waitUntil(lambda: str(file) in past.files(), timeout=DEADLINE)
+    past.close()
 
 
 def test_a_box_that_was_switched_off_is_initialised_by_the_panels_reset(
@@ -78,6 +88,37 @@ def test_a_box_that_was_switched_off_is_initialised_by_the_panels_reset(
     button(panel, "Reset").click()
     qtbot.waitUntil(lambda: panel.banner.title() == "ON", timeout=DEADLINE)
     qtbot.waitUntil(lambda: button(panel, "Arm").isEnabled(), timeout=DEADLINE)
+
+
+def test_a_box_that_is_off_when_the_device_starts_has_no_values_until_reset(
+    qtbot: Any, unit: EigerUnit, panel: DetectorPanel
+) -> None:
+    fields = panel.settings.camera.fields
+    unit.box.power(on=False)
+    unit.detector.Init()
+    qtbot.waitUntil(lambda: fields["Energy"].editor.placeholderText() == "not known", timeout=DEADLINE)
+    qtbot.waitUntil(lambda: panel.banner.title() == "FAULT", timeout=DEADLINE)
+    assert panel.banner.text().startswith("http://127.0.0.1:")
+    assert fields["Energy"].editor.isReadOnly() and "has not told" in fields["Energy"].editor.toolTip()
+    assert not fields["Compression"].editor.isEnabled()
+    assert not fields["AutoSummation"].editor.isEnabled()
+    unit.box.power(on=True)
+    button(panel, "Reset").click()
+    qtbot.waitUntil(lambda: fields["AutoSummation"].editor.isEnabled(), timeout=DEADLINE)
+    assert not fields["Energy"].editor.isReadOnly()
+    assert float(fields["Energy"].editor.text()) == pytest.approx(unit.detector.Energy)
+
+
+def test_period_and_rate_have_room_for_all_their_digits(panel: DetectorPanel) -> None:
+    panel.findChild(qt.QTabWidget).setCurrentIndex(0)
+    panel.settings.setFixedWidth(panel.settings.minimumSizeHint().width())
+    qt.QApplication.processEvents()
+    for name, text in (("FrameTime", "0.0180001"), ("FrameRate", "55.5552469")):
+        editor = panel.settings.series.fields[name].editor
+        option = qt.QStyleOptionFrame()
+        editor.initStyleOption(option)
+        room = editor.style().subElementRect(qt.QStyle.SE_LineEditContents, option, editor).width()
+        assert editor.fontMetrics().horizontalAdvance(text) <= room, (name, room)
 
 
 def test_what_this_model_lacks_is_not_shown_and_nothing_is_cut_off(
@@ -94,5 +135,7 @@ def test_what_this_model_lacks_is_not_shown_and_nothing_is_cut_off(
     assert not fields["Nexpi"].isVisible()
     panel.settings.search.setText("")
     assert fields["Nexpi"].isVisible() and not fields["Threshold3"].isVisible()
+    order = [name for name in fields if name.startswith("Threshold")]
+    assert order[:4] == ["Threshold", "Threshold1Mode", "Threshold2", "Threshold2Mode"]
     ring, queue = panel.findChild(SeriesView).meters
     assert (ring.isHidden(), queue.isHidden()) == (True, False)
