@@ -17,7 +17,7 @@ from penstock.stins.messages import Frame, IndexSource, Message, SeriesEnd, Star
 from penstock.streamer.camera import Acquisition, Camera, Exposure
 from penstock.streamer.clock import Clock
 from penstock.streamer.engine import Engine
-from penstock.streamer.protocol import StreamerStatus
+from penstock.streamer.protocol import Prepared, StreamerStatus
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
@@ -201,11 +201,12 @@ class Rig:
         self.pull = None
         assert wait_for(self.push, lambda push: not push.peers)
 
-    def arm(self, **changes: Any) -> None:
+    def arm(self, **changes: Any) -> Prepared:
         """Prepare, announce, start."""
-        done(self.engine.prepare(settings(**changes)))
+        prepared = done(self.engine.prepare(settings(**changes)))
         done(self.engine.announce())
         done(self.engine.start())
+        return prepared
 
     def until(self, wanted: Callable[[StreamerStatus], bool]) -> StreamerStatus:
         """The first status that is as wanted."""

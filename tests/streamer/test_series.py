@@ -33,8 +33,8 @@ def test_the_start_message_says_what_will_come() -> None:
     with Rig() as rig:
         rig.connect()
         user = '{"sample": "CeO2", "T": NaN}'
-        rig.arm(filename="/data/a.h5", exposure_time=0.5, latency_time=0.25, metadata=user,
-                beam_center=(3.0, 2.0), distance=0.1)  # fmt: skip
+        prepared = rig.arm(filename="/data/a.h5", exposure_time=0.5, latency_time=0.25, metadata=user,
+                           beam_center=(3.0, 2.0), distance=0.1)  # fmt: skip
         start = rig.receive()
         assert isinstance(start, Start)
         header = start.header
@@ -46,6 +46,7 @@ def test_the_start_message_says_what_will_come() -> None:
         )
         assert (header.compression, header.frame_bytes, header.streams) == ("none", 24, 1)
         assert (header.index_source, header.trigger_mode) == ("hardware counter", "INTERNAL")
+        assert prepared.index_source == header.index_source
         assert header.frame_time == 0.75
         assert start.metadata["user"]["sample"] == "CeO2"
         assert math.isnan(start.metadata["user"]["T"]), "as Python's json writes it"
