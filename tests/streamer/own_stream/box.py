@@ -64,6 +64,7 @@ class Memory:
             frames=settings.frames if settings else None, shape=SHAPE, type=DTYPE, compression="none",
             overwrite=user.overwrite if user else False,
             trigger_mode=user.trigger_mode if user else None, frame_time=user.frame_time if user else None,
+            index_source=user.index_source if user else None,
         )  # fmt: skip
         self.series = header.series
         self._send(codec.encode_start(header, user.metadata if user else None))
