@@ -54,7 +54,7 @@ class Connecting:
         """To be polled; `note` reads it."""
         socket.connect(endpoint)
 
-    def note(self) -> None:
+    def observe(self) -> None:
         """Take in what has happened meanwhile."""
         while self.monitor.poll(0):
             match recv_monitor_message(self.monitor)["event"]:

@@ -74,7 +74,7 @@ class Ingest:
             self._poller.register(socket, zmq.POLLOUT)
         for ready, _ in self._poller.poll(int(seconds * 1000)):
             if ready in self._monitors:
-                self._monitors[ready].note()
+                self._monitors[ready].observe()
         for socket in writable:
             self._poller.unregister(socket)
 
@@ -125,7 +125,7 @@ class Ingest:
         if not any(each.down for each in self._all):
             return []
         for each in self._all:  # reading may have taken long, and more have been told meanwhile
-            each.note()
+            each.observe()
         errors: list[RemoteError] = []
         for siblings in self._by_endpoint:
             errors += self._reconnect(siblings)

@@ -78,14 +78,14 @@ class PerFrame:
         self._settled = self._others = 0
 
     @property
-    def waiting(self) -> int:
+    def unwritten(self) -> int:
         """Frames of which something is not in the file yet; values of their regions count as one."""
-        return len(self._waiting) + len(self._late) + self._regions.waiting
+        return len(self._waiting) + len(self._late) + self._regions.unwritten
 
     @property
     def room(self) -> int:
         """Most bytes that `write` needs."""
-        return ROOM_PER_FRAME * self.waiting + self._regions.room
+        return ROOM_PER_FRAME * self.unwritten + self._regions.room
 
     def take_checksums(self, algorithm: str, blobs: int) -> None:
         """From now on the checksums of the frames have their dataset, beside the others."""

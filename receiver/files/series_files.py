@@ -57,13 +57,13 @@ class SeriesFiles:
         self._resumable: Resumable | None = None
 
     def recover(self) -> Recovered:
-        """Deal with what an earlier process left open. If a series goes on, it begins next, and `settle`
+        """Deal with what an earlier process left open. If a series goes on, it begins next, and `finalize`
         follows."""
         recovered = recover.recover(self._journal, self._config)
         self._resumable = recovered.resumable
         return recovered
 
-    def settle(self, failed: str = "") -> Recovered:
+    def finalize(self, failed: str = "") -> Recovered:
         """The series that was to go on has begun, or could not: nobody looks for its old entry any more.
 
         Args:
@@ -75,7 +75,7 @@ class SeriesFiles:
         if failed:
             resumable.found.close()
             return recover.give_up(resumable.left, failed)
-        resumable.left.settle()
+        resumable.left.finalize()
         return Recovered()
 
     def begin(self, series: RunningSeries) -> Begun:

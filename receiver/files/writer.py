@@ -239,7 +239,7 @@ class SeriesWriter:
         try:
             if self._store is not None:
                 self._store.flush()  # with nothing to write too: it notices what has become of its writers
-            if not self._rows.waiting:
+            if not self._rows.unwritten:
                 return
             self._check_place()
             make_room(self._disk.descriptor, ROOM_BYTES + self._rows.room)
@@ -271,7 +271,7 @@ class SeriesWriter:
             failure = self._settle_frames() if self.waiting_bytes else None
             self._release_reserve()
             if self._disk.error is not None:
-                self._disk.settle()
+                self._disk.finalize()
             failure = failure or self._settle_frames()
             disk_file.flush(self._file)
             self._rows.write()

@@ -123,7 +123,7 @@ class Consumer:
         return self.when_full == "block" and self._open and self.waiting_bytes >= self._limit
 
     @property
-    def waiting(self) -> bool:
+    def has_waiting(self) -> bool:
         """Whether something waits that a reading consumer would get."""
         return bool(self._queue) and self.peers > 0
 
@@ -307,15 +307,15 @@ class Forwarder:
         """What the receiver says of each."""
         return [consumer.status for consumer in self.consumers]
 
-    def waiting(self) -> list[zmq.Socket[bytes]]:
+    def unsent(self) -> list[zmq.Socket[bytes]]:
         """Sockets for which something waits: worth waking up for once they can be written."""
-        return [consumer._socket for consumer in self.consumers if consumer.waiting]
+        return [consumer._socket for consumer in self.consumers if consumer.has_waiting]
 
     def close(self) -> None:
         """Give what waits a second to leave, then close every consumer."""
         due = time.monotonic() + CLOSE_SECONDS
         poller = zmq.Poller()
-        while (sockets := self.waiting()) and (left := due - time.monotonic()) > 0:
+        while (sockets := self.unsent()) and (left := due - time.monotonic()) > 0:
             for socket in sockets:
                 poller.register(socket, zmq.POLLOUT)
             poller.poll(int(left * 1000))

@@ -117,7 +117,7 @@ class LastFrame:
                 self._copier = threading.Thread(target=self._copy, name="last frame", daemon=True)
                 self._copier.start()
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """Show the newest frame that was offered, asked or not, before this returns: the series has ended."""
         self._orders.join()
         if self._newest is not None:

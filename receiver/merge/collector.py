@@ -52,7 +52,7 @@ class ModuleCollector(Collector):
             return False
         return running.account.status(index) not in NOTHING_YET
 
-    def heard(self, now: float) -> None:
+    def on_message(self, now: float) -> None:
         """A message has come that may wait for others: its stream is not silent."""
         self._timeouts.last_message = now
 

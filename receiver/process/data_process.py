@@ -79,11 +79,11 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionM
             state = pipeline.machine.state
             now = time.monotonic()
             if fresh or now >= tell_due:
-                link.tell(pipeline, now, fresh=fresh)
+                link.send(pipeline, now, fresh=fresh)
                 tell_due = now + TICK
     finally:
         pipeline.close(why)
-        while link.tell(pipeline, time.monotonic(), fresh=True) and pipeline.ended:
+        while link.send(pipeline, time.monotonic(), fresh=True) and pipeline.ended:
             pass
         if pipeline.ended:  # the parent is gone, which would have kept them
             history = History(setup.name, setup.config)

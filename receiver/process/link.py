@@ -112,7 +112,7 @@ class Link:
                 return [*commands, Command(self.handled, "leave", GONE)]
             commands.append(msgspec.json.decode(message, type=Command))
 
-    def tell(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> bool:
+    def send(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> bool:
         """Send a snapshot if something has changed, or to show that this process lives; says whether it was
         sent.
 

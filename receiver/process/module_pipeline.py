@@ -88,7 +88,7 @@ class ModulePipeline(Pipeline):
             return
         if timed:
             self._times.lap("decode")
-        self._entry.heard(now)
+        self._entry.on_message(now)
         for message in decoded if isinstance(decoded, tuple) else (decoded,):
             if isinstance(message, StinsError):
                 self.bad_message(message)

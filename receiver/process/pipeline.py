@@ -144,14 +144,14 @@ class Pipeline:
             if self._collector.series is None and not failed:
                 # No Error: what the start message says and what is configured by now do not fit.
                 failed = f"the receiver was killed, and the series could not go on: {self._bad.last}"
-            self._shown.recovered(self._files.settle(failed))
+            self._shown.recovered(self._files.finalize(failed))
 
     # -- the loop ------------------------------------------------------------------------------
 
     def step(self, seconds: float) -> None:
         """Wait at most so long, take what has arrived, let the clocks run."""
         stalled, ingest = bool(self._forwarder.stalled_by), self.ingest
-        ingest.wait(seconds, writable=self._forwarder.waiting(), paused=stalled)
+        ingest.wait(seconds, writable=self._forwarder.unsent(), paused=stalled)
         now = self._clock()
         # The collector's clock stands still while a consumer holds the streamer back, and while another of
         # several sockets is read: what waits on the wire meanwhile is neither late nor missing.
@@ -165,7 +165,7 @@ class Pipeline:
         for error in ingest.reconnect():
             self.bad_message(error)
         if ingest.has_reconnected():
-            self._guarded(lambda: self._collector.anew(now - self._held_back))
+            self._guarded(lambda: self._collector.on_reconnect(now - self._held_back))
         connections = sum(item.connections for item in self.ingest.connections())
         self._guarded(lambda: self._collector.tick(now - self._held_back, connections))
         if self._writer is not None and now >= self._flush_due:
@@ -420,7 +420,7 @@ class Pipeline:
             self._times.stages["close"].observe(self._clock() - close_began)
             self._flushed_bytes = self._bytes
         self._forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
-        self._last_frame.settle()
+        self._last_frame.finalize()
         counts = series.account.counts()
         self._regions.end(counts.planned or 0)
         self._lost.update({kind: getattr(counts, kind) for kind in LOSSES})

@@ -386,7 +386,7 @@ class Supervisor:
                 log.error("%s", error)
             else:
                 return
-        recovered = await asyncio.to_thread(recover.settle, journal, sentence)
+        recovered = await asyncio.to_thread(recover.finalize, journal, sentence)
         status = self._snapshot.status
         series, counts = status.series, status.counts
         sentence += "; reset starts it again"

@@ -106,7 +106,7 @@ class FrameProcessor:
 
     @property
     def parallel(self) -> bool:
-        """Whether `ahead` does something."""
+        """Whether `prefetch` does something."""
         return self._pool is not None
 
     def keep_pixels(self, keep: bool) -> None:
@@ -114,7 +114,7 @@ class FrameProcessor:
         if self._chain is not None:
             self._chain.keeps_pixels = keep
 
-    def ahead(self, frame: Frame) -> None:
+    def prefetch(self, frame: Frame) -> None:
         """Let a thread transform this frame; `process` takes the result, `forget` drops it."""
         if self._pool is not None and self._chain is not None:
             self._prefetch[id(frame)] = self._pool.submit(self._chain.apply, frame)

@@ -65,7 +65,7 @@ class Joined:
         """Where the modules sit, as they say themselves; empty where one does not."""
         return self._places or ()
 
-    def placed(self, image: Image, layout: Layout | None) -> Image:
+    def with_place(self, image: Image, layout: Layout | None) -> Image:
         """The header of a frame with one blob a module, and where they sit in it, as far as they say that."""
         if self._places is None:
             return image

@@ -127,7 +127,7 @@ class ModuleProcessor(FrameProcessor):
             else self._before.describe({key: value}, header)[key]
         )
 
-    def ahead(self, frame: Frame) -> None:
+    def prefetch(self, frame: Frame) -> None:
         """Let a thread do it, once the format is known; see `FrameProcessor.ahead`."""
         if self._pool is not None and isinstance(frame, JoinedFrame) and frame.joined.format is not None:
             self._prefetch[id(frame)] = self._pool.submit(self._judged, frame)
@@ -267,7 +267,7 @@ class ModuleProcessor(FrameProcessor):
             chunks=None,
             checksums=tuple(sums) if any(sums) else None,
         )
-        image = frame.joined.placed(image, layout)
+        image = frame.joined.with_place(image, layout)
         return msgspec.structs.replace(frame, image=image, blobs=parts, layout=layout)
 
 

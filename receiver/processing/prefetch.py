@@ -39,7 +39,7 @@ class Prefetch:
         if isinstance(message, Frame):
             size = self._size(message)
             if running or self._started:
-                self._processor.ahead(message)
+                self._processor.prefetch(message)
         elif isinstance(message, Start):
             self._started = True
         self._waiting.append((message, size))

@@ -102,7 +102,7 @@ class RegionMemory:
         if index > highest:
             self._numbers[_HIGHEST] = index
 
-    def settle(self, below: int) -> None:
+    def finalize(self, below: int) -> None:
         """Below this index every frame has its values, or is missing."""
         self._numbers[_SETTLED] = below
 

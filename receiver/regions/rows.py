@@ -103,7 +103,7 @@ class RegionRows:
         self._groups = [] if self._series is None else [detector[GROUP][name] for name in self._series.rois]
 
     @property
-    def waiting(self) -> bool:
+    def unwritten(self) -> bool:
         """Whether something is not in the file yet."""
         return self._series is not None and bool(self._series.to_write)
 

@@ -140,7 +140,7 @@ class RegionThreads:
         return self._waiting.total() >= self._frames
 
     def _settle(self) -> None:
-        self._memory.settle(min(self._accounted, min(self._waiting, default=self._accounted)))
+        self._memory.finalize(min(self._accounted, min(self._waiting, default=self._accounted)))
 
     # -- the threads ---------------------------------------------------------------------------
 

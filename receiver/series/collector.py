@@ -148,14 +148,14 @@ class Collector:
             self._finish(None, now)
         elif self._succession.waits and now >= self._next_due:
             self._finish(END_LOST, now)
-        elif cause := self._timeouts.cause(series, now):
+        elif cause := self._timeouts.timeout_reason(series, now):
             self.stop(cause, now)
 
-    def anew(self, now: float) -> None:
+    def on_reconnect(self, now: float) -> None:
         """All connections were lost, everything of them has been handled, and they are made again."""
         self._believe(now)  # a start message that was overtaken would be here
-        self._timeouts.anew(now)
-        self._succession.anew()
+        self._timeouts.on_reconnect(now)
+        self._succession.on_reconnect()
         if self._reorder is not None:
             self._reorder.restart()
         series = self.series
@@ -166,7 +166,7 @@ class Collector:
         """Go on with a series whose receiver was killed; it ends as one does whose connection was lost."""
         self._begin(start, now, resumed)
         # As after a lost connection: who is connected next may know nothing of this series.
-        self.anew(now)
+        self.on_reconnect(now)
 
     def stop(self, cause: str, now: float) -> None:
         """End the running series now, if there is one."""
@@ -384,7 +384,7 @@ class Collector:
                 series.account.stale += 1
             return
         if doubt is not None and series_id == name:
-            doubt.hear(number, now)
+            doubt.observe(number, now)
             if not doubt.is_another and held_bytes(message) > self._room:
                 self._believe(now)
                 self._sort(message, now)

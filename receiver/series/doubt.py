@@ -23,7 +23,7 @@ class Doubt:
         self.is_another = False
         """Whether another streamer has been heard."""
 
-    def hear(self, number: int | None, now: float) -> None:
+    def observe(self, number: int | None, now: float) -> None:
         """A message of this number, and of the name of the running series, waits."""
         if self._since is None:
             self._since = now

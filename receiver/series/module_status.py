@@ -27,7 +27,7 @@ class ModuleStatus:
         self.modules = modules
         self._status = np.zeros((1024, modules), np.uint8)  # 0: missing
         self.touched: tuple[int, int] | None = None
-        """First and last index that was changed since `settle`."""
+        """First and last index that was changed since `finalize`."""
 
     def good(self, index: int) -> frozenset[int]:
         """Modules of which a sound blob has come."""
@@ -61,7 +61,7 @@ class ModuleStatus:
             return known
         return np.vstack([known, np.zeros((length - len(known), self.modules), np.uint8)])
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """What was changed so far is known elsewhere now."""
         self.touched = None
 

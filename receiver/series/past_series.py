@@ -39,7 +39,7 @@ class PastSeries:
         if len(self._known) > REMEMBERED_SERIES:
             self._known.popitem(last=False)
 
-    def anew(self) -> None:
+    def on_reconnect(self) -> None:
         """All connections were lost: what comes now may be of another streamer, that has other series."""
         self._before |= self._known
         self._known = OrderedDict()

@@ -122,9 +122,9 @@ class Succession:
         self.nbytes -= held_bytes(start)
         return start
 
-    def anew(self) -> None:
+    def on_reconnect(self) -> None:
         """All connections were lost, and are made again: names that have been may come again."""
-        self._past.anew()
+        self._past.on_reconnect()
 
     def doubt(self, start: Start) -> None:
         """This one begins with its first frame."""

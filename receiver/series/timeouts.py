@@ -38,7 +38,7 @@ class Timeouts:
         self._disconnected_since = self._anew_since = None
         self.last_message = now
 
-    def anew(self, now: float) -> None:
+    def on_reconnect(self, now: float) -> None:
         """Everything of a lost connection has been read, and it is made again: maybe to another streamer."""
         self._anew_since = now
 
@@ -49,7 +49,7 @@ class Timeouts:
         elif self._disconnected_since is None:
             self._disconnected_since = now
 
-    def cause(self, series: RunningSeries, now: float) -> str | None:
+    def timeout_reason(self, series: RunningSeries, now: float) -> str | None:
         """Why a silent series has to end, or `None` while its silence is legitimate."""
         silent = now - self.last_message
         if series.account.all_accounted() and silent > self._end_lost_after:

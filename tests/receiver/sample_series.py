@@ -95,7 +95,7 @@ class Bench:
 
     def reconnect(self) -> None:
         """It is made again, now that everything that came over it has been handled."""
-        self.collector.anew(self.now)
+        self.collector.on_reconnect(self.now)
         self.connections = 1
 
     @property

@@ -177,7 +177,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Account:
         statuses = account.statuses(account.highest + 1)
         if not damaged:
             try:
-                stores.settle(detector, statuses)
+                stores.finish(detector, statuses)
                 region_rows.cut(detector, len(statuses))
             except DAMAGED:
                 damaged = True

@@ -87,7 +87,7 @@ class Left:
         self._path = path
         self._descriptor = descriptor
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """The file has been dealt with: nobody looks for it again."""
         with contextlib.suppress(OSError):
             self._path.unlink()
@@ -170,7 +170,7 @@ class Journal:
     def close(self) -> None:
         """The file of the running series is closed."""
         if self._open is not None:
-            self._open.settle()
+            self._open.finalize()
             self._open = None
 
     def keep(self, reason: str) -> None:

@@ -89,7 +89,7 @@ def give_up(left: Left, reason: str) -> Recovered:
     return recovered
 
 
-def settle(journal: Journal, reason: str) -> Recovered:
+def finalize(journal: Journal, reason: str) -> Recovered:
     """Mark every file that was left open as incomplete."""
     recovered = Recovered()
     _mark(_named(journal.left(), reason, recovered), reason, recovered)
@@ -99,7 +99,7 @@ def settle(journal: Journal, reason: str) -> Recovered:
 def _open(left: Left) -> Resumable | None:
     entry = left.entry
     if look_at(entry) != IN_PROGRESS:
-        left.settle()
+        left.finalize()
         return None
     found = open_again(entry.filename)
     account, header = found.account, entry.header
@@ -137,7 +137,7 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
         sentence = entry.failed or reason
         try:
             if look_at(entry) != IN_PROGRESS:
-                left.settle()  # it was closed in the last moment
+                left.finalize()  # it was closed in the last moment
                 continue
             account = mark_interrupted(entry.filename, sentence)
             counts = account.counts()
@@ -165,7 +165,7 @@ def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterat
 
 def _tell(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
     entry = left.entry
-    left.settle()
+    left.finalize()
     series = Series(
         id=entry.series,
         filename=entry.filename,

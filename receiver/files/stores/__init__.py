@@ -16,12 +16,12 @@ from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Wri
 from penstock.receiver.files.stores.data_files import DataFilesStore
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import OverLimitError
-from penstock.receiver.files.stores.finalize import settle
+from penstock.receiver.files.stores.finalize import finish
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.segments import SegmentStore
 from penstock.receiver.files.stores.writer_process import WriterProcess
 
-__all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "settle", "writing"]
+__all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "finish", "writing"]
 
 log = logging.getLogger(__name__)
 

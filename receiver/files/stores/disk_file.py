@@ -147,7 +147,7 @@ class DiskFile:
         if self.error is not None:
             raise OSError(*self.error.args)
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """Write what was kept.
 
         Raises:
@@ -247,7 +247,7 @@ def flush(file: Any) -> None:
     put_end_ahead(file, disk.descriptor)
     file.flush()
     error = disk.error
-    disk.settle()
+    disk.finalize()
     if error is not None:
         raise OSError(*error.args)
 
@@ -270,7 +270,7 @@ def close(file: Any) -> None:
         except OSError as error:
             disk.error = disk.error or error
         file.close()
-        disk.settle()
+        disk.finalize()
         os.ftruncate(disk.descriptor, os.fstat(disk.descriptor).st_size)
     finally:
         disk.forget()

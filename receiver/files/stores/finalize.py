@@ -16,7 +16,7 @@ from penstock.receiver.series.account import IN_FILE
 log = logging.getLogger(__name__)
 
 
-def settle(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     """Cut everything that has a place for each frame, and fill what is empty, whichever store it was.
 
     Args:

@@ -110,7 +110,7 @@ class ModuleStore:
             last = min(last, len(self._status) - 1)
             if first <= last:
                 self._status[first : last + 1] = self._modules.rows(first, last)
-            self._modules.settle()
+            self._modules.finalize()
 
     def lost(self) -> Collection[int]:
         """See `FrameStore`."""

@@ -82,7 +82,7 @@ def test_the_last_frame_of_a_series_is_shown_asked_for_or_not(ends: tuple[LastFr
     for number in range(5):
         writer.offer("a", number, frame(number))
         writer.step(float(number))
-    writer.settle()
+    writer.finalize()
     assert shown(reader)[1] == 4
 
 
@@ -175,7 +175,7 @@ def test_the_thread_that_every_frame_passes_does_not_wait_for_the_copy() -> None
     assert reader.version == 0
     assert writer._orders.unfinished_tasks == 1, "while one copy waits there is no second one"
     writer.open.set()
-    writer.settle()
+    writer.finalize()
     assert shown(reader)[1] == 99, "the last one is shown when the series has ended"
     os.close(descriptor)
 

@@ -88,7 +88,7 @@ class ModuleBench:
     def say(self, module: int, *messages: Message) -> None:
         """Messages of one module arrive, now."""
         for message in messages:
-            self.collector.heard(self.now)
+            self.collector.on_message(self.now)
             self.pass_on(self.joiner.take(module, message, self.now))
 
     def say_all(self, *messages: Message) -> None:

@@ -64,7 +64,7 @@ def test_frames_of_no_series_cost_no_thread_time(
     worker: FrameProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transformed: list[Frame] = []
-    monkeypatch.setattr(worker, "ahead", transformed.append)
+    monkeypatch.setattr(worker, "prefetch", transformed.append)
     waiting = Prefetch(worker, THREADS)
     list(waiting.push(cbf(0), running=False))
     assert transformed == []
@@ -75,14 +75,14 @@ def test_frames_of_no_series_cost_no_thread_time(
 
 def test_a_broken_frame_is_refused_when_its_turn_comes(worker: FrameProcessor) -> None:
     bad = Frame(cbf(5).image, [b"cut"])
-    worker.ahead(bad)
+    worker.prefetch(bad)
     with pytest.raises(BlobError, match="frame 5: a CBF blob of 3 bytes"):
         worker.process(bad)
 
 
 def test_a_frame_whose_turn_has_passed_is_forgotten(worker: FrameProcessor) -> None:
     frame = cbf(0)
-    worker.ahead(frame)
+    worker.prefetch(frame)
     worker.forget(frame)
     worker.forget(frame)
     np.testing.assert_array_equal(unpacked(worker.process(frame)), pixels(0, dtype="int32"))

@@ -116,7 +116,7 @@ def test_what_one_end_writes_the_other_reads(ends: tuple[RegionMemory, RegionMem
     ours.begin("a", {"peak": PEAK})
     ours.put(0, row(7))
     ours.put(2, row(9))
-    ours.settle(3)
+    ours.finalize(3)
     progress = theirs.progress()
     assert progress is not None
     assert (progress.kept.series, progress.kept.rois, progress.settled) == ("a", {"peak": PEAK}, 3)

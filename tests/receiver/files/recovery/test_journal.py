@@ -16,7 +16,7 @@ import pytest
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files.recovery.interrupted import Untouched, look_at
 from penstock.receiver.files.recovery.journal import Entry, Journal
-from penstock.receiver.files.recovery.recover import may_go_on, recover, settle
+from penstock.receiver.files.recovery.recover import finalize, may_go_on, recover
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.h5_file import write_series
 from tests.receiver.sample_series import start
@@ -167,7 +167,7 @@ def test_a_file_that_was_closed_in_the_last_moment_is_neither_marked_nor_said(
     write_series(path)
     content = path.read_bytes()
     die(enter(config, path))
-    assert settle(Journal("sim-1", config), "killed").marked == []
+    assert finalize(Journal("sim-1", config), "killed").marked == []
     assert path.read_bytes() == content
     assert caplog.text == ""
 
@@ -189,10 +189,10 @@ def test_a_file_that_may_not_be_written_is_left_as_it_is(
     # Not by its rights: the tests may run as root.
     monkeypatch.setattr(os, "access", lambda *_: False)
     caplog.set_level(logging.ERROR)
-    (past,) = settle(Journal("sim-1", config), "killed").marked
+    (past,) = finalize(Journal("sim-1", config), "killed").marked
     assert "may not be written by the receiver" in past.series.reason
     assert path.read_bytes() == content
-    assert settle(Journal("sim-1", config), "killed").marked == []
+    assert finalize(Journal("sim-1", config), "killed").marked == []
 
 
 def test_a_file_of_another_series_is_left_as_it_is(config: ReceiverConfig, path: Path) -> None:

@@ -85,14 +85,14 @@ def going_on(path: Path, config: ReceiverConfig, writers: int = 1) -> Iterator[W
     try:
         yield again
     finally:
-        resumable.left.settle()
+        resumable.left.finalize()
         writing.close()
 
 
 def left(recovered: Recovered) -> None:
     if recovered.resumable is not None:
         recovered.resumable.found.close()
-        recovered.resumable.left.settle()
+        recovered.resumable.left.finalize()
 
 
 def test_a_kill_before_the_file_has_its_name_leaves_the_name_free_and_nothing_behind(
