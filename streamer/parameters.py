@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from penstock.streamer.checks import check_values
 from penstock.streamer.clock import Clock
-from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.own_stream.contract import BoxLost, StreamingDetector
 from penstock.streamer.protocol import Description
 from penstock.streamer.settings import Value
 from penstock.streamer.unit import Unit
@@ -87,6 +87,8 @@ class Parameters:
                     if parameter.name not in self._failed:  # a model that lacks it would fill the log
                         log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
                     self._failed.add(parameter.name)
+                    if isinstance(error, BoxLost):
+                        break  # each of the others would wait as long; whether it is lost, others judge
                 else:
                     self._failed.discard(parameter.name)
         before = self.readings

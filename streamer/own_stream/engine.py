@@ -395,6 +395,7 @@ class OwnStreamEngine:
                 continue
             try:
                 progress = self._detector.progress()
+                answered = self._clock.monotonic()
                 self._parameters.refresh()
             except BoxLost as error:
                 # In a series a moment's silence is no reason to lose it.
@@ -404,7 +405,6 @@ class OwnStreamEngine:
             except Exception as error:
                 self._machine.fire(Event.FAIL, self._said(error), seen=seen)
                 continue
-            answered = self._clock.monotonic()
             self._judge(state, seen, progress)
 
     def _judge(self, state: State, seen: int, progress: Progress) -> None:

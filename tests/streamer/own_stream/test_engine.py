@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import Event as Flag
 from threading import Semaphore
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from penstock.streamer.own_stream import engine as engine_module
 from penstock.streamer.own_stream.contract import BoxLost, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
-from penstock.streamer.settings import TriggerMode
+from penstock.streamer.settings import TriggerMode, Value
 from tests.streamer.own_stream.box import Box
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import DEADLINE, settings
@@ -379,6 +380,26 @@ def test_a_box_that_is_off_at_the_start_is_a_fault_and_is_found_later(
 
 def test_readings_come_once_it_is_reached(rig: BoxRig) -> None:
     assert rig.until(lambda status: bool(status.readings)).readings["Temperature"] == 31.5
+
+
+def test_a_reading_that_is_not_answered_keeps_no_other_waiting_and_ends_nothing(
+    rig: BoxRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each would wait for its own time-out, and meanwhile nobody would see that the box is lost."""
+    rig.until_state("idle")
+    asked: list[str] = []
+    twice = Flag()
+
+    def read(name: str) -> Value:
+        asked.append(name)
+        if len(asked) > 1:
+            twice.set()
+        raise BoxLost("no answer within 4 s")
+
+    monkeypatch.setattr(rig.unit, "read", read)
+    assert twice.wait(DEADLINE)
+    assert set(asked) == {"Temperature"}, "TriggerAddress, the next one, has to wait for the next round"
+    assert rig.engine.status().state == "idle"
 
 
 # The table ----------------------------------------------------------------------------------------
