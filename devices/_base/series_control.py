@@ -192,15 +192,16 @@ class SeriesControl:
         if not self.connected or self._link.died() is not None:
             self.record.move(Event.RECONNECT, "The streamer is being started.")
             return
-        if self.record.own_stream:
-            self.box.reset()
-            return
         try:
+            if self.record.own_stream:
+                self.box.reset()
+                return
             self.streamer.reset()
-        except NO_STREAMER as error:
-            # Its camera hangs in a call: only a new process helps.
-            if not self._link.restartable:
-                raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
+        except (ArmRefused, *NO_STREAMER) as error:
+            # Its camera, or its box, hangs in a call: only a new process helps.
+            kind = getattr(error, "kind", "unavailable")
+            if not self._link.restartable or (self.record.own_stream and kind != "busy"):
+                raise ArmRefused(kind, str(error)) from error
             log.warning("the streamer cannot be reset, so it is started anew: %s", error)
             self.record.move(Event.RECONNECT, "The streamer is being started anew.")
         else:
@@ -281,6 +282,13 @@ class SeriesControl:
                 self.streamer.abort(cause)
             except NO_STREAMER as error:
                 log.warning("abort after a failure: %s", error)
+
+    def finish(self) -> None:
+        """Every frame is in: let the detector's own box come to rest."""
+        try:
+            self.streamer.stop("every frame has come")
+        except (ArmRefused, *NO_STREAMER) as error:
+            log.warning("the detector's box cannot be disarmed after its last frame: %s", error)
 
     def configures(self) -> bool:
         """Whether a call that sets or resets the detector's own box is under way."""

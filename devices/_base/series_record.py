@@ -255,6 +255,15 @@ class SeriesRecord:
             return not (view.acquired or view.triggered or (status is not None and status.triggered))
 
     @property
+    def every_frame_in(self) -> bool:
+        """Whether the receiver waits for no frame of this series any more, and the streamer still runs it."""
+        with self.lock:
+            status, counts = self.own_streamer_status, self._view.counts
+            if status is None or status.state != "acquiring" or self.own_receiver_series is None:
+                return False
+            return counts.planned > 0 and counts.pending == 0
+
+    @property
     def own_receiver_series(self) -> Series | None:
         """The receiver's series if it is this one."""
         with self.lock:

@@ -36,10 +36,13 @@ class WatchdogLimits:
     """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
     abort: float = 3.0
     """After Abort, until the streamer counts as stuck."""
+    rest: float = 1.5
+    """Every frame is in, and the detector's own box is still armed, until it is disarmed: some stay so."""
     box: float = 15.0
     """Both, for the box of a detector that streams by itself, whose calls may take seconds."""
     lasting: float = 0.3
-    """A box that is said to be in fault, or busy, between series: longer than a snapshot can be late."""
+    """A box that is said to be in fault, or busy, without a series that runs: longer than a snapshot, or the
+    refusal of a call, can be late."""
     end_lost: float = 3.0
     """End message sent, and the receiver neither ends nor takes anything more."""
     closing: float = 10.0
@@ -63,6 +66,9 @@ class Actions(Protocol):
 
     def abort(self) -> None:
         """Abort the series."""
+
+    def finish(self) -> None:
+        """Every frame is in: let the detector's own box come to rest."""
 
     def configures(self) -> bool:
         """Whether a call that sets or resets the detector's own box is under way."""
@@ -134,8 +140,11 @@ class SeriesWatchdog:
 
     def _arming(self) -> None:
         """Hardware that needs longer than Arm may take."""
-        if not (self._streamer_lives() and self._receiver_lives()) or self._record.own_stream:
-            return  # what a box says to Arm, `arm_box` hears
+        if not (self._streamer_lives() and self._receiver_lives()):
+            return
+        if self._record.own_stream:
+            self._arming_box()
+            return
         status = self._record.own_streamer_status
         if status is not None and status.state == "fault":
             self._do.fail(f"the detector could not be armed: {status.message}")
@@ -143,6 +152,13 @@ class SeriesWatchdog:
             self._do.ready()
         elif self._record.in_state() > self._limits.arming:
             self._do.fail(f"the detector was not ready within {self._limits.arming:g} s")
+
+    def _arming_box(self) -> None:
+        """What a box says to Arm, `arm_box` hears; but its call may hang, and the box be lost long since."""
+        status = self._record.own_streamer_status
+        lost = status is not None and status.state == "fault"
+        if self._record.lasts("box in fault", lost) > self._limits.lasting and status is not None:
+            self._do.fail(f"the detector could not be armed: {status.message}")
 
     def _taking(self) -> None:
         if not self._streamer_lives():
@@ -165,7 +181,9 @@ class SeriesWatchdog:
 
     def _waiting(self) -> None:
         record, limit = self._record, self._armed_limit()
-        if 0.0 < limit < record.in_state() and record.waits_for_first_trigger:
+        if record.own_stream and record.lasts("every frame in", record.every_frame_in) > self._limits.rest:
+            self._do.finish()
+        elif 0.0 < limit < record.in_state() and record.waits_for_first_trigger:
             self._do.stop(
                 f"no trigger came within {limit:g} s of Arm (ArmedTimeLimit); the series was stopped"
             )

@@ -276,9 +276,10 @@ class StandInBox(StandInStreamer):
         self._let_go()
 
     def reset(self, patience: float = 0.0) -> None:
+        self._call("reset")
         self.say(state="configuring", message="the detector is initialised")
         self._wait("reset")
-        super().reset()
+        self.say(state="idle", message="")
 
     def _wait(self, call: str) -> None:
         if call in self.holds:

@@ -11,6 +11,7 @@ import pytest
 from penstock.devices._base import arm_box
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_control import UNCHECKED, SeriesControl
+from penstock.devices._base.series_settings import ENDLESS
 from penstock.devices._base.states import SeriesState
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Counts
@@ -235,6 +236,36 @@ def test_a_streamer_that_dies_while_the_box_is_armed_is_a_fault(loop: BoxLoop) -
     assert loop.state is SeriesState.IDLE, "what the old arming says is about nothing any more"
 
 
+def test_a_box_that_is_lost_while_its_arming_hangs_is_a_fault_at_once(loop: BoxLoop) -> None:
+    start = loop.hold("start")
+    loop.control.arm(settings())
+    loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
+    loop.wait(LIMITS.lasting + LIMITS.settle + 0.5)
+    assert loop.state is SeriesState.FAULT
+    assert "could not be armed: the detector at 10.0.0.1 does not answer" in loop.sentence
+    assert not start.is_set(), "its call still hangs"
+
+
+def test_a_streamer_whose_box_hangs_in_a_call_is_started_anew_by_reset(loop: BoxLoop) -> None:
+    loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
+    loop.wait(LIMITS.lasting + 0.5)
+    assert loop.state is SeriesState.FAULT
+    loop.streamer.refuses["reset"] = refused("busy", "Eiger has not returned from the last call (arm)")
+    loop.control.reset()
+    assert loop.state is SeriesState.OFFLINE
+    loop.control.step()
+    assert (loop.link.opened, loop.state) == (2, SeriesState.IDLE)
+
+
+def test_what_the_box_says_to_reset_starts_nothing_anew(loop: BoxLoop) -> None:
+    loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
+    loop.wait(LIMITS.lasting + 0.5)
+    loop.streamer.refuses["reset"] = refused("camera", "still no answer")
+    with pytest.raises(ArmRefused, match="still no answer"):
+        loop.control.reset()
+    assert (loop.link.opened, loop.state) == (1, SeriesState.FAULT)
+
+
 def test_a_receiver_that_was_restarted_after_the_start_message_aborts_the_box(patient: BoxLoop) -> None:
     loop = patient
     loop.control.arm(settings())
@@ -269,16 +300,37 @@ def test_a_receiver_in_error_aborts_the_box(patient: BoxLoop) -> None:
     assert "abort" in loop.streamer.calls
 
 
-def test_a_receiver_that_has_every_frame_waits_for_a_box_that_has_yet_to_end(patient: BoxLoop) -> None:
+@pytest.mark.parametrize("ended", [False, True], ids=["no end message", "end message"])
+def test_a_box_that_stays_armed_after_its_last_frame_is_disarmed(patient: BoxLoop, ended: bool) -> None:
     loop = patient
-    loop.control.arm(settings(1, TriggerMode.INTERNAL))
+    loop.control.arm(settings(2))
     loop.receiver.take(1)
-    loop.receiver.end()
     loop.wait(30.0)
+    assert "stop" not in loop.streamer.calls, "one frame is still to come"
+    loop.receiver.take(1)
+    if ended:
+        loop.receiver.end()
+    loop.wait(LIMITS.rest - 0.2)
+    assert "stop" not in loop.streamer.calls, "most boxes come to rest by themselves"
+    loop.wait(0.3)
+    assert loop.streamer.calls[-1] == "stop"
     assert loop.state is SeriesState.TAKING
+    loop.streamer.say(state="ending")
+    loop.wait(5.0)
+    assert loop.streamer.calls.count("stop") == 1, "disarming may take its time"
     loop.streamer.say(state="idle")
+    loop.receiver.end()
     loop.wait(0.1)
     assert loop.state is SeriesState.IDLE
+    assert loop.sentence == "Ready. Last series: 2 of 2 frames stored in /data/x.h5."
+
+
+def test_an_endless_series_is_never_thought_to_be_over(patient: BoxLoop) -> None:
+    loop = patient
+    loop.control.arm(settings(ENDLESS))
+    loop.receiver.take(5)
+    loop.wait(30.0)
+    assert "stop" not in loop.streamer.calls
 
 
 def test_a_receiver_that_lost_its_connection_to_the_box_is_said(patient: BoxLoop) -> None:
