@@ -12,12 +12,21 @@ and an abort does not wait behind a trigger that blocks for as long as its serie
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import msgspec
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ReadTimeoutError
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+)
 
+from penstock.stins.addresses import joined
 from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.unit import CameraError
 
@@ -27,6 +36,14 @@ READ = 4.0
 """Seconds for an answer that needs no work in the detector."""
 CONNECTIONS = 8
 """Kept open: commands that block, an abort beside them, and the looks at the state."""
+PROBES = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 4),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+)
+"""A call that may take minutes ends 10 s after the power or the network has gone, for nobody answers then: a
+control unit that computes leaves that to its kernel."""
 VERSIONS = ("1.8.0", "1.6.0")
 """Of SIMPLON that are known; EIGER2 and PILATUS4 speak 1.8.0, EIGER 1.6.0 and refuses others."""
 MOST_WORDS = 300
@@ -59,8 +76,11 @@ class Simplon:
     """
 
     def __init__(self, host: str, port: int) -> None:
-        self._pool = urllib3.HTTPConnectionPool(host, port, maxsize=CONNECTIONS, retries=False)
-        self.address = f"http://{host}:{port}" if port != 80 else f"http://{host}"
+        self._pool = urllib3.HTTPConnectionPool(
+            host, port, maxsize=CONNECTIONS, retries=False,
+            socket_options=[*HTTPConnection.default_socket_options, *PROBES],
+        )  # fmt: skip
+        self.address = f"http://{joined(host, port)}".removesuffix(":80")
         """As sentences name it."""
         self.version = ""
         """Of SIMPLON that it speaks; "" until `find_version`."""
@@ -160,9 +180,10 @@ class Simplon:
                 timeout=urllib3.Timeout(connect=CONNECT, read=seconds),
             )
         except ReadTimeoutError as error:
-            raise BoxLost(
-                f"{self.address} has not answered {what} within {seconds:g} s; {CHECK_HOST}"
-            ) from error
+            probed = getattr(error.__cause__, "errno", None) is not None  # and nobody was there
+            late = f"has not answered {what} within {seconds:g} s"
+            said = f"broke off {what} ({_cause(error)})" if probed else late
+            raise BoxLost(f"{self.address} {said}; {CHECK_HOST}") from error
         except (ConnectTimeoutError, NewConnectionError) as error:
             raise BoxLost(f"{self.address} cannot be reached ({_cause(error)}): {CHECK_HOST}") from error
         except (HTTPError, OSError) as error:
@@ -201,4 +222,6 @@ def _cause(error: BaseException) -> str:
     below = error.__cause__ or error.__context__
     if isinstance(below, OSError) and below.strerror:
         return below.strerror
+    if isinstance(error, ProtocolError):
+        return "it closed the connection"
     return type(error).__name__ if not isinstance(error, ConnectTimeoutError) else "no answer"

@@ -123,8 +123,9 @@ class Box:
                 settings["nimages"] * settings["ntrigger"],
             )
             self.series = Series(
-                self._number, settings, pictures, self._stream, self._show, self._series_ended
-            )
+                self._number, settings, pictures, self._stream, self._show, self._series_ended,
+                stays_armed=self.faults.stays_armed,
+            )  # fmt: skip
             if "series_unique_id" in settings.of["detector", "status"]:
                 settings.show("detector", "status", "series_unique_id", self.series.unique)
             settings.state = "ready"

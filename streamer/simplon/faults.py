@@ -17,5 +17,8 @@ class Faults(msgspec.Struct, forbid_unknown_fields=True):
     """HTTP status by path without version, such as {"detector/command/arm": 500}."""
     drop_stream: bool = False
     """Nothing leaves the stream; `stream/status/dropped` counts."""
+    stays_armed: bool = False
+    """Series that are armed from now on stay armed after their last frame; the end message goes out when
+    they are disarmed."""
     changed: dict[str, float | int | str | bool] = {}
     """Keys of `detector/config` that the next PUT changes too, once."""

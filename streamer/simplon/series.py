@@ -28,11 +28,11 @@ class Series:
 
     def __init__(
         self, number: int, settings: Settings, pictures: Pictures, outlet: Outlet,
-        monitor: Callable[[Picture, int], None], ended: Callable[[], None],
+        monitor: Callable[[Picture, int], None], ended: Callable[[], None], *, stays_armed: bool = False,
     ) -> None:  # fmt: skip
         self.number, self.unique = number, uuid4().hex.upper()[:26]
         self._settings, self._pictures, self._outlet = settings, pictures, outlet
-        self._monitor, self._ended = monitor, ended
+        self._monitor, self._ended, self._stays_armed = monitor, ended, stays_armed
         self._mode = settings["trigger_mode"]
         gated = self._mode in ("inte", "exte", "extg")
         self._per_trigger = 1 if gated else settings["nimages"]
@@ -129,6 +129,8 @@ class Series:
                 if self._mode not in ("exts", "exte", "extg"):
                     self._settings.state = "ready"
                 self._done.notify_all()
+        if self._stays_armed and not self._stop.is_set():
+            self._rest()
         self._stop.set()
         if not self._silent:
             self._outlet.send(
@@ -138,6 +140,16 @@ class Series:
         with self._done:
             self._closed = True
             self._done.notify_all()
+
+    def _rest(self) -> None:
+        """Stay armed after the last frame, taking no trigger, until somebody disarms."""
+        with self._done:
+            self._taken += 1  # whoever waits for the last trigger has its frames
+            self._free_at = math.inf
+            self._settings.state = "ready"
+            self._done.notify_all()
+        while not self._stop.is_set():
+            self._waiting.get()
 
     def _begin(self, moment: float | None) -> float:
         """When an exposure begins by our clock; edges keep their distances."""

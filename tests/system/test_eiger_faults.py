@@ -15,6 +15,7 @@ import tango
 from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.devices._base.stage import json_line
 from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.triggers import TriggerSource
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, refusal, until, wait_state
 from tests.system.eigers import EigerStation, EigerUnit
 
@@ -301,6 +302,25 @@ def test_a_start_message_that_is_dropped_is_refused(unit: EigerUnit) -> None:
     assert unit.state == "idle"
     unit.calm()
     unit.take_series()
+
+
+@pytest.mark.parametrize("mode", ["SOFTWARE", "EXTERNAL_MULTI"])
+def test_a_box_that_stays_armed_after_its_last_frame(unit: EigerUnit, mode: str) -> None:
+    unit.box.faults.stays_armed = True
+    unit.arm(mode, 2)
+    if mode == "SOFTWARE":
+        unit.trigger()
+        unit.trigger()
+    if mode == "EXTERNAL_MULTI":
+        host, _, port = unit.box.trigger_address.rpartition(":")
+        source = TriggerSource((host, int(port)))
+        for moment in (0.0, 0.1):
+            source.pulse(moment=moment)
+        source.close()
+    wait_state(unit.detector, ON)
+    assert "Last series: 2 of 2 frames stored" in unit.detector.Status()
+    assert unit.last()["complete"]
+    assert unit.state == "idle"
 
 
 # The wrong stream, a box that hangs ------------------------------------------------------------------

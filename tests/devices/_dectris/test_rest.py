@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from urllib3.exceptions import ReadTimeoutError
 
 from penstock.devices._dectris.rest import CONNECT, NoSuchKey, Simplon
 from penstock.streamer.own_stream.contract import BoxLost
@@ -160,6 +164,58 @@ def test_a_command_that_takes_too_long_names_its_time(server: Server, simplon: S
     server.held = "/detector/api/1.8.0/command/arm"
     with pytest.raises(BoxLost, match=r"has not answered PUT detector/api/1.8.0/command/arm within 0.2 s"):
         simplon.command("arm", 0.2)
+
+
+def probe_due(port: int) -> float:
+    """Seconds until the kernel probes the connection to this port; infinite where it does not.
+
+    proc(5), /proc/net/tcp: "tr" is 2 where a keep-alive timer runs, "tm->when" its jiffies, 100 to a second.
+    """
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, _, remote, state, _, timer = line.split()[:6]
+        kind, _, left = timer.partition(":")
+        if (int(remote.partition(":")[2], 16), state, kind) == (port, "01", "02"):
+            return int(left, 16) / 100
+    return math.inf
+
+
+def test_a_call_that_takes_minutes_is_probed_so_that_a_power_cut_ends_it(
+    server: Server, simplon: Simplon
+) -> None:
+    server.held = "/detector/api/1.8.0/command/arm"
+    server.answers[server.held] = (200, b"{}")
+    arm = threading.Thread(target=simplon.command, args=("arm", DEADLINE))
+    arm.start()
+    assert server.holding.wait(DEADLINE)
+    assert probe_due(server.server_port) <= 4.0
+    server.release.set()
+    arm.join(DEADLINE)
+
+
+def test_probes_that_nobody_answers_are_told_from_a_time_that_is_up(
+    simplon: Simplon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def request(*_: object, **__: object) -> None:
+        raise ReadTimeoutError(simplon._pool, "/", "") from TimeoutError(
+            errno.ETIMEDOUT, "Connection timed out"
+        )
+
+    monkeypatch.setattr(simplon._pool, "request", request)
+    with pytest.raises(BoxLost, match=r"broke off PUT .*command/arm \(Connection timed out\)"):
+        simplon.command("arm", 120.0)
+
+
+def test_a_box_that_hangs_up_is_said(
+    simplon: Simplon, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Handler, "do_PUT", lambda handler: handler.connection.shutdown(socket.SHUT_RDWR))
+    with pytest.raises(BoxLost, match=r"broke off PUT .*command/arm \(it closed the connection\)"):
+        simplon.command("arm", DEADLINE)
+
+
+def test_an_ipv6_address_is_written_in_brackets() -> None:
+    assert Simplon("fd00::5", 8080).address == "http://[fd00::5]:8080"
+    assert Simplon("fd00::5", 80).address == "http://[fd00::5]"
 
 
 def test_an_abort_does_not_wait_behind_a_trigger(server: Server, simplon: Simplon) -> None:

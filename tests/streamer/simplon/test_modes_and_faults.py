@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock.stins.messages import Frame
+from penstock.stins.messages import Frame, SeriesEnd
 from penstock.streamer.triggers import TriggerSource
 from tests.streamer.simplon.client import Client, decoded
 
@@ -128,6 +128,20 @@ def test_faults_by_http_are_all_set_at_once_and_misspelt_ones_refused(client: Cl
     assert own_status(client, "PUT", "faults", {"slow_am": 1}) == 400
     own(client, "PUT", "faults", {})
     client.call("PUT", "detector/command/arm")
+
+
+def test_a_box_that_stays_armed_ends_when_it_is_disarmed(client: Client) -> None:
+    client.box.faults.stays_armed = True
+    for key, value in {"trigger_mode": "exts", "nimages": 1, "ntrigger": 1}.items():
+        client.put(key, value)
+    client.call("PUT", "detector/command/arm")
+    assert own(client, "POST", "trigger") == {"taken": True}
+    client.receive(2)
+    until(lambda: client.get("detector/status/state") == "ready")
+    assert own(client, "POST", "trigger") == {"taken": False}
+    client.call("PUT", "detector/command/disarm")
+    assert client.get("detector/status/state") == "idle"
+    assert isinstance(decoded(client, client.receive(1))[0], SeriesEnd)
 
 
 def test_a_trigger_by_http_is_an_edge(client: Client) -> None:
