@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from penstock.devices._dectris import modes, series
@@ -10,11 +11,15 @@ from penstock.devices._dectris.box import Box
 from penstock.devices._dectris.commands import Commands
 from penstock.devices._dectris.readings import Readings
 from penstock.devices._dectris.rest import Simplon
+from penstock.stins.addresses import joined
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream.contract import BoxState, Progress, StreamingDetector
 from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
+
+HOST = re.compile(r"[\w.%:-]+")
+"""Characters of names and addresses."""
 
 
 class Eiger(StreamingDetector):
@@ -29,13 +34,10 @@ class Eiger(StreamingDetector):
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `StreamingDetector`: touches no network."""
         unit = {p.name: p.default for p in self.properties} | dict(properties)
-        if not unit["Host"]:
-            raise CameraError(
-                "the property Host is empty; set it to the address of the detector's control unit"
-            )
+        host = _host(str(unit["Host"]))
         self._stream, self._version = str(unit["Stream"]), str(unit["ApiVersion"])
-        self._endpoint = f"tcp://{unit['Host']}:{unit['StreamPort'] or keys.PORTS[self._stream]}"
-        self._simplon = Simplon(str(unit["Host"]), int(unit["Port"]))
+        self._endpoint = f"tcp://{joined(host, int(unit['StreamPort']) or keys.PORTS[self._stream])}"
+        self._simplon = Simplon(host, int(unit["Port"]))
         self._box, self._readings = Box(self._simplon), Readings(self._simplon)
         self._commands = Commands(self._simplon)
         self._local = {p.name: p.default for p in keys.LOCAL}
@@ -100,9 +102,14 @@ class Eiger(StreamingDetector):
 
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; writes what differs from what the box has now, which may not be what it had."""
-        state = self._commands.look().state
-        if state is not BoxState.IDLE:
-            raise CameraError(f"{self._simplon.address} is {state}; Reset the device, then Arm")
+        look = self._commands.look()
+        if look.state is BoxState.BUSY:
+            raise CameraError(
+                f"{self._simplon.address} is busy{f': {look.message}' if look.message else ''}; is another "
+                "client setting it up? Arm again when DetectorState is idle"
+            )
+        if look.state is not BoxState.IDLE:
+            raise CameraError(f"{self._simplon.address} is {look.state}; Reset the device, then Arm")
         self._local = series.local(settings)
         self._box.refresh()
         series.refuse_impossible(settings, self._box, self._stream)
@@ -168,3 +175,19 @@ class Eiger(StreamingDetector):
     def _pattern(self) -> str:
         pattern, number = str(self._box.value(series.PATTERN)), self._commands.sequence
         return pattern.replace("$id", "" if number is None else f"{number}_")
+
+
+def _host(given: str) -> str:
+    """The property Host.
+
+    Raises:
+        CameraError: it is empty, or says more than a host.
+    """
+    if not given:
+        raise CameraError("the property Host is empty; set it to the address of the detector's control unit")
+    if not HOST.fullmatch(given) or given.count(":") == 1:
+        raise CameraError(
+            f"the property Host is {given!r}; set it to the name or the address of the detector's control "
+            "unit alone, such as 192.168.0.80, and the property Port to its port"
+        )
+    return given

@@ -110,7 +110,11 @@ class Commands:
             self._simplon.command("abort", AT_ONCE)
 
     def reset(self) -> None:
-        """Disarm a box that is armed, initialise one that cannot be helped otherwise."""
+        """Disarm a box that is armed, initialise one that cannot be helped otherwise.
+
+        The user part of an arming that was never heard of again is cleared: the next series may be somebody
+        else's.
+        """
         state = self._settled()
         for command in ("disarm", "abort"):
             if state is BoxState.ARMED:
@@ -130,6 +134,8 @@ class Commands:
                 f"{self._simplon.address} is {look.state} {look.message} after it was initialised; the "
                 "web page of the control unit may say why"
             )
+        if self._simplon.get(APPENDIX).value:
+            self._simplon.put(APPENDIX, "")
 
     def _settled(self) -> BoxState:
         """The state when the box is not busy any more."""

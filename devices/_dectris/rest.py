@@ -96,9 +96,18 @@ class Simplon:
         key, the version is the one in which the state can be read.
 
         Args:
-            wanted: version to use unasked.
+            wanted: version that it is known to speak, though it may not say so.
         """
         if wanted:
+            try:
+                self._entry("GET", f"detector/api/{wanted}/status/state")
+            except BoxLost:
+                raise
+            except CameraError as error:
+                raise CameraError(
+                    f"the property ApiVersion is {wanted}, and does not do: {error}. Clear it, and the "
+                    "control unit is asked"
+                ) from error
             self.version = wanted
             return wanted
         try:

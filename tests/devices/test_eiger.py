@@ -74,6 +74,20 @@ def test_a_box_that_is_off_keeps_no_process_from_starting_but_a_missing_host_doe
         Eiger(complete_properties(Eiger, {}))
 
 
+@pytest.mark.parametrize("host", ["http://10.0.0.1", "10.0.0.1:80", " 10.0.0.1", "dcu/", "[::1]:80"])
+def test_a_host_that_is_more_than_a_host_is_refused_with_what_it_should_be(host: str) -> None:
+    with pytest.raises(CameraError, match=r"the property Host is '.*'; set it to the name or the address"):
+        Eiger(complete_properties(Eiger, {"Host": host}))
+
+
+@pytest.mark.parametrize(
+    ("host", "endpoint"),
+    [("dcu-1.lab.eu", "tcp://dcu-1.lab.eu:9999"), ("fd00::5", "tcp://[fd00::5]:9999")],
+)
+def test_a_host_is_a_name_or_an_address(host: str, endpoint: str) -> None:
+    assert Eiger(complete_properties(Eiger, {"Host": host})).stream_endpoint() == endpoint
+
+
 @pytest.mark.parametrize(("stream", "port", "expected"), [("v1", 0, 9999), ("v2", 0, 31001), ("v2", 5, 5)])
 def test_its_stream_has_the_port_of_its_version(stream: str, port: int, expected: int) -> None:
     given = {"Host": "dcu", "Stream": stream, "StreamPort": port}
@@ -296,6 +310,16 @@ def test_a_box_that_is_not_idle_is_not_set_up(eiger: Eiger, desk: Desk) -> None:
     assert desk.puts == []
 
 
+@pytest.mark.parametrize("state", ["configure", "initialize", "test"])
+def test_a_box_that_somebody_else_sets_up_is_waited_for_and_not_reset(
+    eiger: Eiger, desk: Desk, state: str
+) -> None:
+    desk.state = state
+    with pytest.raises(CameraError, match="is busy; is another client setting it up"):
+        eiger.prepare(series(eiger))
+    assert desk.puts == []
+
+
 # Arm, trigger, end
 
 
@@ -317,6 +341,15 @@ def test_it_is_gone_too_when_arming_failed(eiger: Eiger, desk: Desk) -> None:
 def test_one_that_was_left_there_is_cleared_before_the_next_series(eiger: Eiger, desk: Desk) -> None:
     desk.keys["stream/config/header_appendix"] = USER.encode()
     eiger.prepare(series(eiger))
+    assert desk.keys["stream/config/header_appendix"] == ""
+
+
+def test_one_that_was_left_there_by_a_power_cut_or_a_death_is_cleared_by_reset(
+    eiger: Eiger, desk: Desk
+) -> None:
+    desk.keys["stream/config/header_appendix"] = USER.encode()
+    desk.state = "ready"
+    eiger.reset()
     assert desk.keys["stream/config/header_appendix"] == ""
 
 

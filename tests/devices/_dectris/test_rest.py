@@ -94,8 +94,17 @@ def test_one_that_does_not_say_it_is_asked_for_its_state(
     assert simplon.find_version() == version
 
 
-def test_a_version_that_is_named_is_taken_unasked(simplon: Simplon) -> None:
-    assert simplon.find_version("1.6.0") == "1.6.0"
+def test_a_version_that_is_named_is_used_whatever_the_control_unit_says(
+    server: Server, simplon: Simplon
+) -> None:
+    server.answers["/detector/api/version"] = (200, b'{"value": "1.9.0"}')
+    server.answers[STATE] = (200, b'{"value": "idle"}')
+    assert simplon.find_version("1.8.0") == "1.8.0"
+
+
+def test_a_version_that_is_named_and_is_none_names_the_property(simplon: Simplon) -> None:
+    with pytest.raises(CameraError, match=r"ApiVersion is 1\.8, and does not do: .*HTTP 404.*Clear it"):
+        simplon.find_version("1.8")
 
 
 def test_another_version_is_refused_by_name(server: Server, simplon: Simplon) -> None:
