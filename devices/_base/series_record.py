@@ -261,7 +261,7 @@ class SeriesRecord:
             status, counts = self.own_streamer_status, self._view.counts
             if status is None or status.state != "acquiring" or self.own_receiver_series is None:
                 return False
-            return counts.planned > 0 and counts.pending == 0
+            return bool(counts.planned) and counts.pending == 0
 
     @property
     def own_receiver_series(self) -> Series | None:
