@@ -134,6 +134,13 @@ class ReceiverClient:
         """End the running series now; the file is closed as incomplete with this reason."""
         self._call("POST", "/stop", body={"reason": reason})
 
+    def stop_at_end(self, series: str, reason: str) -> None:
+        """Say that this series' sender is about to end it early, and that its end message cannot say so.
+
+        What has not come by then was not triggered. Nothing happens where the series does not run.
+        """
+        self._call("POST", "/stop", body={"reason": reason, "at_end_of": series})
+
     def reset(self) -> None:
         """Leave the state Error."""
         self._call("POST", "/reset")

@@ -336,9 +336,20 @@ class SeriesControl:
                 record.ended_by = "ended by abort" if aborted else "ended by stop"
             record.move(Event.STOP, doing)
             streamer = self._streamer
+        word = "Abort" if aborted else "Stop"
+        if record.own_stream and record.ready:
+            self._say_that_it_ends(f"ended by {word.lower()}{f': {cause}' if cause else ''}")
         try:
             if streamer is not None:
                 (streamer.abort if aborted else streamer.stop)(cause)
         except NO_STREAMER as error:
             # The series may have ended by itself a moment ago; `step` finds out what is the case.
-            log.warning("%s: %s", "Abort" if aborted else "Stop", error)
+            log.warning("%s: %s", word, error)
+
+    def _say_that_it_ends(self, why: str) -> None:
+        """Tell the receiver before the box is told: the end message of the box does not say why it ends, and
+        frames that were never taken would count as missing."""
+        try:
+            self._receiver.stop_at_end(self.view.series, why)
+        except NO_RECEIVER as error:
+            log.warning("telling the receiver that the series is %s: %s", why, error)

@@ -198,7 +198,8 @@ def create_app(service: Supervisor) -> FastAPI:
     @app.post("/stop", tags=["series"], responses=refusals(409, 413, 422))
     async def stop(request: StopRequest | None = None) -> Status:
         """End the running series; returns when its file is closed."""
-        await service.stop((request or StopRequest()).reason)
+        request = request or StopRequest()
+        await service.stop(request.reason, request.at_end_of)
         return service.status
 
     @app.post("/reset", tags=["series"], responses=refusals(409))

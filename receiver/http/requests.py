@@ -10,6 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from penstock.receiver import models
 from penstock.receiver.config import rectangles
+from penstock.stins.messages import MAX_NAME
 
 MAX_AMOUNT = 2**53
 """Of frames and bytes: beyond it, JSON's numbers are not exact everywhere."""
@@ -80,3 +81,6 @@ class StopRequest:
     """Why a running series is to end."""
 
     reason: str = "stop requested over HTTP"
+    at_end_of: Annotated[str, Field(max_length=MAX_NAME)] = ""
+    """Id of the running series, whose sender is about to end it early with an end message that cannot say so:
+    it goes on until that message, and what has not come by then was not triggered."""

@@ -61,6 +61,8 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionM
                     continue
                 fresh = True
                 match command.action:
+                    case "stop" if command.series:
+                        pipeline.stop_at_end(command.series, command.reason)
                     case "stop":
                         pipeline.stop(command.reason)
                     case "reset":

@@ -55,6 +55,8 @@ class Command(msgspec.Struct, frozen=True):
     """"stop", "reset", "rois", "quit", "leave" (nobody is there who could ask any more), or "frame": this one
     is numbered apart, and answered for itself."""
     reason: str = ""
+    series: str = ""
+    """The series that "stop" lets end by itself; "": it ends the running one now."""
     index: int = -1
     """Of the frame that is asked for."""
     rois: dict[str, Rectangle] = {}

@@ -187,6 +187,10 @@ class Pipeline:
         """End the running series, if there is one."""
         self._guarded(lambda: self._collector.stop(reason, self._clock() - self._held_back))
 
+    def stop_at_end(self, series: str, why: str) -> None:
+        """What has not come of this series when it ends was not triggered: its sender ends it early."""
+        self._collector.stop_at_end(series, why)
+
     def reset(self) -> None:
         """Leave Error; in Running nothing happens, stop the series first."""
         self._bad.refused = ""

@@ -156,7 +156,7 @@ class Supervisor:
     async def _quit(self) -> None:
         if self._process is None or self._process.poll() is not None:
             return
-        self._send("quit", "the receiver was shut down")
+        self._send(Command(0, "quit", "the receiver was shut down"))
         try:
             await asyncio.to_thread(self._process.wait, QUIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -234,9 +234,14 @@ class Supervisor:
         """
         return series_check.check(self.name, self._config_in_use, self.status, series)
 
-    async def stop(self, reason: str) -> None:
-        """End the running series; returns when its file is closed."""
-        await self._command("stop", quoted(reason, MAX_REASON))
+    async def stop(self, reason: str, series: str = "") -> None:
+        """End the running series; returns when its file is closed.
+
+        Args:
+            reason: in words.
+            series: id of the series to be left to its end message, which its sender is about to send early.
+        """
+        await self._command("stop", quoted(reason, MAX_REASON), series)
 
     async def reset(self) -> None:
         """Leave Error; starts the data process again if it has died.
@@ -271,7 +276,7 @@ class Supervisor:
             self.rois.use(rois)
         await self._revived()
         if self.alive:  # else the next data process is told
-            await self._carried_out("rois", rois=rois)
+            await self._carried_out(Command(0, "rois", rois=dict(rois)))
 
     @property
     def _config_in_use(self) -> ReceiverConfig:
@@ -422,32 +427,31 @@ class Supervisor:
             await self._reviving
             self._reviving = None
 
-    def _send(self, action: str, reason: str = "", rois: Mapping[str, Rectangle] | None = None) -> None:
+    def _send(self, command: Command) -> None:
         assert self._socket is not None
         self._sent += 1
-        self._socket.send(msgspec.json.encode(Command(self._sent, action, reason, rois=dict(rois or {}))))
+        self._socket.send(msgspec.json.encode(msgspec.structs.replace(command, number=self._sent)))
 
-    async def _command(self, action: str, reason: str = "") -> None:
+    async def _command(self, action: str, reason: str = "", series: str = "") -> None:
         while True:
             await self._revived()
             if not self.alive:
                 raise Refused("in_error", self.status.error)
-            if await self._carried_out(action, reason):
+            if await self._carried_out(Command(0, action, reason, series)):
                 return
 
-    async def _carried_out(
-        self, action: str, reason: str = "", rois: Mapping[str, Rectangle] | None = None
-    ) -> bool:
+    async def _carried_out(self, command: Command) -> bool:
         """Whether it was; `False` where the data process died meanwhile, and the next one is to be asked."""
         with contextlib.suppress(OSError):  # it died a moment ago, which is noticed in a moment
-            self._send(action, reason, rois)
+            self._send(command)
         number = self._sent
         if await self._wait_for(
             lambda: self._reviving is not None or self._snapshot.handled >= number, COMMAND_SECONDS
         ):
             return self._reviving is None
         raise Refused(
-            "no_answer", f"the data process of receiver {self.name} did not carry out {action} in time"
+            "no_answer",
+            f"the data process of receiver {self.name} did not carry out {command.action} in time",
         )
 
     def _notify(self) -> None:

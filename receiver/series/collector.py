@@ -174,6 +174,16 @@ class Collector:
         if self.series is not None:
             self._finish(cause, now)
 
+    def stop_at_end(self, series: str, why: str) -> None:
+        """Its sender is about to end this series before its plan, and its end message cannot say so.
+
+        Args:
+            series: id; nothing happens where another one runs, or none.
+            why: in words, for the reason of the series.
+        """
+        if self.series is not None and self.series.id == series:
+            self.series.stopping = why
+
     @property
     def held_bytes(self) -> int:
         """Memory of what waits for its turn, or for its header."""

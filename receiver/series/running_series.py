@@ -113,6 +113,8 @@ class RunningSeries:
         self.resumed = resumed
         self.account = Account(start.header.frames) if resumed is None else resumed.account
         self.end: SeriesEnd | None = None
+        self.stopping = ""
+        """Why its sender ends it before its plan, in words, where its end message cannot say that."""
         self.messages = 0
         """Frame messages of this series, whatever was in them."""
         self._numbers = MessageNumbers()
@@ -215,8 +217,9 @@ class RunningSeries:
         """
         end = self.end
         triggered = None if end is None else end.triggered
-        if triggered is None and cause is None and self.all_messages_in():
-            # Every message that the peer sent is here, so what it did not send was not triggered.
+        if triggered is None and cause is None and (self.stopping or self.all_messages_in()):
+            # Every message that the peer sent is here, so what it did not send was not triggered; or the peer
+            # has ended it before its plan, and its end message comes behind its last frame.
             triggered = self.account.highest + 1
         announced = self.account.planned is not None
         self.account.close(triggered)
@@ -252,6 +255,8 @@ class RunningSeries:
             said = f"ended by {self.end.reason}"
             message = quoted(self.end.message or "", MAX_MESSAGE)
             sentences.append(f"{said}: {message}" if message else said)
+        elif self.stopping:
+            sentences.append(self.stopping)
         return "; ".join(sentences + self._lost_by_deaths())
 
     def _lost_by_deaths(self) -> list[str]:

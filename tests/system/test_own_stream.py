@@ -184,7 +184,8 @@ def test_stop_and_abort_end_a_series(station: BoxStation, command: str) -> None:
     station.trigger()
     station.detector.command_inout(command)
     wait_state(station.detector, ON)
-    assert "1 of 5 frames stored" in station.detector.Status()
+    said = station.detector.Status()
+    assert "1 of 5 frames stored" in said and f"4 not triggered (ended by {command.lower()})" in said
     station.take_series()
 
 

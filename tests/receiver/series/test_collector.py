@@ -113,6 +113,27 @@ def test_a_stopped_foreign_series_of_which_every_message_came_was_not_triggered_
     assert (bench.sink.counts.missing, bench.sink.counts.not_triggered) == (0, 3)
 
 
+@pytest.mark.parametrize("came", [(), (0, 2)])
+def test_what_a_sender_that_ends_early_has_not_sent_was_not_triggered(came: tuple[int, ...]) -> None:
+    bench = Bench()
+    bench.say(start(frames=5), *(frame(index) for index in came))
+    bench.collector.stop_at_end("another", "ended by abort")
+    bench.collector.stop_at_end("a", "ended by stop")
+    bench.say(end())
+    counts, behind = bench.sink.counts, 5 - (max(came) + 1 if came else 0)
+    assert (counts.stored, counts.missing) == (len(came), 5 - behind - len(came))
+    assert counts.not_triggered == behind
+    assert bench.sink.outcome.reason.endswith(f"{behind} not triggered; ended by stop")
+
+
+def test_whether_a_lost_end_message_had_frames_before_it_nobody_knows() -> None:
+    bench = Bench()
+    bench.say(start(frames=5), frame(0))
+    bench.collector.stop_at_end("a", "ended by stop")
+    bench.collector.stop("its end message was lost", bench.now)
+    assert (bench.sink.counts.missing, bench.sink.counts.not_triggered) == (4, 0)
+
+
 def test_the_senders_reason_is_passed_on() -> None:
     bench = Bench()
     bench.say(
