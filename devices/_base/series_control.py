@@ -332,8 +332,6 @@ class SeriesControl:
             if state is SeriesState.STOPPING and (record.aborted or not aborted):
                 return
             record.aborted, record.stopped_by = aborted, cause
-            if record.own_stream:
-                record.ended_by = "ended by abort" if aborted else "ended by stop"
             record.move(Event.STOP, doing)
             streamer = self._streamer
         word = "Abort" if aborted else "Stop"

@@ -60,8 +60,6 @@ class SeriesRecord:
         self.aborted = False
         self.stopped_by = ""
         """Why the series was stopped though nobody asked for it, in words; "" otherwise."""
-        self.ended_by = ""
-        """Who ended a detector's own stream early, whose end message does not say: "ended by stop"."""
         self.stranger = ""
         """Who else was dealt frames of this series, in words; "" when nobody was seen."""
         self.told_to_stop = False
@@ -164,7 +162,7 @@ class SeriesRecord:
             self.series_number += 1
             self.ready = False
             self.failure, self.aborted, self.told_to_stop, self.stranger = "", False, False, ""
-            self.stopped_by = self.ended_by = ""
+            self.stopped_by = ""
             counts = Counts(planned=settings.frames, pending=settings.frames)
             self._view = replace(
                 self._view, series="", filename="", dataset="", planned=settings.frames, acquired=0,

@@ -236,7 +236,7 @@ class SeriesWatchdog:
             # The reason of an endless one that lost nothing is the frames that were never to come.
             told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
             by = record.stopped_by  # which is the receiver's reason too
-            why = (_beyond_counts(series.reason, view) or record.ended_by) if told and not by else ""
+            why = _beyond_counts(series.reason, view) if told and not by else ""
             more = f" {record.stranger}" if record.stranger else ""
             said = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
             first = f"Ready. {_capital(sentence(by))}" if by else "Ready."

@@ -184,8 +184,7 @@ def test_stop_and_abort_end_a_series(station: BoxStation, command: str) -> None:
     station.trigger()
     station.detector.command_inout(command)
     wait_state(station.detector, ON)
-    said = station.detector.Status()
-    assert "1 of 5 frames stored" in said and f"4 not triggered (ended by {command.lower()})" in said
+    assert "1 of 5 frames stored" in station.detector.Status()
     station.take_series()
 
 
@@ -195,7 +194,7 @@ def test_a_series_that_is_ended_early_says_by_what(station: BoxStation, how: str
     station.trigger()
     station.detector.command_inout(how)
     wait_state(station.detector, ON)
-    said = f"1 of 5 frames stored in {file}, 4 missing (ended by {how.lower()})."
+    said = f"1 of 5 frames stored in {file}, 4 not triggered (ended by {how.lower()})."
     assert station.detector.Status() == f"Ready. Last series: {said}"
     assert json.loads(station.detector.LastSeries)["verdict"] == said
     station.take_series()
