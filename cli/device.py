@@ -1,10 +1,10 @@
-"""Run a Tango device server: one per camera, named as the camera, and PenstockReceiver.
+"""Run a Tango device server: one per detector class, named as it, and PenstockReceiver.
 
 Examples:
   penstock device Simulator sim
       run the server Simulator/sim with the devices that are registered for it
   penstock device Simulator sim --register sim/det/1 --property ReceiverUrl=http://127.0.0.1:5000
-      register a device (or change its properties), then start it with the line above
+      register a device (or change its properties: Init, or a restart, reads them), then start it as above
   penstock device Simulator sim --register sim/receiver/1 --class PenstockReceiver \\
       --property ReceiverUrl=http://127.0.0.1:5000
       the receiver's own device, in the same server
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock device`."""
-    parser.add_argument("server", metavar="SERVER", help="name of the camera, or PenstockReceiver")
+    parser.add_argument(
+        "server", metavar="SERVER", help="class of the detector, such as Eiger, or PenstockReceiver"
+    )
     parser.add_argument("instance", nargs="?", metavar="INSTANCE", help="which of the servers of that name")
     parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and end")
     parser.add_argument(
@@ -146,4 +148,10 @@ def _register(
     announce(classes, database)
     given = ", ".join(f"{name}={value}" for name, value in properties.items()) or "no properties"
     print(f"registered {args.register}, class {kind.__name__}, in {server}: {given}")
-    print(f"start it with: penstock device {server.replace('/', ' ')}")
+    if where := _runs_at(database, f"dserver/{server}"):
+        print(
+            f"{server} runs, {where}: the device's command Init reads changed properties; a new device needs "
+            "a restart of the server"
+        )
+    else:
+        print(f"start it with: penstock device {server.replace('/', ' ')}")

@@ -132,7 +132,7 @@ class _Attempt:
         self._streamer.start(PATIENCE)
         self._go_on()
         budget = Budget(record.clock, TAKEN_LIMIT)
-        record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget))
+        record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget, self._endpoint))
         self._go_on()
         self._do.ready()
 

@@ -136,8 +136,14 @@ def bring_to_idle(streamer: StreamerClient, state: str) -> None:
         streamer.reset()
 
 
-def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
+def await_receiver(receiver: ReceiverClient, series: str, budget: Budget, endpoint: str = "") -> Status:
     """Wait until the receiver has begun the series: its file exists. A short one may have ended by then.
+
+    Args:
+        receiver: client of it.
+        series: its id.
+        budget: time for it.
+        endpoint: where a detector's own box sends, whose consumers nobody can see; "" for a streamer.
 
     Raises:
         ReceiverUnavailable: it went away.
@@ -162,7 +168,7 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget) -> Sta
             raise ArmRefused(
                 "not_started",
                 f"the receiver at {receiver.url} is {status.state} and has not begun the series "
-                f"although the start message was sent; {_hint(status)}",
+                f"although the start message was sent; {_hint(status, endpoint)}",
             )
         status = receiver.status(seen=status.version, wait=min(left, 0.5))
 
@@ -178,5 +184,13 @@ def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
     return status
 
 
-def _hint(status: Status) -> str:
-    return f"its last error: {status.last_error}" if status.last_error else "look at its log"
+def _hint(status: Status, endpoint: str) -> str:
+    if status.last_error:
+        return f"its last error: {status.last_error}"
+    if not endpoint:
+        return "look at its log"
+    fetches = ", ".join(item.endpoint for item in status.connections)
+    return (
+        f"the detector sends at {endpoint}, the receiver fetches from {fetches}: is that the same, and does "
+        "nobody else fetch from there?"
+    )

@@ -19,13 +19,23 @@ def register(
         device: name, three parts.
         properties: device properties to set; others stay.
     """
-    info = tango.DbDevInfo()
-    info.server = server
-    info._class = kind
-    info.name = device
-    database.add_device(info)
+    if not _is_there(database, server, kind, device):
+        info = tango.DbDevInfo()
+        info.server = server
+        info._class = kind
+        info.name = device
+        database.add_device(info)
     if properties:
         database.put_device_property(device, {name: [value] for name, value in properties.items()})
+
+
+def _is_there(database: tango.Database, server: str, kind: str, device: str) -> bool:
+    """Whether it is registered so: a device that is added again is forgotten to run until its next start."""
+    try:
+        found = database.get_device_info(device)
+    except tango.DevFailed:
+        return False
+    return (found.ds_full_name.lower(), found.class_name.lower()) == (server.lower(), kind.lower())
 
 
 def registered(database: tango.Database, server: str) -> dict[str, str]:

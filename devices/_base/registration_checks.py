@@ -29,6 +29,12 @@ TANGOS_OWN = (
 )  # fmt: skip
 """What the properties begin with that Tango keeps for any device (cppTango, `Tango::DeviceImpl`)."""
 Kind = type[tango.server.Device]
+KINDS = {
+    tango.CmdArgType.DevLong64: "integer",
+    tango.CmdArgType.DevDouble: "number",
+    tango.CmdArgType.DevBoolean: "true or false",
+}
+"""Types of properties, in words."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
     try:
         seqStr_2_obj(list(values), wanted)
     except ValueError:
-        return f'{name}={values[0]}: "{values[0]}" is no {wanted}'
+        return f'{name}={values[0]}: "{values[0]}" is no {KINDS.get(wanted, wanted)}'
     declared = {each.name: each for each in kind.camera.properties} if issubclass(kind, Detector) else {}
     if (one := declared.get(name)) is not None and one.choices and values[0] not in one.choices:
         return f'{name}="{values[0]}": possible are {", ".join(one.choices)}'

@@ -238,7 +238,8 @@ class SeriesControl:
                 status = streamer.status()
             self._connected(streamer, description)
         except NO_STREAMER as error:
-            self.record.move(Event.FAIL, f"{sentence(str(error))} Then call Reset.")
+            remedy = "Then call Reset, or Init where a property was changed."
+            self.record.move(Event.FAIL, f"{sentence(str(error))} {remedy}")
             return
         self._endpoint = description.data_endpoint
         with self.record.lock:

@@ -266,7 +266,8 @@ class SeriesWatchdog:
         if (receiver_done and streamer_done) or record.in_state() > limits.settle:
             record.give_up_pending()
             view = record.view
-            where = f" File: {view.filename}." if view.filename else ""
+            begun = record.ready or record.own_receiver_series is not None
+            where = f" File: {view.filename}." if view.filename and begun else ""
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
             verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
             record.end(Event.SETTLED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)

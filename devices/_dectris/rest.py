@@ -50,7 +50,8 @@ MOST_WORDS = 300
 """Characters of a refusal that are passed on."""
 
 CHECK_HOST = (
-    "is the control unit switched on and on this network, and are the properties Host and Port its own?"
+    "is the control unit switched on and on this network, and are the properties Host and Port its own (Init "
+    "reads changed ones)?"
 )
 
 

@@ -89,6 +89,12 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         detector = beamline.device("sim/det/1")
         wait_state(detector, ON)
         assert detector.info().server_id == "Simulator/cli"
+        changed = ("device", "Simulator", "cli", "--register", "SIM/det/1", "--property", "LiveImageSize=64")
+        done = penstock(*changed, tango_host=beamline.tango_host)
+        assert "Simulator/cli runs, on " in done.stdout and "Init reads changed properties" in done.stdout
+        database = tango.Database(*beamline.tango_host.split(":"))
+        assert database.get_device_info("sim/det/1").exported  # clients still find it
+        assert beamline.device("sim/det/1").State() == ON
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         (("--register", "a/b/c", "--property", "ReceiverUrl"), "NAME=VALUE"),
         (("--register", "a/b/c", "--class", "Zebra"), "PenstockReceiver"),
         (("--property", "ReceiverUrl=x"), "--register"),
-        (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is no DevLong64'),
+        (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is no integer'),
     ],
 )
 def test_device_refuses_a_wrong_registration(

@@ -206,6 +206,8 @@ def test_a_receiver_that_does_not_begin_the_series_has_the_box_disarmed(patient:
     with pytest.raises(ArmRefused, match="has not begun the series") as refusal:
         loop.control.arm(settings())
     assert refusal.value.kind == "not_started"
+    assert "the detector sends at tcp://" in str(refusal.value)
+    assert str(refusal.value).endswith("does nobody else fetch from there?")
     assert loop.streamer.now.state == "idle"
     assert loop.state is SeriesState.IDLE
 

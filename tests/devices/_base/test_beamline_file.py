@@ -102,9 +102,9 @@ def device(
     [
         ({"ReceiverUrl": ""}, 'a/b/c has no ReceiverUrl; give the address of its receiver'),
         ({"ReceiverUrl": "daq-1:5000"}, 'a/b/c: ReceiverUrl="daq-1:5000" is no address of a receiver'),
-        ({"DataPort": "x"}, 'a/b/c: DataPort=x: "x" is no DevLong64'),
+        ({"DataPort": "x"}, 'a/b/c: DataPort=x: "x" is no integer'),
         ({"DataPort": "70000"}, "a/b/c: DataPort=70000: ports are 0 (any free one) to 65535"),
-        ({"LiveImageRate": "fast"}, 'LiveImageRate=fast: "fast" is no DevDouble'),
+        ({"LiveImageRate": "fast"}, 'LiveImageRate=fast: "fast" is no number'),
     ],
 )  # fmt: skip
 def test_values_that_would_end_the_server_are_refused(properties: dict[str, str], sentence: str) -> None:
