@@ -182,13 +182,7 @@ class Simplon:
     def _call(self, method: str, url: str, body: object, seconds: float, said: str) -> Any:
         what = f"{method} {url}{said}"
         try:
-            response = self._pool.request(
-                method,
-                "/" + url,
-                body=None if body is None else json.dumps(body),
-                headers={"Content-Type": "application/json"},
-                timeout=urllib3.Timeout(connect=CONNECT, read=seconds),
-            )
+            response = self._request(method, url, body, seconds)
         except ReadTimeoutError as error:
             probed = getattr(error.__cause__, "errno", None) is not None  # and nobody was there
             late = f"has not answered {what} within {seconds:g} s"
@@ -207,6 +201,23 @@ class Simplon:
                 f"{self.address} answers {what} with no JSON ({_text(response.data)!r}); are the properties "
                 "Host and Port those of a DECTRIS control unit?"
             ) from error
+
+    def _request(self, method: str, url: str, body: object, seconds: float) -> urllib3.BaseHTTPResponse:
+        def ask() -> urllib3.BaseHTTPResponse:
+            return self._pool.request(
+                method,
+                "/" + url,
+                body=None if body is None else json.dumps(body),
+                headers={"Content-Type": "application/json"},
+                timeout=urllib3.Timeout(connect=CONNECT, read=seconds),
+            )
+
+        try:
+            return ask()
+        except ProtocolError:
+            if method != "GET":
+                raise
+            return ask()  # a server may close an idle connection at that very moment (RFC 9110 section 9.2.2)
 
     def _refusal(self, status: int, words: str, what: str) -> CameraError:
         said = f'HTTP {status}: "{words}"' if words else f"HTTP {status}"

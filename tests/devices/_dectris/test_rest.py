@@ -222,6 +222,25 @@ def test_a_box_that_hangs_up_is_said(
         simplon.command("arm", DEADLINE)
 
 
+def test_an_idle_connection_that_is_closed_as_it_is_asked_is_no_lost_box(
+    simplon: Simplon, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answers[STATE] = (200, b'{"value": "idle"}')
+    closed: list[str] = []
+    answer = Handler.do_GET
+
+    def close_or_answer(handler: Handler) -> None:
+        if closed:
+            answer(handler)
+        else:
+            closed.append(handler.path)
+            handler.connection.shutdown(socket.SHUT_RDWR)
+
+    monkeypatch.setattr(Handler, "do_GET", close_or_answer)
+    assert simplon.get("detector/status/state").value == "idle"
+    assert closed == [STATE]
+
+
 def test_an_ipv6_address_is_written_in_brackets() -> None:
     assert Simplon("fd00::5", 8080).address == "http://[fd00::5]:8080"
     assert Simplon("fd00::5", 80).address == "http://[fd00::5]"
