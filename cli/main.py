@@ -86,6 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    except ModuleNotFoundError as error:  # what the options of a command need is not there
+        print(f"penstock: {_missing(error)}", file=sys.stderr)
+        return 2
 
 
 def _run(arguments: list[str]) -> int:
@@ -139,10 +142,13 @@ def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
 
 def _missing(error: ModuleNotFoundError) -> str:
     """What to install for a package that is not there; one that no extra brings is a fault of ours."""
+    from penstock.cli.extras import install_command
+
     name = (error.name or "").partition(".")[0]
+    if name == "penstock":
+        again = install_command("tango,receiver")
+        return f"this Penstock is newer than its installation ({error}); `make environment`, or: {again}"
     extra = EXTRA_OF.get(name)
     if extra is None:
         raise error
-    from penstock.cli.extras import install_command
-
     return f"the Python package {name} is not installed; install the extra with: {install_command(extra)}"

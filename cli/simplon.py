@@ -26,6 +26,8 @@ from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
 
 STREAMS = {"v1": "legacy", "v2": "cbor"}
+LONGEST = 10_000
+"""Pixels along an edge; the largest real one has 4362."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +112,8 @@ def _address(text: str) -> tuple[str, int]:
 
 def _size(text: str) -> tuple[int, int]:
     rows, _, cols = text.partition("x")
-    if not rows.isdecimal() or not cols.isdecimal() or not int(rows) or not int(cols):
-        raise argparse.ArgumentTypeError(f'"{text}"; give ROWSxCOLS, such as 1062x1028')
+    if not all(number.isdecimal() and 1 <= int(number) <= LONGEST for number in (rows, cols)):
+        raise argparse.ArgumentTypeError(
+            f'"{text}"; give ROWSxCOLS, such as 1062x1028, of {LONGEST} at most each'
+        )
     return int(rows), int(cols)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.cli import extras
-from penstock.cli.main import EXTRA_OF
+from penstock.cli.main import EXTRA_OF, main
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,13 @@ def test_every_package_that_is_imported_anywhere_has_an_extra_that_brings_it() -
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     assert set(EXTRA_OF.values()) <= set(setup["options.extras_require"])
+
+
+def test_a_clone_that_is_newer_than_its_installation_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As after a pull that brought a package, which the installation does not know yet."""
+    monkeypatch.setitem(sys.modules, "penstock.streamer.simplon.control_unit", None)
+    assert main(["simplon"]) == 2
+    said = capsys.readouterr().err
+    assert "newer than its installation" in said and "make environment" in said and "pip install" in said

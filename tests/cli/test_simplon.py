@@ -39,7 +39,8 @@ def test_its_ready_line_says_where_it_is_and_a_signal_ends_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--http", "8081"), ("--http", "127.0.0.1:99999"), ("--sensor", "0x48")]
+    ("option", "value"),
+    [("--http", "8081"), ("--http", "127.0.0.1:99999"), ("--sensor", "0x48"), ("--sensor", "48x10001")],
 )
 def test_a_wrong_address_or_size_is_refused_in_a_sentence(option: str, value: str) -> None:
     refused = subprocess.run(
