@@ -103,11 +103,11 @@ def wanted(settings: Settings, box: Box, stream: str) -> dict[str, Value]:
     for setting in SETTINGS:
         if (path := box.first_of(setting.paths)) and setting.parameter.name in settings.camera:
             values[path] = setting.to_box(settings.camera[setting.parameter.name])
-    values |= {
-        f"{DETECTOR}/beam_center_x": float(settings.beam_center[0]),
-        f"{DETECTOR}/beam_center_y": float(settings.beam_center[1]),
-        f"{DETECTOR}/detector_distance": float(settings.distance),
-    }
+    if any(settings.beam_center):  # else nobody has set it since the device started, and the box's own stays
+        x, y = settings.beam_center
+        values |= {f"{DETECTOR}/beam_center_x": float(x), f"{DETECTOR}/beam_center_y": float(y)}
+    if settings.distance:
+        values[f"{DETECTOR}/detector_distance"] = float(settings.distance)
     values |= modes.plan(settings, local(settings))
     values |= {
         f"{DETECTOR}/count_time": settings.exposure_time,

@@ -267,9 +267,16 @@ def test_only_what_differs_is_written(eiger: Eiger, desk: Desk) -> None:
     desk.puts.clear()
     eiger.prepare(series(eiger))
     assert desk.puts == []
-    desk.keys[f"{DETECTOR}/detector_distance"] = 7.0  # somebody at the box's own web page
+    desk.keys[f"{DETECTOR}/frame_time"] = 7.0  # somebody at the box's own web page
     eiger.prepare(series(eiger))
-    assert desk.puts == [(f"{DETECTOR}/detector_distance", 0.0)]
+    assert desk.puts == [(f"{DETECTOR}/frame_time", pytest.approx(0.50001))]
+
+
+def test_a_geometry_that_nobody_has_set_leaves_the_boxs_own(eiger: Eiger, desk: Desk) -> None:
+    desk.keys |= {f"{DETECTOR}/beam_center_x": 20.5, f"{DETECTOR}/detector_distance": 0.3}
+    eiger.prepare(series(eiger))
+    assert desk.keys[f"{DETECTOR}/beam_center_x"] == 20.5
+    assert desk.keys[f"{DETECTOR}/detector_distance"] == 0.3
 
 
 def test_a_frame_is_what_the_box_says_it_is(eiger: Eiger, desk: Desk) -> None:
