@@ -30,6 +30,7 @@ from penstock.sardana.door import IDLE, Door, MacroRun, MacroTimeout
 from penstock.sardana.laboratory import servers
 from penstock.sardana.registration.hooks import HOOKS
 
+MOTOR_CLASS = "DummyMotorController"
 MOTORS = ("mot01", "mot02")
 MOTOR_SPEED, RAMP = 10.0, 0.1
 """Units per second, and seconds up to that: nobody waits for a motor that is not there."""
@@ -258,8 +259,16 @@ class Laboratory:
     def _open_door(self) -> None:
         self.door = self._stack.enter_context(Door(f"tango://{self.tango_host}/{servers.DOOR}"))
 
+    def _await_pool(self) -> None:
+        """The MacroServer hears of the Pool's classes by an event, which may come after the Door answers."""
+        limit = time.monotonic() + READY_WITHIN
+        while MOTOR_CLASS not in self.run("lsctrllib").said():
+            if time.monotonic() > limit:
+                raise LaboratoryFailed(f"{servers.MACRO_SERVER} knows no class of {servers.POOL}")
+
     def _define_elements(self) -> None:
-        self.define("defctrl", "DummyMotorController", "motctrl")
+        self._await_pool()
+        self.define("defctrl", MOTOR_CLASS, "motctrl")
         for axis, motor in enumerate(MOTORS, 1):
             self.define("defelem", motor, "motctrl", str(axis))
             proxy = self.device(motor)
