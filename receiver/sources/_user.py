@@ -38,6 +38,8 @@ class Armings:
         Raises:
             RemoteError: the user part has a wrong "filename", or says "arm" and is none of Penstock's.
         """
+        # A box numbers its series from 1 again once it was initialised: the number may be that of an arming.
+        self._armed = "", ""
         filename, rest = _vendor.user_data(user, where)
         if isinstance(rest, Mapping) and "arm" in rest:
             part = _part({**rest, "filename": filename}, where)

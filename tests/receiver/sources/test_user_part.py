@@ -88,6 +88,19 @@ def test_somebody_elses_series_has_neither_name_nor_overwrite(kind: str, make: M
 
 
 @STREAMS
+def test_a_box_that_numbers_anew_after_it_was_initialised_continues_no_arming(
+    kind: str, make: Make, own: str
+) -> None:
+    source = create(kind)
+    source.decode(make("start", 1, PART.encode()))
+    source.decode(make("end", 1))
+    assert began(source, make("start", 1)).header.series == own.format(1), "somebody else's, also number 1"
+    frame, end = source.decode(make("frame", 1)), source.decode(make("end", 1))
+    assert isinstance(frame, Frame) and frame.image.series == own.format(1)
+    assert isinstance(end, SeriesEnd) and end.series == own.format(1)
+
+
+@STREAMS
 def test_a_start_that_comes_twice_is_the_same_series(kind: str, make: Make, own: str) -> None:
     source = create(kind)
     assert source.decode(make("start", 7, PART.encode())) == source.decode(make("start", 7, PART.encode()))
