@@ -11,7 +11,6 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from threading import Event as Flag
 from threading import Thread
 from typing import TypeVar
 
@@ -25,9 +24,11 @@ from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.header import metadata_of, period_of
 from penstock.streamer.jobs import Jobs
-from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
+from penstock.streamer.own_stream.contract import BoxLost, Progress, StreamingDetector
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
+from penstock.streamer.own_stream.troubles import sentence_of, wrong
+from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher
 from penstock.streamer.parameters import Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings, TriggerMode
@@ -35,15 +36,6 @@ from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-LOOK_EVERY, LOOK_EVERY_IN_SERIES = 1.0, 0.1
-"""Seconds between two looks at the box."""
-SILENT_FOR = 5.0
-"""Seconds without an answer of the box in a series, after which it is lost."""
-ARMED_WITHIN = 60.0
-"""Seconds in which a box is armed."""
-ENDED_WITHIN = 20.0
-"""Seconds in which it comes to rest after Stop or Abort, beyond the exposure."""
 
 
 class OwnStreamEngine:
@@ -65,16 +57,17 @@ class OwnStreamEngine:
         self._clock = clock or Clock()
         self._changed = changed
         self._died = died
-        self._wake = Flag()
-        self._closing = False
         self._machine = Machine(self._on_move)
         self._parameters = Parameters(detector, detector.stream_endpoint(), self._clock, changed)
         self._series: Series | None = None
         self._busy = ""
         """The call of the box's thread that is under way."""
         self._box = Jobs(self._name)
-        self._watcher = Thread(target=self._guard, args=(self._watch,), name="watcher", daemon=True)
-        self._watcher.start()
+        self._watcher = Watcher(
+            detector, self._machine, self._parameters, clock=self._clock,
+            under_way=lambda: (self._series, self._busy), changed=changed,
+        )  # fmt: skip
+        self._watching = self._thread("watcher", self._watcher.run)
         self._thread("box", self._box.run)
         self._on_box("connect", self._connect)
 
@@ -221,15 +214,14 @@ class OwnStreamEngine:
 
     def close(self, reason: str = "the detector's control was told to end") -> None:
         """End a running series and let go of the box."""
-        self._closing = True
-        self._wake.set()
+        self._watcher.close()
         if self._machine.state in (State.ARMING, State.ACQUIRING):
             try:
                 self._detector.abort()
             except CameraError as error:
                 log.warning("%s, and the series could not be aborted: %s", reason, error)
         self._box.end()
-        self._watcher.join(LOOK_EVERY)
+        self._watching.join(LOOK_EVERY)
         self._detector.close()
 
     # The box's thread -------------------------------------------------------------------------
@@ -244,8 +236,8 @@ class OwnStreamEngine:
 
     def _look_after_connecting(self, progress: Progress) -> None:
         self._take_over()
-        if wrong := _wrong(progress):
-            self._machine.fire(Event.FAIL, wrong)
+        if trouble := wrong(progress):
+            self._machine.fire(Event.FAIL, trouble)
         else:
             self._machine.fire(Event.CONFIGURED, "")
 
@@ -323,21 +315,14 @@ class OwnStreamEngine:
         return self._box.ask(guarded)
 
     def _went_wrong(self, error: Exception, failed: Callable[[CameraError], None] | None) -> None:
-        cause = self._said(error)
+        cause = sentence_of(error, self._name)
         if failed is not None and isinstance(error, CameraError) and not isinstance(error, BoxLost):
             try:
                 failed(error)
                 return
             except Exception as worse:
-                cause = f"{cause}; {self._said(worse)}"
+                cause = f"{cause}; {sentence_of(worse, self._name)}"
         self._machine.fire(Event.FAIL, cause)
-
-    def _said(self, error: Exception) -> str:
-        """The sentence of an error; a detector's file may raise anything, in any call."""
-        if isinstance(error, CameraError):
-            return str(error)
-        log.error("%s raised what is no CameraError", self._name, exc_info=error)
-        return f"{self._name} raised {type(error).__name__}: {error}; the streamer's log says where"
 
     # Threads of one call ----------------------------------------------------------------------
 
@@ -349,11 +334,11 @@ class OwnStreamEngine:
             if self._machine.state is State.ACQUIRING and self._series is series:
                 given = series.software_triggers
                 what = f"trigger {given}" if given else "start of the series"
-                self._machine.fire(Event.FAIL, f"{what}: {self._said(error)}", seen=seen)
+                self._machine.fire(Event.FAIL, f"{what}: {sentence_of(error, self._name)}", seen=seen)
         finally:
             series.triggering = False
             self._changed()
-            self._wake.set()
+            self._watcher.wake()
 
     def _end(self, what: str, cause: str, call: Callable[[], None]) -> Future[None]:
         seen, series, state = self._machine.moves, self._series, self._machine.state  # in this order
@@ -373,70 +358,16 @@ class OwnStreamEngine:
             except Exception as error:
                 seen = self._machine.moves
                 if self._machine.state is State.ENDING:
-                    self._machine.fire(Event.FAIL, f"{what}: {self._said(error)}", seen=seen)
-            self._wake.set()
+                    self._machine.fire(Event.FAIL, f"{what}: {sentence_of(error, self._name)}", seen=seen)
+            self._watcher.wake()
 
         self._thread(what, work)
         return _done(None)
 
-    def _thread(self, name: str, work: Callable[[], None]) -> None:
-        Thread(target=self._guard, args=(work,), name=name, daemon=True).start()
-
-    # The watcher's thread ---------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        answered = self._clock.monotonic()
-        while not self._closing:
-            self._wake.wait(LOOK_EVERY_IN_SERIES if self._machine.state in IN_SERIES else LOOK_EVERY)
-            self._wake.clear()
-            seen, state = self._machine.moves, self._machine.state  # in this order
-            if self._closing or state in (State.CONFIGURING, State.FAULT):
-                answered = self._clock.monotonic()
-                continue
-            try:
-                progress = self._detector.progress()
-                answered = self._clock.monotonic()
-                self._parameters.refresh()
-            except BoxLost as error:
-                # In a series a moment's silence is no reason to lose it.
-                if state not in IN_SERIES or self._clock.monotonic() - answered > SILENT_FOR:
-                    self._machine.fire(Event.FAIL, str(error), seen=seen)
-                continue
-            except Exception as error:
-                self._machine.fire(Event.FAIL, self._said(error), seen=seen)
-                continue
-            self._judge(state, seen, progress)
-
-    def _judge(self, state: State, seen: int, progress: Progress) -> None:
-        series = self._series
-        if state is State.IDLE or state is State.PREPARED:
-            if not self._busy and (wrong := _wrong(progress)):
-                self._machine.fire(Event.FAIL, wrong, seen=seen)
-            return
-        if series is None:
-            return
-        # Until the box is armed its counter is that of the series before.
-        counting = series.armed and state is not State.ARMING
-        if counting and progress.acquired is not None and progress.acquired != series.acquired:
-            series.acquired = progress.acquired
-            self._changed()
-        now = self._clock.monotonic()
-        if state is State.ARMING:
-            if now - series.armed_at > ARMED_WITHIN:
-                self._machine.fire(Event.FAIL, f"not armed within {ARMED_WITHIN:g} s", seen=seen)
-        elif progress.state is BoxState.IDLE and self._busy != "arm":
-            series.ended = True
-            counts = f"{series.triggered} of {plural(series.settings.frames, 'frame')} triggered"
-            said = self._machine.message if state is State.ENDING else ""
-            self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)
-        elif progress.state in (BoxState.ERROR, BoxState.UNINITIALISED):
-            self._machine.fire(Event.FAIL, _wrong(progress), seen=seen)
-        elif state is State.ENDING and now - series.ended_at > ENDED_WITHIN + series.settings.exposure_time:
-            self._machine.fire(
-                Event.FAIL,
-                f"the detector is still {progress.state} {ENDED_WITHIN:g} s after the end was asked for",
-                seen=seen,
-            )  # fmt: skip
+    def _thread(self, name: str, work: Callable[[], None]) -> Thread:
+        thread = Thread(target=self._guard, args=(work,), name=name, daemon=True)
+        thread.start()
+        return thread
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -447,7 +378,7 @@ class OwnStreamEngine:
         return self._series
 
     def _on_move(self) -> None:
-        self._wake.set()
+        self._watcher.wake()
         self._changed()
 
     def _guard(self, run: Callable[[], None]) -> None:
@@ -458,19 +389,6 @@ class OwnStreamEngine:
             log.critical("%s: a thread of the engine died", self._name, exc_info=True)
             self._died()
             raise
-
-
-def _wrong(progress: Progress) -> str:
-    """Why the box cannot take a series, with the remedy; "" where it can."""
-    said = f": {progress.message}" if progress.message else ""
-    match progress.state:
-        case BoxState.ARMED:
-            return f"the detector was armed by somebody else{said}; Reset disarms it, and ends that series"
-        case BoxState.UNINITIALISED:
-            return f"the detector was switched on, and is not initialised{said}; Reset initialises it"
-        case BoxState.ERROR:
-            return f"the detector reports an error{said}; Reset tries to bring it to rest"
-    return ""
 
 
 def _done(value: T) -> Future[T]:

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.stins import blobs
 from penstock.stins.messages import Start
-from penstock.streamer.own_stream import engine
+from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import TriggerMode
 from tests.contract.unit_contract import UnitContract
@@ -215,7 +215,7 @@ class StreamingContract(UnitContract):
     def test_a_box_that_is_switched_off_is_a_fault_that_reset_leaves(
         self, rig: Rig, armed: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(engine, "SILENT_FOR", 0.5)
+        monkeypatch.setattr(watcher, "SILENT_FOR", 0.5)
         if armed:
             rig.arm(self.exposure, trigger_mode=TriggerMode.SOFTWARE)
             rig.receive()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock.streamer.errors import Refused
-from penstock.streamer.own_stream import engine as engine_module
+from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.contract import BoxLost, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
@@ -305,7 +305,7 @@ def test_a_box_that_refuses_to_be_armed_is_disarmed_and_keeps_no_user_part(rig: 
 def test_a_box_that_hangs_in_arm_is_a_fault_and_reset_is_refused_until_it_returns(
     rig: BoxRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "ARMED_WITHIN", 0.2)
+    monkeypatch.setattr(watcher, "ARMED_WITHIN", 0.2)
     rig.unit.faults.add("hang-arm")
     rig.prepare()
     rig.engine.start()
@@ -329,7 +329,7 @@ def test_a_trigger_that_fails_is_a_fault(rig: BoxRig) -> None:
 def test_what_befalls_the_box_is_a_fault_that_reset_leaves(
     rig: BoxRig, fault: str, armed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "SILENT_FOR", 0.2)
+    monkeypatch.setattr(watcher, "SILENT_FOR", 0.2)
     if armed:
         rig.arm(trigger_mode=TriggerMode.EXTERNAL_MULTI)
     rig.unit.faults.add(fault)

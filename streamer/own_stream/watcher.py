@@ -1,0 +1,114 @@
+"""Looks at the box again and again, and judges what it sees: a series that has ended, a box that is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event as Flag
+
+from penstock.stins.texts import plural
+from penstock.streamer.clock import Clock
+from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
+from penstock.streamer.own_stream.series import Series
+from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
+from penstock.streamer.own_stream.troubles import sentence_of, wrong
+from penstock.streamer.parameters import Parameters
+
+LOOK_EVERY, LOOK_EVERY_IN_SERIES = 1.0, 0.1
+"""Seconds between two looks at the box."""
+SILENT_FOR = 5.0
+"""Seconds without an answer of the box in a series, after which it is lost."""
+ARMED_WITHIN = 60.0
+"""Seconds in which a box is armed."""
+ENDED_WITHIN = 20.0
+"""Seconds in which it comes to rest after Stop or Abort, beyond the exposure."""
+
+
+class Watcher:
+    """See the module.
+
+    Args:
+        detector: looked at, never told anything.
+        machine: moved by what is seen.
+        parameters: those that can only be read are read here.
+        clock: for tests.
+        under_way: the series that was prepared last, and the call that the box has not returned from.
+        changed: called after every change of the series.
+    """
+
+    def __init__(
+        self, detector: StreamingDetector, machine: Machine, parameters: Parameters, *, clock: Clock,
+        under_way: Callable[[], tuple[Series | None, str]], changed: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._detector = detector
+        self._machine = machine
+        self._parameters = parameters
+        self._clock = clock
+        self._under_way = under_way
+        self._changed = changed
+        self._wake = Flag()
+        self._closing = False
+
+    def wake(self) -> None:
+        """Look at once."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Let `run` return, as soon as the box has answered."""
+        self._closing = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Look until `close`."""
+        answered = self._clock.monotonic()
+        while not self._closing:
+            self._wake.wait(LOOK_EVERY_IN_SERIES if self._machine.state in IN_SERIES else LOOK_EVERY)
+            self._wake.clear()
+            seen, state = self._machine.moves, self._machine.state  # in this order
+            if self._closing or state in (State.CONFIGURING, State.FAULT):
+                answered = self._clock.monotonic()
+                continue
+            try:
+                progress = self._detector.progress()
+                answered = self._clock.monotonic()
+                self._parameters.refresh()
+            except BoxLost as error:
+                # In a series a moment's silence is no reason to lose it.
+                if state not in IN_SERIES or self._clock.monotonic() - answered > SILENT_FOR:
+                    self._machine.fire(Event.FAIL, str(error), seen=seen)
+                continue
+            except Exception as error:
+                said = sentence_of(error, type(self._detector).__name__)
+                self._machine.fire(Event.FAIL, said, seen=seen)
+                continue
+            self._judge(state, seen, progress)
+
+    def _judge(self, state: State, seen: int, progress: Progress) -> None:
+        series, busy = self._under_way()
+        if state is State.IDLE or state is State.PREPARED:
+            if not busy and (trouble := wrong(progress)):
+                self._machine.fire(Event.FAIL, trouble, seen=seen)
+            return
+        if series is None:
+            return
+        # Until the box is armed its counter is that of the series before.
+        counting = series.armed and state is not State.ARMING
+        if counting and progress.acquired is not None and progress.acquired != series.acquired:
+            series.acquired = progress.acquired
+            self._changed()
+        now = self._clock.monotonic()
+        if state is State.ARMING:
+            if now - series.armed_at > ARMED_WITHIN:
+                self._machine.fire(Event.FAIL, f"not armed within {ARMED_WITHIN:g} s", seen=seen)
+        elif progress.state is BoxState.IDLE and busy != "arm":
+            series.ended = True
+            counts = f"{series.triggered} of {plural(series.settings.frames, 'frame')} triggered"
+            said = self._machine.message if state is State.ENDING else ""
+            self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)
+        elif progress.state in (BoxState.ERROR, BoxState.UNINITIALISED):
+            self._machine.fire(Event.FAIL, wrong(progress), seen=seen)
+        elif state is State.ENDING and now - series.ended_at > ENDED_WITHIN + series.settings.exposure_time:
+            self._machine.fire(
+                Event.FAIL,
+                f"the detector is still {progress.state} {ENDED_WITHIN:g} s after the end was asked for",
+                seen=seen,
+            )  # fmt: skip
