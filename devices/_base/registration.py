@@ -30,7 +30,7 @@ def register(
 
 
 def _is_there(database: tango.Database, server: str, kind: str, device: str) -> bool:
-    """Whether it is registered so: a device that is added again is forgotten to run until its next start."""
+    """Return whether it is registered so: adding it again would mark it as not running."""
     try:
         found = database.get_device_info(device)
     except tango.DevFailed:

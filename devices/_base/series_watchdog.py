@@ -36,10 +36,10 @@ class WatchdogLimits:
     """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
     abort: float = 3.0
     """After Abort, until the streamer counts as stuck."""
-    rest: float = 1.5
-    """Every frame is in, and the detector's own box is still armed, until it is disarmed: some stay so."""
     box: float = 15.0
-    """Both, for the box of a detector that streams by itself, whose calls may take seconds."""
+    """After Stop or Abort, for the box of a detector that streams by itself: its calls may take seconds."""
+    rest: float = 1.5
+    """Every frame is in, and the detector's own box is still armed, until it is disarmed: some never are."""
     lasting: float = 0.3
     """A box that is said to be in fault, or busy, without a series that runs: longer than a snapshot, or the
     refusal of a call, can be late."""

@@ -106,8 +106,8 @@ class Simplon:
                 raise
             except CameraError as error:
                 raise CameraError(
-                    f"the property ApiVersion is {wanted}, and does not do: {error}. Clear it, and the "
-                    "control unit is asked"
+                    f"the property ApiVersion is {wanted}, which the control unit does not speak: {error}. "
+                    "Clear the property, and the control unit is asked"
                 ) from error
             self.version = wanted
             return wanted

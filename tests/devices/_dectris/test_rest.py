@@ -103,7 +103,7 @@ def test_a_version_that_is_named_is_used_whatever_the_control_unit_says(
 
 
 def test_a_version_that_is_named_and_is_none_names_the_property(simplon: Simplon) -> None:
-    with pytest.raises(CameraError, match=r"ApiVersion is 1\.8, and does not do: .*HTTP 404.*Clear it"):
+    with pytest.raises(CameraError, match=r"ApiVersion is 1\.8, which .* does not speak: .*HTTP 404.*Clear"):
         simplon.find_version("1.8")
 
 
