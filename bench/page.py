@@ -193,7 +193,7 @@ def _writers(results: Results, folder: Path) -> str:
     ]  # fmt: skip
     return _section(
         "Two writers", folder, "",
-        "Processor time of all threads and processes of the receiver, for frames at a rate that both take; "
+        "Processor time of all threads of the data process, for frames at a rate that both take; "
         "flat out: the ratio when they come as fast as possible. What a second writer gains shows only where "
         "there are cores for it.",
         (

@@ -1,4 +1,4 @@
-"""Several writers beside one: processor time a frame of the whole process tree, and equal content.
+"""Several writers beside one: processor time per frame of the data process, and equal content.
 
 Two receivers take the same frames from a real generator, in turn. What several writers gain in rate shows
 only where there are cores for them; what they cost shows everywhere.
@@ -39,8 +39,6 @@ class Load:
     """Frames a second, about half of what one writer takes."""
     packed: bool = False
     """With bitshuffle/LZ4."""
-    write_with: str = "threads"
-    """Of the configuration; packed frames are written by processes whatever it says."""
 
     @property
     def nbytes(self) -> int:
@@ -48,23 +46,12 @@ class Load:
         return self.frames * self.frame_bytes
 
 
-PLAIN = (("200 kB", 200_000, 4000, 3000.0), ("2 MB", 2_000_000, 400, 400.0), ("20 MB", 20_000_000, 60, 40.0))
-"""Name, bytes of a frame, frames, and their rate."""
-
-
-def _plain(write_with: str, *, suffix: str = "") -> Iterator[Load]:
-    for name, nbytes, frames, rate in PLAIN:
-        yield Load(
-            name=f"{name}, plain{suffix}", frames=frames, frame_bytes=nbytes, rate=rate, write_with=write_with
-        )
-
-
 LOADS = (
-    *tuple(_plain("threads"))[1:],  # frames of 200 kB are not handed to threads
-    *_plain("processes", suffix=", by processes"),
+    Load(name="2 MB, plain", frames=400, frame_bytes=2_000_000, rate=400.0),
+    Load(name="20 MB, plain", frames=60, frame_bytes=20_000_000, rate=40.0),
     Load(name="2 MB, packed", frames=400, frame_bytes=4_000_000, rate=400.0, packed=True),
-    Load(name="200 kB, packed", frames=4000, frame_bytes=400_000, rate=3000.0, packed=True),
 )
+"""Of 256 kB and more, as they are stored: smaller frames are not handed to threads."""
 Cpu = dict[int, list[float]]
 """Microseconds of processor time a frame, in each round, by number of writers."""
 
@@ -113,10 +100,7 @@ def compare(
         found = Comparison(load=load, cpu_us={1: [], writers: []}, flat_out_us={1: [], writers: []})
         paces = ((load.rate, found.cpu_us), (0.0, found.flat_out_us))
         with ExitStack() as stack:
-            takers = {
-                number: stack.enter_context(_receiver(folder, number, load.write_with))
-                for number in (1, writers)
-            }
+            takers = {number: stack.enter_context(_receiver(folder, number)) for number in (1, writers)}
             for turn in range(rounds + 1):
                 for rate, cpu_us in paces:
                     contents = set()
@@ -138,14 +122,12 @@ Take = Callable[[Load, float, Path], float]
 
 
 @contextmanager
-def _receiver(folder: Path, writers: int, write_with: str) -> Iterator[Take]:
+def _receiver(folder: Path, writers: int) -> Iterator[Take]:
     """A receiver; it takes a load at a rate into a file, and returns µs of processor time a frame."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     config = folder / f"writers-{writers}.yaml"
     source = {"endpoints": [endpoint], "high_water_mark": 8}
-    entry: dict[str, object] = {"source": source, "data_root": str(folder), "writers": writers}
-    if writers > 1:
-        entry["write_with"] = write_with
+    entry = {"source": source, "data_root": str(folder), "writers": writers}
     config.write_text(json.dumps({"receivers": {"bench": entry}}))  # JSON is YAML too
     argv = (*PENSTOCK, "receiver", "bench", "--config", str(config), "--http", "127.0.0.1:0", "--json")
     try:

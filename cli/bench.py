@@ -140,7 +140,7 @@ def _writers(args: argparse.Namespace) -> int:
         console.status("starting") as status,
     ):
         found = list(compare(Path(folder), args.writers, args.rounds, status.update))
-    table = Table(title="CPU per frame, µs, of the data process and its writers (medians)")
+    table = Table(title="CPU per frame, µs, of the data process (medians)")
     columns = "1 writer", f"{args.writers} writers", f"ratio (two: ≤ {BAR:g})", "flat out", "content"
     for column in ("frames", *columns):
         table.add_column(column, justify="left" if column == "frames" else "right")

@@ -172,12 +172,8 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     """Threads for the transforms, and as many for the regions of interest."""
     writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
-    """Who writes the frames of one series: with 1 the receiver's loop does, into one file. With more, threads
-    or processes do: plain frames of an announced number into the one file, all others into a data file for
-    each process."""
-    write_with: Literal["threads", "processes"] = "threads"
-    """Which several writers put plain frames of an announced number into the one file. Threads, for frames
-    from 256 kB on, copy nothing. Processes copy each frame once, and share no lock with the loop."""
+    """Threads that write the frames of one series; with 1 the receiver's loop does. Several write what has
+    256 kB or more as it is stored; smaller frames are the loop's."""
     write_queue_mb: Positive = 256.0
     """Memory for what waits for several writers."""
     swmr: bool = False
@@ -200,11 +196,6 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(f'data_root is "{self.data_root}"; give an absolute path, such as /data')
         if self.state_folder and not self.state_folder.startswith("/"):
             raise ValueError(f'state_folder is "{self.state_folder}"; give an absolute path')
-        if self.write_with == "processes" and self.writers == 1:
-            raise ValueError(
-                "write_with is processes and writers 1; one writer is the receiver's loop itself: "
-                "set writers to 2 or more, or leave out write_with"
-            )
         if self.frames_per_file and self.writers > 1:
             raise ValueError(
                 f"frames_per_file is {self.frames_per_file} and writers {self.writers}; segments have one "

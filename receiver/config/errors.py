@@ -26,6 +26,8 @@ PATTERNS = {
     "tcp://": '"tcp://HOST:PORT" or "ipc://PATH", with a PORT up to 65535 and brackets around an IPv6 address'
 }
 """What the pattern that begins so stands for."""
+REMOVED = {"write_with": "several writers are threads: leave it out"}
+"""Settings that earlier versions had, and what to do instead."""
 TEXTS = {"http": "HOST:PORT, such as 127.0.0.1:5000", "data_root": "an absolute path, such as /data"}
 """What a text of this place holds."""
 
@@ -79,7 +81,9 @@ def _unknown(place: str, kind: inspect.Type, value: Any, key: str) -> str:
         if isinstance(field.type, inspect.StructType)
         and key in (each.encode_name for each in field.type.fields)
     ]
-    if below:
+    if key in REMOVED and struct is not None and not place:
+        remedy = REMOVED[key]
+    elif below:
         remedy = f"write it below {below[0]}"
     elif meant:
         remedy = f"did you mean {meant[0]}?"

@@ -1,10 +1,9 @@
 """Who is at a file: a mark that its writer holds, and how others see it.
 
-The mark is a lock of the open file description (fcntl(2), F_OFD_SETLK): all who were given the descriptor
-hold it, and the kernel lets go of it with the last of them, however that ends. It is none of HDF5's, which
-are of flock(2), so programs that read the file do not notice. Data files and segments are locked as HDF5
-does instead, and so may any file be by other programs: such a lock is found out by trying it. A file system
-without locks is taken at its word: nobody is there.
+The mark is a lock of the open file description (fcntl(2), F_OFD_SETLK): the kernel lets go of it with the
+process, however that ends. It is none of HDF5's, which are of flock(2), so programs that read the file do not
+notice. Segments are locked as HDF5 does instead, and so may any file be by other programs: such a lock is
+found out by trying it. A file system without locks is taken at its word: nobody is there.
 """
 
 from __future__ import annotations
@@ -22,6 +21,20 @@ WHOLE_FILE = "hhqqi4x"
 
 class BeingWrittenError(FileExistsError):
     """Somebody is writing the file."""
+
+
+def hold(descriptor: int) -> int:
+    """A second descriptor of a file, with the mark; to be closed.
+
+    Args:
+        descriptor: of the file, open for reading and writing.
+
+    Raises:
+        OSError: the file cannot be opened again.
+    """
+    marked = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    lock(marked, fcntl.F_RDLCK)
+    return marked
 
 
 def lock(descriptor: int, kind: int) -> bool:

@@ -7,8 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError, WriterDiedError
-from penstock.receiver.files.stores.writer_process import WriterNotBegunError, WriterStoppedError
+from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
 
 AWAY = "The storage of {folder} is away or fails: see whether it is mounted and answers, and what dmesg says"
 BY_ERRNO = {
@@ -32,10 +31,6 @@ BY_ERRNO = {
     ),
 }  # fmt: skip
 BY_KIND: dict[type[Exception], str] = {
-    WriterNotBegunError: "See to that",
-    WriterStoppedError: "Look who stops processes of the receiver (kill -STOP, a batch system)",
-    WriterDiedError: "Look into the receiver's log and the kernel's (dmesg) whether memory was short or "
-    "somebody ended it",
     FilesGoneError: "Look who did that (a clean-up job, a sync program?)",
     OverLimitError: "The series ends here",
     MemoryError: "The host has no memory left: free some, or set memory_mb",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -40,14 +39,15 @@ class SeriesFiles:
 
     Args:
         name: of the receiver.
-        config: its configuration; starts the processes that several writers need.
+        config: its configuration.
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
         self._config = config
         self._detector = config.detector or name
-        self._writing = replace(
-            stores.writing(config.writers, int(config.write_queue_mb * 1e6), config.write_with),
+        self._writing = stores.Writing(
+            writers=config.writers,
+            queue_bytes=int(config.write_queue_mb * 1e6),
             frames_per_file=config.frames_per_file,
             swmr=config.swmr,
             late_seconds=config.gap.seconds,
@@ -105,10 +105,8 @@ class SeriesFiles:
             return Begun(None, None, started)
         path = storage.resolve(config, filename)
         nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
-        storage.check(
-            path, overwrite=header.overwrite, nbytes=nbytes,
-            min_free=int(config.min_free_mb * 1e6), writers=config.writers,
-        )  # fmt: skip
+        min_free = int(config.min_free_mb * 1e6)
+        storage.check(path, overwrite=header.overwrite, nbytes=nbytes, min_free=min_free)
         storage.check_limit(path, storage.in_one_file(config, header.frames, header.frame_bytes))
         if len(header.shape or ()) <= 2:  # frames of several images have no segments
             storage.check_segments(header.frames, config.frames_per_file)
@@ -155,5 +153,4 @@ class SeriesFiles:
         return self._journal.may_resume(self._config)
 
     def close(self) -> None:
-        """End the processes of several writers."""
-        self._writing.close()
+        """Nothing is left open between two series."""

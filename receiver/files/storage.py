@@ -18,7 +18,6 @@ from pathlib import Path
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, limit
-from penstock.receiver.files.beginning import can_be_torn
 from penstock.stins.texts import plural
 
 log = logging.getLogger(__name__)
@@ -118,7 +117,7 @@ def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | N
     """Bytes that the largest file of a series has at least when all frames came; `None`: it is unknown."""
     if frames is None or frame_bytes is None:
         return None
-    share = min(frames, config.frames_per_file) if config.frames_per_file else frames // config.writers
+    share = min(frames, config.frames_per_file) if config.frames_per_file else frames
     return share * frame_bytes
 
 
@@ -142,38 +141,27 @@ def check_limit(path: Path, nbytes: int | None) -> None:
         )
 
 
-def data_files(path: Path, writers: int) -> list[Path]:
-    """The files that several writers may write beside the file of a series; none of one writer."""
-    numbers = range(1, writers + 1) if writers > 1 else ()
-    return [path.with_name(f"{path.stem}_data_{number:04d}.h5") for number in numbers]
-
-
-def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int, writers: int = 1) -> int:
+def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> int:
     """Check that a file could be written now; returns the free bytes there.
 
     Args:
         path: as `resolve` returned it.
         nbytes: what the series will need, if it is known.
         min_free: bytes that must stay free.
-        writers: as configured.
 
     Raises:
-        StorageError: it exists, or somebody is writing it, or a data file's name is taken by what is none,
-            its folder cannot be written, or there is too little space.
+        StorageError: it exists, or somebody is writing it, its folder cannot be written, or there is too
+            little space.
     """
-    beside = data_files(path, writers)
     try:
-        there = [file for file in (path, *beside) if file.exists()]
+        there = path.exists()
         folder = _existing(path.parent)
     except OSError as error:
         raise _unusable(path, error) from error
-    if used := [file for file in there if lease.is_written(file)]:
-        raise being_written(used[0])
+    if there and lease.is_written(path):
+        raise being_written(path)
     if there and not overwrite:
-        raise exists(there[0])
-    # One of HDF5 that is no data file either is found out when the series begins, which opens it.
-    if foreign := [file for file in there if file in beside and not can_be_torn(file)]:
-        raise StorageError("file_exists", no_data_file(foreign[0]))
+        raise exists(path)
     if not folder.is_dir():
         raise StorageError(
             "not_a_folder", f"{folder} is a file, so {path} cannot be created below it; choose another folder"
@@ -219,11 +207,6 @@ def exists(path: Path) -> StorageError:
         "filename_template), move it away, or allow it (DestinationFileOverwritable, in the header: "
         "overwrite)",
     )
-
-
-def no_data_file(path: Path) -> str:
-    """That a data file's name is taken by what a receiver has not made, so that it never goes."""
-    return f"{path} exists and is no data file of a series; move it away"
 
 
 def being_written(path: Path) -> StorageError:

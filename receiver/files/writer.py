@@ -24,7 +24,7 @@ from penstock.receiver.files import lease, nexus, storage, stores, structure
 from penstock.receiver.files.per_frame import PerFrame
 from penstock.receiver.files.recovery.interrupted import DAMAGED, Interrupted, frames_in
 from penstock.receiver.files.remedies import errno_of, remedy
-from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file, process_lease
+from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
 from penstock.receiver.files.stores.disk_file import DiskFile
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.files.stores.reopen import format_of, reopen
@@ -124,7 +124,7 @@ class SeriesWriter:
             raise self._not_created(error) from error
         self._disk = _disk(self._file)
         try:
-            self._mark = process_lease.hold(self._disk.descriptor)  # before others see it: nobody replaces it
+            self._mark = lease.hold(self._disk.descriptor)  # before others see it: nobody replaces it
             make_room(self._disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
@@ -157,7 +157,7 @@ class SeriesWriter:
             self._check_place()
             frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
             self._store = reopen(detector, self._account.planned, self._writing)
-            self._mark = process_lease.hold(self._disk.descriptor)  # now that no old process is at it
+            self._mark = lease.hold(self._disk.descriptor)
             if self._store is not None:
                 self._store.grow(
                     self._rows.rows

@@ -116,8 +116,7 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         waiting = min(REGION_BYTES, config.workers * REGION_FRAMES * each)
         found["regions of interest (rois)"] = waiting + config.workers * plain_bytes
     if config.writers > 1:
-        # Each process has room for two frames at least, and packed ones may be a little larger than plain.
-        queue = max(int(config.write_queue_mb * 1e6), 2 * config.writers * plain_bytes)
+        queue = max(int(config.write_queue_mb * 1e6), plain_bytes)  # any one frame is taken
         found["several writers (writers, write_queue_mb)"] = queue
     if config.frames_per_file:
         found["segments (frames_per_file)"] = MOST_SEGMENTS * SEGMENT

@@ -46,7 +46,6 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
                 overwrite=series.overwrite,
                 nbytes=(series.frames or 0) * (series.frame_bytes or 0) if known else None,
                 min_free=int(config.min_free_mb * 1e6),
-                writers=config.writers,
             )
             storage.check_limit(path, storage.in_one_file(config, series.frames, series.frame_bytes))
             storage.check_segments(series.frames, config.frames_per_file)

@@ -46,8 +46,7 @@ KINDS = {
     "segments": Kind(packed=True, keys={"frames_per_file": 25}),
     "swmr": Kind(packed=True, keys={"swmr": True}),
     "two threads": Kind(keys={"writers": 2}),
-    "two processes": Kind(keys={"writers": 2, "write_with": "processes"}),
-    "data files": Kind(packed=True, keys={"writers": 2}),
+    "two threads, packed": Kind(packed=True, keys={"writers": 2}),
 }
 
 
@@ -103,7 +102,7 @@ class Receiver:
 
     def __init__(self, disk: FailingDisk, process: ReceiverProcess, streamer: Streamer, kind: Kind) -> None:
         self.disk, self.process, self.streamer, self.kind = disk, process, streamer, kind
-        self.pid = process.data_process() if "writers" not in kind.keys else 0
+        self.pid = process.data_process()
 
     def series(self, name: str, seed: int = 0) -> tuple[Path, Status]:
         """Send one; returns its file, and the status when it has ended."""
@@ -124,8 +123,7 @@ class Receiver:
         path, status = self.series(name)
         assert (status.state, status.counts.stored) == ("idle", FRAMES), status
         judge(path, status)
-        if self.pid:
-            assert self.process.data_process() == self.pid
+        assert self.process.data_process() == self.pid
 
     def drained(self) -> None:
         """Wait until what was sent of the failed series has come."""

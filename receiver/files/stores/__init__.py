@@ -8,45 +8,25 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any, Literal
+from typing import Any
 
 from penstock.receiver.files.stores.channels import ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.data_files import DataFilesStore
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import OverLimitError
 from penstock.receiver.files.stores.finalize import finish
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.segments import SegmentStore
-from penstock.receiver.files.stores.writer_process import WriterProcess
 
-__all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "finish", "writing"]
+__all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "finish"]
 
 log = logging.getLogger(__name__)
 
-LEAST_HANDED_BYTES = 2**18
-"""Of a frame. Below, handing it to a thread costs as much as writing it."""
 LEAST_PLACED_BYTES = 2**12
 """Of a frame. Below, the page of the file that two frames share costs as much as HDF5."""
 MOST_PLACED = 2**18
 """Frames of a series. HDF5 names the places of all of them at each step, which takes a microsecond each."""
-
-
-def writing(
-    writers: int, queue_bytes: int, write_with: Literal["threads", "processes"] = "threads"
-) -> Writing:
-    """Start the processes that several writers need; `Writing.close` ends them.
-
-    Args:
-        writers: how many.
-        queue_bytes: that wait for them, all together.
-        write_with: which of them write plain frames to places of the one file.
-    """
-    ring = queue_bytes // writers
-    numbers = range(1, writers + 1) if writers > 1 else ()
-    processes = tuple(WriterProcess(number, ring) for number in numbers)
-    return Writing(writers, queue_bytes, processes, write_with)
 
 
 def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
@@ -66,14 +46,10 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
         return ChannelStore(detector, frames)
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
         return SegmentStore(detector, frames, writing.path, writing)
-    by_threads = writing.writers > 1 and writing.write_with == "threads"
-    least = LEAST_HANDED_BYTES if by_threads else LEAST_PLACED_BYTES
     # Not behind HDF5's back where it keeps its writes in order for readers.
-    if frames.nbytes >= least and not writing.swmr and _has_places(detector, frames):
+    if frames.nbytes >= LEAST_PLACED_BYTES and not writing.swmr and _has_places(detector, frames):
         return PreallocatedStore(detector, frames, writing)
-    if writing.processes and writing.path is not None and len(frames.shape) == 2:
-        return DataFilesStore(detector, frames, writing.path, writing)
-    return ChunkedStore(detector, frames)
+    return ChunkedStore(detector, frames, writing=writing)
 
 
 def _say_without_effect(frames: FrameFormat, writing: Writing) -> None:

@@ -1,21 +1,28 @@
 """One chunked dataset: a chunk is a blob, written as it was received (direct chunk write).
 
 Measured with h5py 3.16: assigning one frame costs ten times a direct chunk write, which passes by HDF5's
-chunk cache, type conversion and filters.
+chunk cache, type conversion and filters. With several writers HDF5 only gives a blob its place, and threads
+write it there: the index, which names it, is not written before it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 import hdf5plugin
 import numpy as np
 
-from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat
+from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, Writing
 from penstock.receiver.files.stores.disk_file import disk_of
+from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.space import refuse_over_limit
+from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.series.account import IN_FILE
 from penstock.stins.messages import Buffer, Frame, Image
 
 
@@ -27,9 +34,13 @@ class ChunkedStore:
         frames: what every frame looks like.
         name: of the dataset.
         data: the dataset that another process has left, if it is not to be created.
+        writing: how many writers, and what may wait for them; without, the caller writes.
     """
 
-    def __init__(self, detector: Any, frames: FrameFormat, name: str = "data", data: Any = None) -> None:
+    def __init__(
+        self, detector: Any, frames: FrameFormat, name: str = "data", data: Any = None,
+        writing: Writing | None = None,
+    ) -> None:  # fmt: skip
         self._compressed = frames.compression == COMPRESSED
         self._split = len(frames.shape) == 3
         self._frames, self._name = frames, name
@@ -38,6 +49,10 @@ class ChunkedStore:
         self._write_chunk = self.data.id.write_direct_chunk
         self._file = self.data.file
         self._disk = disk_of(self._file)
+        self._threads: WriteThreads | None = None
+        if writing is not None and writing.writers > 1 and self._disk is not None and not self._split:
+            self._descriptor = os.dup(self._disk.descriptor)  # the file may be closed before the threads end
+            self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
     def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
         shape = frames.shape
@@ -54,13 +69,16 @@ class ChunkedStore:
 
     @property
     def waiting_bytes(self) -> int:
-        """0: frames are written at once."""
-        return 0
+        """Bytes of the frames that several writers have not written yet."""
+        return 0 if self._threads is None else self._threads.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame; see `FrameStore`."""
         # In a dataset with the filter, a plain blob is stored with the filter masked out.
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
+        if self._threads is not None and self._disk is not None:
+            self._threads.wait(len(frame.blobs[0]))  # not within HDF5, which would hear of earlier failures
+            self._disk.put = partial(self._threads.put, index)
         try:
             if not self._split:
                 self._put((index, 0, 0), frame.blobs[0], mask)
@@ -83,6 +101,7 @@ class ChunkedStore:
 
     def read(self, index: int) -> Frame:
         """A stored frame; see `FrameStore`."""
+        self.flush()
         shape = self.data.shape[1:]
         places = [(index, part, 0, 0) for part in range(shape[0])] if self._split else [(index, 0, 0)]
         masks, blobs = zip(*map(self.data.id.read_direct_chunk, places), strict=True)
@@ -95,14 +114,19 @@ class ChunkedStore:
         self.data.resize(rows, axis=0)
 
     def flush(self) -> None:
-        """Nothing is held back here; the writer flushes the file."""
+        """Return when several writers have written everything; the writer flushes the file."""
+        if self._threads is not None:
+            self._threads.drain()
 
-    def lost(self) -> tuple[int, ...]:
-        """None: what could not be written was not taken."""
-        return ()
+    def lost(self) -> Collection[int]:
+        """Frames that threads had taken and could not write; see `FrameStore`."""
+        return () if self._threads is None else self._threads.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length; what was never written reads as the fill value by itself."""
+        """Cut to this length; what was never written reads as the fill value by itself, and what threads have
+        lost, which is in the index, is not shown."""
+        if self._threads is not None:
+            self._threads.close()
         if self._failed:
             # HDF5 2.0 still has the failed chunk in mind and would cut one too many off: reading
             # another makes it forget.
@@ -114,6 +138,8 @@ class ChunkedStore:
             if not self._failed or self.data.id.get_num_chunks():
                 raise
             self._make_anew(len(statuses))  # there is no other that could be read
+        if any(index < len(statuses) for index in self.lost()):
+            show_stored(self.data, np.isin(statuses, IN_FILE))
 
     def _make_anew(self, rows: int) -> None:
         """An empty dataset of this length in the place of one without a chunk, under all its names."""
@@ -134,4 +160,9 @@ class ChunkedStore:
         self._write_chunk = self.data.id.write_direct_chunk
 
     def close(self, *, synced: bool) -> None:
-        """Nothing is open beside the writer's file."""
+        """End the threads; nothing else is open beside the writer's file."""
+        if self._threads is not None:
+            self._threads.close()
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
+                self._descriptor = -1

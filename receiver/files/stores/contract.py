@@ -6,11 +6,10 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.receiver.files.stores.writer_process import WriterProcess
 from penstock.stins.messages import Frame
 
 COMPRESSED = "bslz4"
@@ -43,10 +42,6 @@ class Writing:
     writers: int = 1
     queue_bytes: int = 2**28
     """What waits for several writers, at most; any one frame is taken."""
-    processes: tuple[WriterProcess, ...] = ()
-    """That wait for files to write, where there are several writers."""
-    write_with: Literal["threads", "processes"] = "threads"
-    """Which of them write plain frames to places of the one file."""
     path: Path | None = None
     """File of the series, for data files beside it."""
     space_seconds: float = 0.05
@@ -61,11 +56,6 @@ class Writing:
     """Whether others may read the one file while it grows (HDF5's single writer, multiple readers)."""
     late_seconds: float = 2.0
     """A segment waits so long for its late frames."""
-
-    def close(self) -> None:
-        """End the processes."""
-        for process in self.processes:
-            process.close()
 
 
 class FrameStore(Protocol):

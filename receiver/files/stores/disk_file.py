@@ -13,6 +13,7 @@ import atexit
 import errno
 import itertools
 import os
+from collections.abc import Callable
 from typing import Any
 
 import h5py
@@ -47,6 +48,8 @@ class DiskFile:
         """Whether everything is written at once, in HDF5's own order: readers follow the file (SWMR)."""
         self.frame: Buffer | None = None
         """Blob that HDF5 is given just now: where its write fails HDF5 is told, and leaves it out."""
+        self.put: Callable[[Buffer, int], None] | None = None
+        """Takes that blob and its address, where several writers write; see `write_threads`."""
         self._name = f"penstock-{next(_numbers)}"
         self._at = 0
         self._kept: list[tuple[int, bytes]] = []
@@ -109,7 +112,11 @@ class DiskFile:
         if is_frame or self.at_once:
             try:
                 self.check()
-                pwrite_all(self.descriptor, view, at)
+                if is_frame and self.put is not None and self._is_frame(view):
+                    assert self.frame is not None
+                    self.put(self.frame, at)
+                else:
+                    pwrite_all(self.descriptor, view, at)
                 return size
             except OSError as error:
                 if self._is_frame(view):

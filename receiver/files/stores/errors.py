@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 
-class WriterDiedError(OSError):
-    """A process that writes frames has died."""
-
-
 class FilesGoneError(OSError):
     """Somebody has removed, moved or replaced a file with frames."""
 

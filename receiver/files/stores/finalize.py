@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from h5py import h5d
 
-from penstock.receiver.files.stores import data_files, process_lease, segments
-from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
+from penstock.receiver.files.stores import segments
+from penstock.receiver.files.stores.disk_file import path_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.series.account import IN_FILE
 
@@ -24,17 +24,14 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         statuses: uint8, `FrameStatus`, one an index.
 
     Raises:
-        OSError: a data file is not there, or cannot be written.
+        OSError: a segment cannot be written.
     """
-    process_lease.wait(descriptor_of(detector.file))
     stored = np.isin(statuses, IN_FILE)
     for dataset in list(detector.values()):
         # First of all: to ask a virtual dataset for its shape opens what it shows.
         if getattr(dataset, "is_virtual", False):
             if segments.segments_of(dataset):
                 segments.cut(detector, dataset, len(statuses))
-            else:
-                data_files.cut(detector.file, dataset, len(statuses))
             continue
         maximum = getattr(dataset, "maxshape", None)
         if not maximum or maximum[0] is not None:

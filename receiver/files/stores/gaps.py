@@ -53,9 +53,19 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
         _fill(descriptor, data, [places[index] for index in empty], nbytes)
     except OSError as error:
         give_back(descriptor, (places[index] for index in empty), nbytes)
-        show_instead(data.parent, lambda: _virtual(data, stored), keep_as=STORED_FRAMES)
+        show_stored(data, stored)
         return error
     return None
+
+
+def show_stored(data: Any, stored: np.ndarray[Any, Any]) -> None:
+    """Put a virtual dataset in the place of `data`: it shows the stored frames, and the fill value elsewhere.
+
+    Args:
+        data: of an NXdetector group.
+        stored: bool, one an index.
+    """
+    show_instead(data.parent, lambda: _virtual(data, stored), keep_as=STORED_FRAMES)
 
 
 def _places(data: Any) -> list[int]:

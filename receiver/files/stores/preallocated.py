@@ -1,9 +1,9 @@
 """One chunked dataset whose chunks have their places ahead; frames go there by pwrite.
 
 For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
-never filled) and is asked once for their places; a frame then costs no call of HDF5, and several may
-write, threads or processes, which HDF5 would not let them. Why not one contiguous dataset: it can neither
-grow nor shrink (decision 20).
+never filled) and is asked once for their places; a frame then costs no call of HDF5, and several threads may
+write, which HDF5 would not let them. Why not one contiguous dataset: it can neither grow nor shrink
+(decision 20).
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from h5py import h5d, h5p
 
-from penstock.receiver.files.stores import disk_file, process_lease
+from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.space import set_aside
-from penstock.receiver.files.stores.write_processes import WriteProcesses
-from penstock.receiver.files.stores.write_threads import WriteHere, WriteThreads
+from penstock.receiver.files.stores.write_threads import start_writers
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
 from penstock.stins.messages import Frame, Image
@@ -38,7 +37,7 @@ class PreallocatedStore:
     Args:
         detector: NXdetector group; `data` is created in it.
         frames: what every frame looks like; uncompressed.
-        writing: how many writers, which, and what may wait for them.
+        writing: how many writers, and what may wait for them.
         data: the dataset that another process has left, if it is not to be created.
     """
 
@@ -50,22 +49,13 @@ class PreallocatedStore:
         self._space_seconds = writing.space_seconds
         self._offsets: list[int] = []
         try:
-            if data is not None:
-                process_lease.wait(self._descriptor)
             self._place(len(self.data))
             if data is None:
                 self._make_room(0)  # while nobody waits for it but whoever arms the detector
-            self._writers = self._begin(writing)
+            self._writers = start_writers(self._descriptor, writing.writers, writing.queue_bytes)
         except BaseException:
             os.close(self._descriptor)  # all that was set aside would stay taken, in a file without a name
             raise
-
-    def _begin(self, writing: Writing) -> WriteHere | WriteThreads | WriteProcesses:
-        if writing.writers == 1:
-            return WriteHere(self._descriptor)
-        if writing.write_with == "processes":
-            return WriteProcesses(self._descriptor, writing.processes, self._frames.nbytes)
-        return WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
     @staticmethod
     def _create(detector: Any, frames: FrameFormat) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import h5py
 
-from penstock.receiver.files.stores.messages import DATASET
+from penstock.receiver.files.stores.side_file import DATASET
 
 
 class DataFiles:

@@ -17,9 +17,9 @@ from penstock.receiver.files.stores.channels import STATUS, ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
-from penstock.receiver.files.stores.messages import DATASET
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.segments import SegmentStore
+from penstock.receiver.files.stores.side_file import DATASET
 from penstock.receiver.files.stores.superblock import repair
 
 
@@ -164,4 +164,4 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
         return SegmentStore(detector, frames, path, writing, data)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PreallocatedStore(detector, frames, writing, data)
-    return ChunkedStore(detector, frames, data=data)
+    return ChunkedStore(detector, frames, data=data, writing=writing)

@@ -27,9 +27,8 @@ from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FrameFormat, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
-from penstock.receiver.files.stores.messages import DATASET
 from penstock.receiver.files.stores.shown import show_instead
-from penstock.receiver.files.stores.side_file import SideFile, holds_nothing, may_replace
+from penstock.receiver.files.stores.side_file import DATASET, SideFile, holds_nothing, may_replace
 from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.models import FrameStatus

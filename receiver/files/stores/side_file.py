@@ -15,6 +15,8 @@ from penstock.receiver.files.stores.disk_file import DiskFile
 from penstock.receiver.files.stores.file_locks import lock_alone, wait_for
 from penstock.receiver.files.stores.space import make_room
 
+DATASET = "/entry/data/data"
+"""Frames of such a file."""
 LOCK_SECONDS = 0.2
 """For readers to let go of a file that has just been created, or of a segment that gets a late frame."""
 ROOM_BYTES = 2**18

@@ -1,7 +1,7 @@
-"""Who writes blobs to known places of one file: the caller, or threads with a queue bounded in bytes.
+"""Who writes the blobs of frames to their places in a file: the caller, or threads behind a bounded queue.
 
-pwrite lets go of the interpreter lock while it copies, so that threads are enough: frames reach them by
-reference, where other processes would need a copy.
+`pwrite` releases the interpreter lock while it copies, and a frame reaches a thread by reference, where
+another process would need a copy of it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from collections import deque
 from penstock.stins.messages import Buffer
 from penstock.stins.texts import plural
 
+LEAST_HANDED_BYTES = 2**18
+"""Of a blob. Below, handing it to a thread costs as much as writing it."""
+
 
 class WriteHere:
-    """What `WriteThreads` does, by the caller itself: for one writer.
+    """The interface of `WriteThreads` for one writer: the caller writes.
 
     Args:
         descriptor: of the file; stays the caller's.
@@ -26,6 +29,9 @@ class WriteHere:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+
+    def wait(self, nbytes: int) -> None:
+        """Return at once: there is no queue."""
 
     def put(self, index: int, blob: Buffer, offset: int) -> None:
         """Write the blob of a frame at this offset.
@@ -43,7 +49,7 @@ class WriteHere:
 
 
 class WriteThreads:
-    """A bounded queue and the threads that empty it.
+    """A bounded queue and the threads that empty it; the caller writes blobs below `LEAST_HANDED_BYTES`.
 
     Args:
         descriptor: of the file; stays the caller's.
@@ -67,19 +73,31 @@ class WriteThreads:
         for thread in self._threads:
             thread.start()
 
+    def wait(self, nbytes: int) -> None:
+        """Return when there is room in the queue for a blob of so many bytes.
+
+        Raises:
+            OSError: an earlier frame, in `lost`, could not be written.
+        """
+        with self._changed:
+            most = self._most_bytes - nbytes
+            while self._error is None and self.waiting_bytes and self.waiting_bytes > most:
+                self._changed.wait()
+            if self._error is not None:
+                raise self._error
+
     def put(self, index: int, blob: Buffer, offset: int) -> None:
         """Let the blob of a frame be written at this offset; waits while too much is queued.
 
         Raises:
-            OSError: an earlier frame, in `lost`, could not be written; this one was not taken.
+            OSError: an earlier frame, in `lost`, could not be written, or this one; it was not taken.
         """
-        size = len(blob)
+        if len(blob) < LEAST_HANDED_BYTES:
+            pwrite_all(self._descriptor, blob, offset)
+            return
+        self.wait(len(blob))
         with self._changed:
-            while self._error is None and self.waiting_bytes and self.waiting_bytes + size > self._most_bytes:
-                self._changed.wait()
-            if self._error is not None:
-                raise self._error
-            self.waiting_bytes += size
+            self.waiting_bytes += len(blob)
             self._queue.append((index, blob, offset))
             self._changed.notify_all()
 
@@ -126,6 +144,17 @@ class WriteThreads:
                     self.lost.add(index)
                     self._error = self._error or error
                 self._changed.notify_all()
+
+
+def start_writers(descriptor: int, number: int, queue_bytes: int) -> WriteHere | WriteThreads:
+    """Return who writes blobs into an open file.
+
+    Args:
+        descriptor: of the file; stays the caller's.
+        number: of writers, as configured.
+        queue_bytes: that wait for several, at most.
+    """
+    return WriteThreads(descriptor, number, queue_bytes) if number > 1 else WriteHere(descriptor)
 
 
 def pwrite_all(descriptor: int, blob: Buffer, offset: int) -> None:

@@ -246,8 +246,10 @@ def test_the_configuration_reaches_the_data_process_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"write_with": "processes"}, "write_with is processes and writers 1; .* set writers to 2 or more"),
-        ({"write_with": "magic", "writers": 2}, "write_with"),
+        (
+            {"write_with": "processes", "writers": 2},
+            'receiver sim-1: there is no setting "write_with"; several writers are threads: leave it out$',
+        ),
         (
             {"writers": 2, "source": MODULES},
             r"writers is 2, and modules .* leave out writers, or put \{type: as",
@@ -263,7 +265,7 @@ def test_what_would_have_no_effect_is_refused_with_the_remedy(keys: dict[str, An
         config.parse({"receivers": {"sim-1": ENTRY | keys}}, "x.yaml")
 
 
-@pytest.mark.parametrize("keys", [{"writers": 2, "write_with": "processes"}, {"frames_per_file": 5}])
+@pytest.mark.parametrize("keys", [{"writers": 2}, {"frames_per_file": 5}])
 def test_modules_that_are_assembled_may_have_several_writers_or_segments(keys: dict[str, Any]) -> None:
     entry = ENTRY | {"source": MODULES, "transforms": [{"type": "assemble"}]} | keys
     config.parse({"receivers": {"sim-1": entry}}, "x.yaml")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.receiver.files.remedies import BY_ERRNO, errno_of, remedy
-from penstock.receiver.files.stores.errors import FilesGoneError, WriterDiedError
-from penstock.receiver.files.stores.writer_process import WriterNotBegunError, WriterStoppedError
+from penstock.receiver.files.stores.errors import FilesGoneError
 
 FOLDER = Path("/data/user")
 
@@ -25,9 +24,6 @@ FOLDER = Path("/data/user")
         (OSError(errno.EFBIG, "large"), "ulimit -f"),
         (OSError(errno.EROFS, "read-only"), "mount it for writing"),
         (OSError(errno.EACCES, "denied"), f"user id {os.geteuid()}"),
-        (WriterDiedError("writer process 1 was killed"), "whether memory was short"),
-        (WriterNotBegunError("writer process 1 was killed; look into"), "See to that"),
-        (WriterStoppedError("writer process 1 was stopped"), "Look who stops processes of the receiver"),
         (FilesGoneError("x_000001.h5 was removed"), "Look who did that"),
         (MemoryError(), "no memory left"),
         (OSError(errno.ENOENT, "no such file"), "see who removed or moved it"),

@@ -12,10 +12,9 @@ import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
 
-from penstock.receiver.files import storage
+from penstock.receiver.files import lease, storage
 from penstock.receiver.files.recovery.interrupted import open_again
 from penstock.receiver.files.storage import StorageError
-from penstock.receiver.files.stores import process_lease
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.files.written import Written, write
@@ -82,7 +81,7 @@ def test_of_many_who_replace_one_file_at_once_one_wins_and_loses_nothing(path: P
         folder = storage.open_folder(path)
         draft = storage.draft_name()
         descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, dir_fd=folder)
-        held.append(process_lease.hold(descriptor))
+        held.append(lease.hold(descriptor))
         ready.wait(10)
         try:
             storage.give_name(draft, path.name, folder, replace=True)

@@ -14,7 +14,6 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import lease, storage
 from penstock.receiver.files.storage import StorageError
-from penstock.receiver.files.stores import process_lease
 from tests import hostile
 from tests.receiver.disks import small_file_system
 
@@ -209,7 +208,7 @@ def test_more_segments_than_one_file_can_show_are_refused_with_the_number_that_f
 def test_a_file_that_is_being_written_is_refused_overwrite_or_not(root: Path, overwrite: bool) -> None:
     file = root / "x.h5"
     with file.open("w+") as written:
-        mark = process_lease.hold(written.fileno())
+        mark = lease.hold(written.fileno())
         with pytest.raises(
             StorageError, match=r"a receiver is writing .*x\.h5, .* give another name"
         ) as refusal:
@@ -220,33 +219,13 @@ def test_a_file_that_is_being_written_is_refused_overwrite_or_not(root: Path, ov
     allowed(config(root), str(file), overwrite=True)
 
 
-def test_a_data_file_that_is_being_written_is_refused(root: Path) -> None:
-    path = storage.resolve(config(root), f"{root}/x.h5")
-    with (root / "x_data_0002.h5").open("w") as written:
-        fcntl.flock(written, fcntl.LOCK_EX)  # as its process does
-        with pytest.raises(StorageError, match=r"a receiver is writing .*x_data_0002\.h5"):
-            storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=2)
-    storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=2)
-
-
-def test_what_has_the_name_of_a_data_file_and_is_none_is_refused_overwrite_or_not(root: Path) -> None:
-    path = storage.resolve(config(root), f"{root}/x.h5")
-    (root / "x_data_0002.h5").write_text("a text of the user")
-    with pytest.raises(
-        StorageError, match=r"x_data_0002\.h5 exists and is no data file .*; move it"
-    ) as refusal:
-        storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=3)
-    assert refusal.value.kind == "file_exists"
-    storage.check(path, overwrite=True, nbytes=None, min_free=0, writers=1)
-
-
 def test_where_the_mark_says_that_a_file_is_written_hdf5s_lock_is_not_tried(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[object] = []
     monkeypatch.setattr(fcntl, "flock", lambda *asked: tried.append(asked))
     with (root / "x.h5").open("w+") as written:
-        mark = process_lease.hold(written.fileno())
+        mark = lease.hold(written.fileno())
         assert lease.is_written(root / "x.h5")
         assert not tried
         os.close(mark)

@@ -23,7 +23,7 @@ FRAMES = 12
 @pytest.mark.parametrize(
     ("keys", "files"),
     [
-        ({"transforms": PACKED, "writers": 2}, ["a.h5", "a_data_0001.h5", "a_data_0002.h5"]),
+        ({"transforms": PACKED, "writers": 2}, ["a.h5"]),
         ({"transforms": PLAIN, "frames_per_file": 5}, ["a.h5", *(f"a_00000{n}.h5" for n in (1, 2, 3))]),
     ],
     ids=["several writers", "segments"],

@@ -22,8 +22,7 @@ from penstock.receiver.files import storage, stores
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import Recovered, recover
 from penstock.receiver.files.storage import StorageError
-from penstock.receiver.files.stores.writer_process import WriterProcess
-from penstock.receiver.files.writer import SeriesWriter, WriterError
+from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.files.stores.written import SHAPE, Written, array, frame
 from tests.receiver.sample_series import start
@@ -41,11 +40,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "x.h5"
 
 
-def begin(path: Path, config: ReceiverConfig, writers: int = 1, **keys: Any) -> None:
+def begin(path: Path, config: ReceiverConfig, **keys: Any) -> None:
     """What the pipeline does when a series begins."""
     series = RunningSeries(start(**{**OPENING, **keys}))
     enter = partial(Journal("sim-1", config).enter, path, series, 12.5)
-    SeriesWriter(path, "sim-1", series, "a test", stores.writing(writers, 2**20), begun=enter)
+    SeriesWriter(path, "sim-1", series, "a test", begun=enter)
 
 
 def in_a_child(work: Callable[[], None]) -> int:
@@ -74,19 +73,17 @@ def names(folder: Path) -> list[str]:
 
 
 @contextmanager
-def going_on(path: Path, config: ReceiverConfig, writers: int = 1) -> Iterator[Written]:
+def going_on(path: Path, config: ReceiverConfig) -> Iterator[Written]:
     """The series, taken up again by the next process."""
     resumable = recover(Journal("sim-1", config), config).resumable
     assert resumable is not None
-    writing = stores.writing(writers, 2**20)
     again = Written.__new__(Written)
     again.series = RunningSeries(resumable.start, resumed=resumable.resumed)
-    again.writer = SeriesWriter(path, "sim-1", again.series, "", writing, resumable.found)
+    again.writer = SeriesWriter(path, "sim-1", again.series, "", found=resumable.found)
     try:
         yield again
     finally:
         resumable.left.finalize()
-        writing.close()
 
 
 def left(recovered: Recovered) -> None:
@@ -129,47 +126,6 @@ def test_a_kill_between_its_two_names_leaves_one(
     left(recover(Journal("sim-1", config), config))
     assert names(path.parent) == ["x.h5"]
     assert path.stat().st_nlink == 1
-
-
-def test_a_kill_while_data_files_are_made_lets_the_series_go_on(
-    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = WriterProcess.begin
-
-    def second_dies(process: WriterProcess, *args: Any) -> None:
-        if process.number == 2:
-            die()
-        real(process, *args)
-
-    packed = {"compression": "bslz4"}
-    with monkeypatch.context() as at_this_moment:
-        at_this_moment.setattr(WriterProcess, "begin", second_dies)
-        killed(lambda: begin(path, config, writers=2, **packed))
-    assert names(path.parent) == ["x.h5", "x_data_0001.h5"]
-    with going_on(path, config, writers=2) as again:
-        again.add(frame(0), frame(1))
-        again.close("stopped")
-    with h5py.File(path) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][()], [array(0), array(1)])
-
-
-@pytest.mark.parametrize("content", [b"", b"precious"], ids=["empty", "precious"])
-def test_only_files_that_hold_nothing_are_replaced_when_a_series_goes_on(
-    path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
-    there = path.with_name("x_data_0001.h5")
-    with monkeypatch.context() as at_this_moment:
-        at_this_moment.setattr(SeriesWriter, "_create_frames", die)
-        killed(lambda: begin(path, config, compression="bslz4"))
-    there.write_bytes(content)
-    with going_on(path, config, writers=2) as again:
-        if content:
-            with pytest.raises(WriterError, match="exists and is not overwritten"):
-                again.writer.add(0, frame(0))
-            assert there.read_bytes() == content
-        else:
-            again.add(frame(0))
-        again.close("stopped")
 
 
 def test_a_kill_before_the_frames_are_shown_is_made_up_for_when_the_series_goes_on(

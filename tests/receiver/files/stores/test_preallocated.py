@@ -43,7 +43,7 @@ FILL = 65535
 @pytest.fixture(autouse=True)
 def small_frames_have_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
-    monkeypatch.setattr(stores, "LEAST_HANDED_BYTES", 1)
+    monkeypatch.setattr(write_threads, "LEAST_HANDED_BYTES", 1)
 
 
 @pytest.fixture

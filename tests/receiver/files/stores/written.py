@@ -10,7 +10,6 @@ import h5py
 import numpy as np
 
 from penstock.receiver.files.stores import FrameStore, Writing
-from penstock.receiver.files.stores.writer_process import WriterProcess
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import RunningSeries
@@ -20,9 +19,6 @@ from tests.streams import image, pixels
 
 DETECTOR = "entry/instrument/sim_1"
 SHAPE = (5, 7)
-MEMORY = 2**16
-"""Bytes that are shared with each process that writes."""
-Processes = tuple[WriterProcess, ...]
 
 
 def array(number: int) -> np.ndarray[Any, Any]:
