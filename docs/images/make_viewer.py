@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import yaml
 from PIL import Image
 
 from penstock.streamer.client import StreamerClient
@@ -56,7 +55,7 @@ def take(stack: ExitStack, **keys: object) -> dict[str, Any]:
     source = {"type": "stins", "endpoints": [streamer["data"]]}
     config = folder / "receivers.yaml"
     entry = {"source": source, "data_root": str(folder), **keys}
-    config.write_text(yaml.safe_dump({"receivers": {"sim-1": entry}}))
+    config.write_text(json.dumps({"receivers": {"sim-1": entry}}))
     receiver = start(stack, "receiver", "sim-1", "--config", str(config), "--http", "127.0.0.1:0", "--json")
     camera = StreamerClient(streamer["control"], timeout=30.0)
     stack.callback(camera.close)

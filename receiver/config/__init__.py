@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import yaml
 
 from penstock.receiver.config import errors as config_errors
-from penstock.receiver.config import unique_keys
+from penstock.receiver.config.read_yaml import read
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle, check_names
 from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.processing.transforms.assemble import Assemble
@@ -294,11 +293,9 @@ def load(path: str | Path) -> ConfigFile:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text: {error}") from error
     try:
-        raw = unique_keys.load(text)
-    except unique_keys.DuplicateKey as error:
+        raw = read(text)
+    except ValueError as error:
         raise ConfigError(f"{path}: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {_not_yaml(error)}") from error
     return parse(raw, str(path))
 
 
@@ -329,15 +326,6 @@ def _wrong(raw: Any, said: str) -> str:
         except msgspec.ValidationError as error:
             return config_errors.sentence(entry, ReceiverConfig, str(error), f"receiver {name}")
     return config_errors.sentence(raw, ConfigFile, said, "")
-
-
-def _not_yaml(error: yaml.YAMLError) -> str:
-    """What is wrong and where, as an editor counts lines."""
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return " ".join(str(error).split())
-    problem = getattr(error, "problem", None) or "not understood"
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:

@@ -114,9 +114,9 @@ def test_curves_that_have_no_place_are_one_sentence(
         (["panel", "sim/det/1"], "silx", "gui"),
         (["integrate", "a.h5"], "pyFAI", "powder"),
         (["check", "a.h5"], "h5py", "receiver"),
-        (["receiver", "sim-1"], "yaml", "receiver"),
+        (["receiver", "sim-1"], "ruamel", "receiver"),
         (["device", "Simulator", "x"], "tango", "tango"),
-        (["status", "sim-1"], "yaml", "receiver"),
+        (["status", "sim-1"], "ruamel", "receiver"),
         (["database", "--port", "0"], "tango", "tango"),
     ],
 )

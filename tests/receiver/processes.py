@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Status
 
@@ -42,7 +40,7 @@ class ReceiverProcess:
             "data_root": str(self.root), "flush_seconds": 0.05, "gap": {"seconds": 0.3}, **keys,
         }  # fmt: skip
         config = folder / "receivers.yaml"
-        config.write_text(yaml.safe_dump({"receivers": {"sim-1": entry}}))
+        config.write_text(json.dumps({"receivers": {"sim-1": entry}}))
         self.log = folder / "receiver.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

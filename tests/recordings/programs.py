@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from penstock.receiver.client import ReceiverClient
 from penstock.receiver.models import Status
 
@@ -96,7 +94,7 @@ def replay(capture: Path, root: Path, *options: str, template: str = "") -> Repl
             "source": {"type": ready["protocol"], "endpoints": [ready["endpoint"]]},
             "data_root": str(root), "filename_template": template, "peer_gone": 0.5,
         }  # fmt: skip
-        config.write_text(yaml.safe_dump({"receivers": {"eiger-1": entry}}))
+        config.write_text(json.dumps({"receivers": {"eiger-1": entry}}))
         with program(
             "receiver", "eiger-1", "--config", str(config), "--http", "127.0.0.1:0", "--json"
         ) as receiver:

@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 import silx.io
 import silx.io.nxdata
-import yaml
 from nexusformat.nexus import nxload
 
 from penstock.cli._recording import write
@@ -125,7 +124,7 @@ def take(folder: Path, compression: str, **keys: Any) -> Taken:
             endpoints.append(streamers[-1].line()["endpoint"])
         entry = {"source": {"join": "modules", "endpoints": endpoints}, "data_root": str(file.parent), **keys}
         config = folder / "receivers.yaml"
-        config.write_text(yaml.safe_dump({"receivers": {"lambda-1": entry}}))
+        config.write_text(json.dumps({"receivers": {"lambda-1": entry}}))
         receiver = stack.enter_context(
             program("receiver", "lambda-1", "--config", str(config), "--http", "127.0.0.1:0", "--json")
         )

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import silx.io
 import silx.io.nxdata
-import yaml
 from nexusformat.nexus import nxload
+from ruamel.yaml import YAML
 
 from penstock.cli._recording import write
 from tests.recordings import validators
@@ -23,7 +23,7 @@ from tests.recordings.programs import demo, replay
 from tests.recordings.series import Series
 from tests.recordings.validators import Report
 
-KNOWN = yaml.safe_load((Path(__file__).parent / "validator_warnings.yaml").read_text())
+KNOWN = YAML(typ="safe", pure=True).load((Path(__file__).parent / "validator_warnings.yaml").read_text())
 DETECTOR = "/entry/instrument/eiger_1"
 WORDS = {
     "title": "Rings", "proposal": 20250001, "experiment_description": "A trial.", "scan_id": 17,

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 import urllib3
-import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from ruamel.yaml import YAML
 
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "resources" / "prometheus" / "penstock.rules.yml"
-(GROUP,) = yaml.safe_load(RULES.read_text())["groups"]
+(GROUP,) = YAML(typ="safe", pure=True).load(RULES.read_text())["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}
 
 
@@ -60,7 +60,8 @@ def test_each_alert_comes_when_it_should_and_not_before() -> None:
 
 
 def test_each_alert_has_a_test_that_it_comes_and_one_that_it_does_not() -> None:
-    tests = yaml.safe_load(Path(__file__).with_name("prometheus_rules_test.yml").read_text())["tests"]
+    file = Path(__file__).with_name("prometheus_rules_test.yml")
+    tests = YAML(typ="safe", pure=True).load(file.read_text())["tests"]
     tried = [each for test in tests for each in test["alert_rule_test"]]
     assert {each["alertname"] for each in tried if each.get("exp_alerts")} == set(ALERTS)
     assert {each["alertname"] for each in tried if not each.get("exp_alerts")} == set(ALERTS)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 import zmq
 
 from penstock.cli._address import receiver_url
@@ -45,7 +44,7 @@ def receiver(stack: ExitStack, folder: Path, source: str, **keys: Any) -> tuple[
     data.mkdir(parents=True)
     config = folder / "receivers.yaml"
     entry = {"source": {"endpoints": [source]}, "data_root": str(data), "http": "[::1]:0", **keys}
-    config.write_text(yaml.safe_dump({"receivers": {"six": entry}}))
+    config.write_text(json.dumps({"receivers": {"six": entry}}))
     running = stack.enter_context(program("receiver", "six", "--config", str(config), "--json"))
     return running, running.line()["http"]
 
@@ -108,11 +107,11 @@ def test_an_ipv6_address_without_brackets_is_refused_with_the_remedy(
     assert "an IPv6 address has brackets, such as tcp://[::1]:9999" in capsys.readouterr().err
     config = tmp_path / "receivers.yaml"
     entry = {"source": {"endpoints": ["tcp://127.0.0.1:9"]}, "data_root": str(tmp_path), "http": "::1:5000"}
-    config.write_text(yaml.safe_dump({"receivers": {"six": entry}}))
+    config.write_text(json.dumps({"receivers": {"six": entry}}))
     assert main(["receiver", "six", "--config", str(config)]) == 2
     assert "an IPv6 address has brackets, such as [::1]:5000" in capsys.readouterr().err
     entry |= {"http": "[::1]:5000", "source": {"endpoints": ["tcp://::1:9999"]}}
-    config.write_text(yaml.safe_dump({"receivers": {"six": entry}}))
+    config.write_text(json.dumps({"receivers": {"six": entry}}))
     assert main(["receiver", "six", "--config", str(config)]) == 2
     assert "brackets around an IPv6 address" in capsys.readouterr().err
 
@@ -120,5 +119,5 @@ def test_an_ipv6_address_without_brackets_is_refused_with_the_remedy(
 def test_a_receiver_that_listens_everywhere_is_asked_on_this_host(tmp_path: Path) -> None:
     config = tmp_path / "receivers.yaml"
     entry = {"source": {"endpoints": ["tcp://[::1]:9"]}, "data_root": str(tmp_path), "http": "[::]:5000"}
-    config.write_text(yaml.safe_dump({"receivers": {"six": entry}}))
+    config.write_text(json.dumps({"receivers": {"six": entry}}))
     assert receiver_url("six", config) == "http://[::1]:5000"

@@ -10,8 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from penstock.streamer.client import StreamerClient
 from penstock.streamer.settings import Settings, TriggerMode
 
@@ -39,7 +37,7 @@ class Live:
         source = {"type": "stins", "endpoints": [self._data]}
         config = self.folder / "receivers.yaml"
         config.write_text(
-            yaml.safe_dump(
+            json.dumps(
                 {
                     "receivers": {
                         "sim-1": {"source": source, "data_root": str(self.folder), "http": self._http}

@@ -211,13 +211,6 @@ def test_an_entry_without_its_heading_is_refused_with_the_heading() -> None:
         config.parse({"sim-1": ENTRY}, "x.yaml")
 
 
-def test_what_is_not_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text("receivers:\n  sim-1: {a: [1\n")
-    with pytest.raises(ConfigError, match=r"line 3, column 1: expected"):
-        config.load(path)
-
-
 def test_a_receiver_that_is_not_in_the_file_is_refused_with_those_that_are() -> None:
     file = config.parse({"receivers": {"sim-1": ENTRY, "sim-2": ENTRY}}, "x.yaml")
     with pytest.raises(ConfigError, match=r'no receiver "eiger"; it has: sim-1, sim-2'):
@@ -274,16 +267,55 @@ def test_modules_that_are_assembled_may_have_several_writers_or_segments(keys: d
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("receivers:\n  a: {}\n  b: {}\n  a: {}\n", 'x.yaml: the key "a" stands twice, in lines 2 and 4;'),
-        ("receivers:\n  a:\n    http: x:1\n    http: x:2\n", '"http" stands twice, in lines 3 and 4;'),
-        ("receivers: {a: {http: 'x:1', 'http': 'x:2'}}", '"http" stands twice, in line 1;'),
+        (
+            "receivers:\n  a: {}\n  b: {}\n  a: {}\n",
+            'x.yaml: line 4, column 3: the key "a" stands twice in one',
+        ),
+        ("receivers:\n  a:\n    http: x:1\n    http: x:2\n", 'line 4, column 5: the key "http" stands twice'),
+        ("receivers: {a: {http: 'x:1', 'http': 'x:2'}}", 'line 1, column 30: the key "http" stands twice'),
     ],
 )
-def test_a_key_that_stands_twice_is_refused_with_its_lines(text: str, says: str, tmp_path: Path) -> None:
+def test_a_key_that_stands_twice_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
         config.load(path)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["yes", "no", "on", "off"])
+def test_only_true_and_false_are_yes_and_no_and_everything_else_is_said_with_what_may_stand_there(
+    word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.yaml"
+    entry = "source: {endpoints: ['tcp://h:1']}, data_root: /a"
+    path.write_text(f"receivers:\n  a: {{{entry}, swmr: {word}}}\n")
+    with pytest.raises(ConfigError, match=f'receiver a: swmr is "{word}"; give true or false'):
+        config.load(path)
+    path.write_text(f"receivers:\n  {word}: {{{entry}, swmr: true}}\n")
+    assert config.load(path).receivers[word].swmr
+
+
+def test_a_number_with_a_zero_before_it_is_that_number(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("receivers: {a: {source: {endpoints: ['tcp://h:1']}, data_root: /a, flush_seconds: 010}}")
+    assert config.load(path).receivers["a"].flush_seconds == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("receivers: [1", "x.yaml: it is not YAML: line 1, column 14: expected ',' or ']'"),
+        ("receivers:\n\ta: 1", "x.yaml: it is not YAML: line 2, column 1: found character '\\t'"),
+        ("a: 1\n---\nb: 1\n", "it is not YAML: line 2, column 1: but found another document"),
+        ("a: \x00", "x.yaml: it is not YAML: unacceptable character"),
+        ("a: 2026-13-45", "x.yaml: month must be in 1..12"),
+    ],
+)
+def test_what_is_not_yaml_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        config.load(tmp_path / "x.yaml")
     assert says in str(caught.value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
-import yaml
 import zmq
 
 from penstock.cli.main import main
@@ -87,9 +87,7 @@ def test_a_series_that_the_chain_cannot_take_is_refused_with_the_remedy_and_the_
 def entry(tmp_path: Path, **keys: Any) -> str:
     path = tmp_path / "receivers.yaml"
     source = {"endpoints": ["tcp://127.0.0.1:1"]}
-    path.write_text(
-        yaml.safe_dump({"receivers": {"p": {"source": source, "data_root": str(tmp_path), **keys}}})
-    )
+    path.write_text(json.dumps({"receivers": {"p": {"source": source, "data_root": str(tmp_path), **keys}}}))
     return str(path)
 
 
