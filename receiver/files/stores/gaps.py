@@ -20,7 +20,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores.disk_file import descriptor_of
-from penstock.receiver.files.stores.shown import STORED_FRAMES, show_instead
+from penstock.receiver.files.stores.replace_data import STORED_FRAMES, replace_data
 from penstock.receiver.files.stores.space import give_back
 from penstock.receiver.files.stores.write_threads import pwrite_all
 
@@ -65,7 +65,7 @@ def show_stored(data: Any, stored: np.ndarray[Any, Any]) -> None:
         data: of an NXdetector group.
         stored: bool, one an index.
     """
-    show_instead(data.parent, lambda: _virtual(data, stored), keep_as=STORED_FRAMES)
+    replace_data(data.parent, lambda: _virtual(data, stored), keep_as=STORED_FRAMES)
 
 
 def _places(data: Any) -> list[int]:

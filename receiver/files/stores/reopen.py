@@ -12,14 +12,14 @@ import h5py
 import numpy as np
 from h5py import h5d
 
-from penstock.receiver.files.stores import segments
 from penstock.receiver.files.stores.channels import STATUS, ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.data_files.data_file import DATASET
+from penstock.receiver.files.stores.data_files.layout import segments_of, segments_there
+from penstock.receiver.files.stores.data_files.store import DataFilesStore
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
-from penstock.receiver.files.stores.segments import SegmentStore
-from penstock.receiver.files.stores.side_file import DATASET
 from penstock.receiver.files.stores.superblock import repair
 
 
@@ -36,8 +36,8 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
     data = detector.get("data")
     if data is None:
         return None
-    if segments.segments_of(data):
-        for _, place in segments.places(detector, data):
+    if segments_of(data):
+        for _, place in segments_there(detector):
             with contextlib.suppress(OSError, KeyError), h5py.File(place, "r", locking=False) as file:
                 return _format(file[DATASET], planned)
         raise ValueError("none of its segments is there")
@@ -77,8 +77,8 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
     if data is None:
         return np.zeros(length, bool)
     if data.is_virtual:  # an image that is assembled of the blobs of its modules, or lies in other files
-        if segments.segments_of(data):
-            return _whole_in_segments(detector, data, length, count)
+        if segments_of(data):
+            return _whole_in_segments(detector, length, count)
         if "modules" not in detector:
             return np.ones(length, bool)
         data = detector["modules"]
@@ -92,10 +92,10 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
 
 
 def _whole_in_segments(
-    detector: Any, data: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
+    detector: Any, length: int, count: Callable[[Any, int], np.ndarray[Any, Any]]
 ) -> np.ndarray[Any, Any]:
     found = np.zeros(length, bool)
-    for start, place in segments.places(detector, data):
+    for start, place in segments_there(detector):
         if start >= length:
             continue
         with contextlib.suppress(OSError, KeyError):  # killed before anything was in it
@@ -160,8 +160,8 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
     if data.is_virtual:
         assert writing.path is not None
         path = writing.path
-        writing = replace(writing, frames_per_file=segments.length_of(data))
-        return SegmentStore(detector, frames, path, writing, data)
+        writing = replace(writing, frames_per_file=max(source.block for source in segments_of(data)))
+        return DataFilesStore(detector, frames, path, writing, data)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PreallocatedStore(detector, frames, writing, data)
     return ChunkedStore(detector, frames, data=data, writing=writing)

@@ -9,7 +9,7 @@ import h5py
 import pytest
 
 from penstock.receiver.files.beginning import HEAD, SIGNATURE, can_be_torn
-from penstock.receiver.files.stores.side_file import may_replace
+from penstock.receiver.files.stores.data_files.data_file import may_replace
 
 
 @pytest.mark.parametrize(

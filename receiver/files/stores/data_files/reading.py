@@ -1,4 +1,4 @@
-"""The data files of a series, for whoever wants its blobs as they are stored; see `data_files`."""
+"""The data files of a series, for whoever wants its blobs as they are stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import h5py
 
-from penstock.receiver.files.stores.side_file import DATASET
+from penstock.receiver.files.stores.data_files.data_file import DATASET
+from penstock.receiver.files.stores.data_files.layout import sources_of
 
 
 class DataFiles:
@@ -20,11 +21,7 @@ class DataFiles:
 
     def __init__(self, folder: Path, data: Any) -> None:
         self._folder = folder
-        self._sources: list[tuple[int, int, int, str]] = []
-        for source in data.virtual_sources():
-            (start, *_), (stride, *_), (count, *_), (block, *_) = source.vspace.get_regular_hyperslab()
-            # A segment is one block; what HDF5 says of the distance to the next means nothing.
-            self._sources.append((start, 2**62 if count == 1 else stride, block, source.file_name))
+        self._sources = sources_of(data)
         self._open: dict[str, h5py.File] = {}
 
     def has(self, index: int) -> bool:
@@ -43,7 +40,7 @@ class DataFiles:
         """The dataset and the place in it, where there is a chunk; no file, or a damaged one, has none."""
         try:
             for start, stride, block, name in self._sources:
-                turn, within = divmod(index - start, stride)
+                turn, within = divmod(index - start, stride or 2**62)
                 if turn < 0 or within >= block:
                     continue
                 place = (turn * block + within, 0, 0)
@@ -62,8 +59,3 @@ class DataFiles:
         for file in self._open.values():
             file.close()
         self._open.clear()
-
-
-def is_spread(data: Any) -> bool:
-    """Whether the frames of this dataset lie in data files."""
-    return bool(data.is_virtual) and all(source.dset_name == DATASET for source in data.virtual_sources())

@@ -1,4 +1,4 @@
-"""What stands as `data` in the NXdetector group, and is linked to where programs look, made anew."""
+"""Another dataset in the place of `data` in the NXdetector group, and of its links."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ STORED_FRAMES = "stored_frames"
 """Name of the dataset that holds the frames where `data` only shows them; see `gaps`."""
 
 
-def show_instead(detector: Any, make: Callable[[], Any], keep_as: str = "") -> Any:
-    """Put another dataset in the place of `data`; where the old one was linked, the new one is.
+def replace_data(detector: Any, make: Callable[[], Any], keep_as: str = "") -> Any:
+    """Put another dataset in the place of `data`; where NXdata links to the old one, it links to the new one.
 
     Args:
         detector: NXdetector group of the file, open for writing.
@@ -19,10 +19,10 @@ def show_instead(detector: Any, make: Callable[[], Any], keep_as: str = "") -> A
     """
     old = detector["data"]
     attributes = dict(old.attrs)
-    shown = detector.file["entry"].get("data")
-    linked = shown is not None and "data" in shown
+    plot = detector.file["entry"].get("data")
+    linked = plot is not None and "data" in plot
     if linked:
-        del shown["data"]
+        del plot["data"]
     if keep_as:
         detector.move("data", keep_as)
         if "target" in attributes:
@@ -32,5 +32,5 @@ def show_instead(detector: Any, make: Callable[[], Any], keep_as: str = "") -> A
     data = make()
     data.attrs.update(attributes)
     if linked:
-        shown["data"] = data
+        plot["data"] = data
     return data

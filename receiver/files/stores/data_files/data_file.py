@@ -23,7 +23,7 @@ ROOM_BYTES = 2**18
 """What the first flush of a file may need."""
 
 
-class SideFile:
+class DataFile:
     """The file, locked as long as it is open: HDF5 refuses it to readers meanwhile, and a virtual dataset
     shows the fill value in its place, both of which are better than frames that are half there.
 
@@ -128,12 +128,12 @@ def may_replace(name: str, folder: int) -> bool:
         return False
     try:
         with h5py.File(f"{storage.by_descriptor(folder)}/{name}", "r", locking=False) as file:
-            return _is_side_file(file)
+            return _is_data_file(file)
     except (OSError, RuntimeError, KeyError, TypeError):
         return True  # HDF5 cannot read it: its writer was killed
 
 
-def _is_side_file(file: h5py.File) -> bool:
+def _is_data_file(file: h5py.File) -> bool:
     return list(file) == ["entry"] and list(file["entry"]) == ["data"]
 
 
@@ -150,7 +150,7 @@ def holds_nothing(name: str, folder: int) -> bool:
             return True
     try:
         with h5py.File(place, "r", locking=False) as found:
-            if not _is_side_file(found):
+            if not _is_data_file(found):
                 return False
             data = found["entry/data"].get("data")
             return data is None or data.id.get_num_chunks() == 0

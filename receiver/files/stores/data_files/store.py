@@ -1,7 +1,7 @@
-"""Frames in segments: files of N frames each, one after the other, each closed as it fills.
+"""The store of data files: segments of N frames each, one after the other, each closed as it fills.
 
 A closed segment can be read by anybody while the series goes on. `data` is a virtual dataset with one mapping
-a segment, which names it before it is there: it is right from the first frame on, after an abort too, and
+per segment, which names it before it is there: it is right from the first frame on, after an abort too, and
 shows the fill value where a segment is open, or never came. Frames that come late find their segment open for
 as long as the gap clock waits for them; after that it is opened again for them.
 """
@@ -19,20 +19,24 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.files import lease, storage
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FrameFormat, Writing
-from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
+from penstock.receiver.files.stores.data_files.data_file import (
+    DATASET,
+    DataFile,
+    holds_nothing,
+    may_replace,
+)
+from penstock.receiver.files.stores.data_files.layout import create_data, file_name, segments_there
+from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
-from penstock.receiver.files.stores.shown import show_instead
-from penstock.receiver.files.stores.side_file import DATASET, SideFile, holds_nothing, may_replace
+from penstock.receiver.files.stores.replace_data import replace_data
 from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.processing.fill_value import fill_value
 from penstock.stins.messages import Frame
 from penstock.stins.texts import plural
 
@@ -43,16 +47,11 @@ FIRST_MAPPED = 1024
 with twice as many when they come."""
 
 
-def segment_name(path: Path, number: int) -> str:
-    """Name of the n-th segment, from 0, of a series whose file this is."""
-    return f"{path.stem}_{number + 1:06d}.h5"
-
-
 @dataclass
 class Segment:
     """One that is open."""
 
-    side: SideFile
+    file: DataFile
     store: ChunkedStore
     left: int
     """Frames until it is full; more than there are where it was opened again."""
@@ -64,7 +63,7 @@ class Segment:
     """Frames that came since it was handed to the kernel last."""
 
 
-class SegmentStore:
+class DataFilesStore:
     """Frames in files of `writing.frames_per_file` each.
 
     Args:
@@ -98,7 +97,7 @@ class SegmentStore:
                 self._make_free(writing)
                 planned = FIRST_MAPPED * self._length if frames.planned is None else frames.planned
                 self._rows = min(planned, FIRST_MAPPED * self._length)
-                self.data = _virtual(detector, path, frames, self._rows, self._length)
+                self.data = create_data(detector, path, frames, self._rows, self._length)
             else:
                 self._rows = len(data)
                 self.data = data
@@ -120,7 +119,7 @@ class SegmentStore:
             # Before it is written: a frame that is in the file is not reported as one that could not be.
             _make_room(segment, sum(map(len, frame.blobs)))
         segment.store.write(row, frame)
-        segment.side.disk.check()
+        segment.file.disk.check()
         segment.unsafe.add(index)
         segment.empty = False
         segment.left -= 1
@@ -146,7 +145,7 @@ class SegmentStore:
             if segment.since and now - segment.since > self._patience:
                 self._close(number)
             else:
-                disk_file.flush(segment.side.file)
+                disk_file.flush(segment.file.file)
                 segment.unsafe.clear()
         self._look_for(self._open)
         self._say_gone()
@@ -157,11 +156,12 @@ class SegmentStore:
         return gone | self._lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Close the segments, the last one and the virtual dataset cut to this length; what is wrong with
-        one segment keeps none of the others from it."""
+        """Close the segments, and cut them and the virtual dataset to this length; what is wrong with one
+        segment keeps none of the others from it."""
         length = len(statuses)
         errors: list[Exception] = []
         self._look_for(self._written)
+        finished = set(self._open)
         for number, segment in list(self._open.items()):
             if segment.empty:
                 self._discard(number)
@@ -171,10 +171,11 @@ class SegmentStore:
                 segment.store.finish(statuses[start : start + self._length])
             with _collected(errors):
                 self._close(number)
-        last, rows = divmod(length, self._length)
-        if last in self._written - self._gone and rows != self._share(last):
-            with _collected(errors):
-                self._cut(last, rows)
+        for number in self._written - self._gone - finished:
+            rows = max(0, length - number * self._length)
+            if rows < self._share(number):
+                with _collected(errors):
+                    self._cut(number, rows)
         if length != self._rows:
             self._map(length)
         if errors:
@@ -194,7 +195,7 @@ class SegmentStore:
             raise errors[0]
         if synced:
             for number in sorted(self._written - self._gone):
-                storage.sync(self._path.with_name(segment_name(self._path, number)))
+                storage.sync(self._path.with_name(file_name(self._path, number)))
 
     # -- segments ------------------------------------------------------------------------------
 
@@ -207,29 +208,29 @@ class SegmentStore:
             )
         if (number + 1) * self._length > self._rows and self._rows != self._frames.planned:
             self._map(max(2 * self._rows, (number + 1) * self._length))
-        name = segment_name(self._path, number)
+        name = file_name(self._path, number)
         there = number in self._written
         if there:
             repair(self._place(number))  # where a process has left it that was killed
-        side = SideFile(self._folder, name, "r+" if there else "x")
+        file = DataFile(self._folder, name, "r+" if there else "x")
         try:
-            found = side.group.get("data")
-            store = ChunkedStore(side.group, self._frames, data=found)
+            found = file.group.get("data")
+            store = ChunkedStore(file.group, self._frames, data=found)
             if found is None:
                 store.grow(self._share(number))
                 store.data.attrs["units"] = "counts"
-                disk_file.flush(side.file)
+                disk_file.flush(file.file)
         except BaseException:
             if there:
-                side.close_quietly()
+                file.close_quietly()
             else:
-                side.discard()
+                file.discard()
             raise
         self._written.add(number)
         now = time.monotonic()
         late = number < self._latest
         left = self._share(number) if found is None else 2 * self._length
-        segment = Segment(side, store, left, not there, now if late else 0.0)
+        segment = Segment(file, store, left, not there, now if late else 0.0)
         if not late:
             self._latest = number
             for other in self._open.values():
@@ -240,14 +241,14 @@ class SegmentStore:
     def _close(self, number: int) -> None:
         segment = self._open.pop(number)
         try:
-            segment.side.close()
+            segment.file.close()
         except BaseException:
             self._lost |= segment.unsafe
             raise
 
     def _discard(self, number: int) -> None:
         """Take away a segment in which nothing could be stored: without it the fill value is read."""
-        self._open.pop(number).side.discard()
+        self._open.pop(number).file.discard()
         self._written.discard(number)
         self._gone.discard(number)
 
@@ -256,29 +257,30 @@ class SegmentStore:
         for number in numbers:
             segment = self._open.get(number)
             try:
-                found = os.stat(segment_name(self._path, number), dir_fd=self._folder)
+                found = os.stat(file_name(self._path, number), dir_fd=self._folder)
             except FileNotFoundError:
                 self._gone.add(number)
                 continue
-            if segment and not os.path.samestat(found, os.fstat(descriptor_of(segment.side.file))):
+            if segment and not os.path.samestat(found, os.fstat(descriptor_of(segment.file.file))):
                 self._gone.add(number)
 
     def _say_gone(self) -> None:
         if self._gone:
             self._look_for(self._written)  # who took one may have taken more
-            names = ", ".join(segment_name(self._path, number) for number in sorted(self._gone)[:3])
+            names = ", ".join(file_name(self._path, number) for number in sorted(self._gone)[:3])
             more = f" and {len(self._gone) - 3} more" if len(self._gone) > 3 else ""
             raise FilesGoneError(f"{names}{more} was removed, moved or replaced")
 
     def _cut(self, number: int, rows: int) -> None:
-        side = SideFile(self._folder, segment_name(self._path, number), "r+")
+        repair(self._place(number))  # where a process has left it that was killed
+        file = DataFile(self._folder, file_name(self._path, number), "r+")
         try:
-            side.file[DATASET].resize(rows, axis=0)
+            file.file[DATASET].resize(rows, axis=0)
         finally:
-            side.close()
+            file.close()
 
     def _place(self, number: int) -> str:
-        return f"{storage.by_descriptor(self._folder)}/{segment_name(self._path, number)}"
+        return f"{storage.by_descriptor(self._folder)}/{file_name(self._path, number)}"
 
     def _share(self, number: int) -> int:
         """Frames that a segment has room for: the last one of an announced number may have less."""
@@ -289,7 +291,7 @@ class SegmentStore:
     def _find(self) -> None:
         """The segments that another process has begun."""
         known = self._detector["frame_status"][:] != FrameStatus.MISSING
-        for start, place in places(self._detector, self.data):
+        for start, place in segments_there(self._detector):
             # Killed before anything was in it, or before any of it was flushed: it may not even open.
             nothing = not known[start : start + self._length].any() and may_replace(place.name, self._folder)
             if nothing or holds_nothing(place.name, self._folder):
@@ -317,13 +319,17 @@ class SegmentStore:
                 os.unlink(name, dir_fd=self._folder)
 
     def _map(self, rows: int) -> None:
-        self.data = remap(self._detector, self._path, self._frames, rows, self._length)
+        """Make the virtual dataset anew, with another length."""
+        detector, path = self._detector, self._path
+        self.data = replace_data(
+            detector, lambda: create_data(detector, path, self._frames, rows, self._length)
+        )
         self._rows = rows
 
 
 def _make_room(segment: Segment, nbytes: int = 0) -> None:
     """Before HDF5 writes what it needs to find the frames again, and so many bytes of a frame."""
-    make_room(descriptor_of(segment.side.file), ROOM_BYTES + nbytes)
+    make_room(descriptor_of(segment.file.file), ROOM_BYTES + nbytes)
 
 
 @contextlib.contextmanager
@@ -333,66 +339,3 @@ def _collected(errors: list[Exception]) -> Iterator[None]:
         yield
     except (OSError, RuntimeError, ValueError) as error:
         errors.append(error)
-
-
-def remap(detector: Any, path: Path, frames: FrameFormat, rows: int, length: int) -> Any:
-    """Make the virtual dataset anew, with another length; where it was linked, the new one is."""
-    return show_instead(detector, lambda: _virtual(detector, path, frames, rows, length))
-
-
-def segments_of(data: Any) -> list[tuple[int, int, str]]:
-    """First index, frames and name of each segment of a virtual dataset; none if it is no store's of ours."""
-    if not data.is_virtual:
-        return []
-    found = []
-    for source in data.virtual_sources():
-        (start, *_), _, (count, *_), (block, *_) = source.vspace.get_regular_hyperslab()
-        if source.dset_name != DATASET or count != 1:
-            return []
-        found.append((int(start), int(block), str(source.file_name)))
-    return found
-
-
-def length_of(data: Any) -> int:
-    """Frames a segment, of the first one."""
-    return max(block for _, block, _ in segments_of(data))
-
-
-def cut(detector: Any, data: Any, length: int) -> None:
-    """Cut what a killed writer has left to this length."""
-    path = Path(path_of(detector.file))
-    frames = FrameFormat(tuple(data.shape[1:]), data.dtype.name, "none", None)
-    per_file = length_of(data)
-    for start, block, name in segments_of(data):
-        place = path.with_name(name)
-        if place.exists():
-            with contextlib.suppress(OSError, KeyError), h5py.File(place, "r+", locking=False) as file:
-                file[DATASET].resize(min(block, max(0, length - start)), axis=0)
-    remap(detector, path, frames, length, per_file)
-
-
-def places(detector: Any, data: Any) -> Iterator[tuple[int, Path]]:
-    """First index and place of each segment that is there."""
-    for start, _, name in segments_of(data):
-        place = Path(path_of(detector.file)).with_name(name)
-        if place.exists():
-            yield start, place
-
-
-def _virtual(detector: Any, path: Path, frames: FrameFormat, rows: int, length: int) -> Any:
-    shape = frames.shape
-    layout = h5p.create(h5p.DATASET_CREATE)
-    layout.set_fill_value(np.array(fill_value(frames.dtype), frames.dtype))
-    space = h5s.create_simple((rows, *shape))
-    origin = tuple(0 for _ in shape)
-    for start in range(0, rows, length):
-        here = h5s.create_simple((rows, *shape))
-        block = min(length, rows - start)
-        here.select_hyperslab((start, *origin), (1,) * (1 + len(shape)), block=(block, *shape))
-        there = h5s.create_simple((block, *shape))
-        # Not all of it: a segment that is open may have more.
-        there.select_hyperslab((0, *origin), (1,) * (1 + len(shape)), block=(block, *shape))
-        name = segment_name(path, start // length)
-        layout.set_virtual(here, name.encode(), DATASET.encode(), there)
-    kind = h5t.py_create(np.dtype(frames.dtype))
-    return h5py.Dataset(h5d.create(detector.id, b"data", kind, space, dcpl=layout))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,9 +20,10 @@ from penstock.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import interrupted
-from penstock.receiver.files.stores import segments, side_file
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.segments import SegmentStore
+from penstock.receiver.files.stores.data_files import data_file
+from penstock.receiver.files.stores.data_files import store as segments
+from penstock.receiver.files.stores.data_files.store import DataFilesStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
@@ -124,7 +127,7 @@ def test_a_late_frame_finds_its_place(late: float, path: Path) -> None:
     time.sleep(0.001)  # more than no patience at all
     series.writer.flush()
     store = series.store
-    assert isinstance(store, SegmentStore)
+    assert isinstance(store, DataFilesStore)
     assert (0 in store._open) is bool(late)
     series.add(frame(2), frame(8))
     series.writer.flush()
@@ -378,7 +381,7 @@ def test_a_disk_that_is_full_when_a_segment_begins_ends_the_series_before_it(
     series.add(*map(frame, (0, 1, 2, 4, 5, 6, 7)))  # the first segment waits for a frame that is late
     with monkeypatch.context() as patch:
         if moment == "it is created":
-            patch.setattr(side_file, "make_room", full)
+            patch.setattr(data_file, "make_room", full)
         else:
             patch.setattr(ChunkedStore, "write", full)
         with pytest.raises(WriterError, match="could not write frame 8: .*No space left"):
@@ -407,9 +410,44 @@ def test_a_segment_that_cannot_be_ended_keeps_no_other_from_it(
 ) -> None:
     series = written(path)
     series.add(*map(frame, (0, 1, 4, 5)))
-    assert isinstance(series.store, SegmentStore)
+    assert isinstance(series.store, DataFilesStore)
     monkeypatch.setattr(series.store._open[0].store, "finish", full)
     with pytest.raises(WriterError, match="the end of the frames: No space left"):
         series.close("stopped")
     check(path, [0, 1, 4, 5], 6)
     assert descriptors_in(path.parent) == []
+
+
+def test_a_killed_series_of_many_unflushed_segments_is_cut_to_what_was_flushed(path: Path) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            series = written(path, frames=None)
+            series.add(*map(frame, range(6)))
+            series.writer.flush()
+            series.add(*map(frame, range(6, 15)))
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert interrupted.mark_interrupted(path, "it was killed").counts().stored == 6
+    check(path, list(range(6)), 6)
+    with h5py.File(path.with_name("scan_000002.h5")) as file:
+        assert len(file["entry/data/data"]) == 2
+    assert files(path) == ["scan.h5", "scan_000001.h5", "scan_000002.h5"]
+
+
+def test_a_killed_series_whose_segments_somebody_has_taken_away_is_marked(path: Path) -> None:
+    series = written(path)
+    series.add(*map(frame, range(6)))
+    series.writer.flush()
+    for name in files(path)[1:]:
+        path.with_name(name).unlink()
+    copy = path.with_name("copy.h5")
+    shutil.copy(path, copy)
+    with pytest.raises(WriterError):
+        series.close("enough")
+    os.replace(copy, path)
+    assert interrupted.mark_interrupted(path, "it was killed").counts().stored == 0
+    with h5py.File(path) as file:
+        assert file["entry/data/data"].shape == (0, *SHAPE)
+        assert "damaged" not in file[f"{DETECTOR}/series/reason"].asstr()[()]

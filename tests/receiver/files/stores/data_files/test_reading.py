@@ -13,7 +13,7 @@ from h5py import h5d, h5p, h5s, h5t
 from penstock.checks.verify import verify
 from penstock.codecs import bslz4
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
-from penstock.receiver.files.stores.side_file import DATASET
+from penstock.receiver.files.stores.data_files.data_file import DATASET
 from penstock.receiver.reader import SeriesFile
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Frame

@@ -1,0 +1,91 @@
+"""Where the frames of data files lie: the names of the files, and the virtual dataset that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+from h5py import h5d, h5p, h5s, h5t
+
+from penstock.receiver.files.stores.contract import FrameFormat
+from penstock.receiver.files.stores.data_files.data_file import DATASET
+from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.processing.fill_value import fill_value
+
+
+class Source(NamedTuple):
+    """A data file as a virtual dataset names it: blocks of frames, and where they stand in the series."""
+
+    start: int
+    """Index of its first frame."""
+    stride: int | None
+    """Frames from one block to the next; `None`: it has one block, as every segment has."""
+    block: int
+    """Frames in a block."""
+    name: str
+
+
+def file_name(path: Path, number: int) -> str:
+    """Name of the n-th segment, from 0, of a series whose file this is."""
+    return f"{path.stem}_{number + 1:06d}.h5"
+
+
+def sources_of(data: Any) -> list[Source]:
+    """The data files of a virtual dataset; none where it shows something else, or is none."""
+    if not data.is_virtual:
+        return []
+    found = []
+    for source in data.virtual_sources():
+        if source.dset_name != DATASET:
+            return []
+        (start, *_), (stride, *_), (count, *_), (block, *_) = source.vspace.get_regular_hyperslab()
+        # What HDF5 says of the distance to the next block means nothing where there is one.
+        found.append(Source(int(start), None if count == 1 else int(stride), int(block), source.file_name))
+    return found
+
+
+def segments_of(data: Any) -> list[Source]:
+    """The same where they are segments; none where an earlier version has spread frames over them in turn."""
+    found = sources_of(data)
+    return found if all(source.stride is None for source in found) else []
+
+
+def segments_there(detector: Any) -> Iterator[tuple[int, Path]]:
+    """First index and path of each segment that is there.
+
+    Args:
+        detector: NXdetector group of the open file of the series.
+    """
+    folder = Path(path_of(detector.file)).parent
+    for source in segments_of(detector["data"]):
+        if (place := folder / source.name).exists():
+            yield source.start, place
+
+
+def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_file: int) -> Any:
+    """Create `data`, a virtual dataset that names every segment, before it is there too.
+
+    Args:
+        detector: NXdetector group.
+        path: file of the series.
+        frames: what every frame looks like.
+        rows: frames.
+        per_file: frames of a segment.
+    """
+    shape, rest = frames.shape, (0,) * len(frames.shape)
+    layout = h5p.create(h5p.DATASET_CREATE)
+    layout.set_fill_value(np.array(fill_value(frames.dtype), frames.dtype))
+    one = (1,) * (1 + len(shape))
+    for start in range(0, rows, per_file):
+        block = (min(per_file, rows - start), *shape)
+        here, there = h5s.create_simple((rows, *shape)), h5s.create_simple(block)
+        here.select_hyperslab((start, *rest), one, block=block)
+        there.select_hyperslab((0, *rest), one, block=block)  # not all of it: one that is open may have more
+        layout.set_virtual(here, file_name(path, start // per_file).encode(), DATASET.encode(), there)
+    kind = h5t.py_create(np.dtype(frames.dtype))
+    return h5py.Dataset(
+        h5d.create(detector.id, b"data", kind, h5s.create_simple((rows, *shape)), dcpl=layout)
+    )
