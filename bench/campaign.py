@@ -230,27 +230,29 @@ class Campaign:
             for part, group in missing:
                 step = seconds(group, self._repeats) / self._repeats / len(group.cases)
 
-                def tell(case: Case, number: int, part: str = part, step: float = step) -> None:
+                def announce(case: Case, number: int, part: str = part, step: float = step) -> None:
                     text = f"{part}: {case.frame_bytes / 1000:g} kB, {case.storage}, round {number}"
                     progress.update(bar, description=text)
                     progress.advance(bar, step)
 
-                self._put(part, group, self._measure(group, tell))
+                self._put(part, group, self._measure(group, announce))
             for part in others:
                 progress.update(bar, description=part)
                 self._measure_other(part, lambda text: progress.update(bar, description=text))
                 progress.advance(bar, OTHERS[part])
         return self.results
 
-    def _measure(self, group: Group, tell: Callable[[Case, int], None]) -> list[list[Run]]:
+    def _measure(self, group: Group, announce: Callable[[Case, int], None]) -> list[list[Run]]:
         cases = group.cases
         if not group.keep:
-            return in_turn(cases, self._repeats, lambda case: self._folders[case.storage], self._limit, tell)
+            return in_turn(
+                cases, self._repeats, lambda case: self._folders[case.storage], self._limit, announce
+            )
         with self._receivers(cases) as receivers:
             runs: list[list[Run]] = [[] for _ in cases]
             for number in range(1, self._repeats + 1):
                 for case, receiver, done in zip(cases, receivers, runs, strict=True):
-                    tell(case, number)
+                    announce(case, number)
                     done.append(receiver.take(case))
             return runs
 

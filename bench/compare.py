@@ -56,9 +56,9 @@ def compare(
     for size in sizes:
         competing = cases(size, FRAMES[size], NAIVE_FRAMES[size], limits=limit is not None)
 
-        def tell(case: Case, number: int) -> None:
+        def announce(case: Case, number: int) -> None:
             progress(f"{case.frame_bytes / 1000:g} kB, round {number} of {rounds}: {case.contender}")
 
-        runs = in_turn(competing, rounds, lambda case: folder, limit, tell)
+        runs = in_turn(competing, rounds, lambda case: folder, limit, announce)
         measured += [Measurement(case=case, runs=done) for case, done in zip(competing, runs, strict=True)]
     return measured

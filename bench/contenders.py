@@ -171,17 +171,17 @@ def take(case: Case, folder: Path, limit: Path | None = None) -> Run:
     if case.contender in LOOPS:
         file: Path | None = folder / "loop.h5"
         argv = [*PYTHON, "-m", LOOPS[case.contender], endpoint, str(file), mark]
-        return _told(case, argv, endpoint, file, folder)
+        return _run_program(case, argv, endpoint, file, folder)
     assert limit is not None, f"{case.contender} needs the compiled limit"
     file = folder / "limit.raw" if case.contender == WRITE_LIMIT else None
     argv = [
         str(limit), endpoint, str(case.frames), str(case.frame_bytes), mark,
         str(case.sockets), str(case.io_threads), *([str(file)] if file else []),
     ]  # fmt: skip
-    return _told(case, argv, endpoint, file, folder)
+    return _run_program(case, argv, endpoint, file, folder)
 
 
-def _told(case: Case, argv: list[str], endpoint: str, file: Path | None, folder: Path) -> Run:
+def _run_program(case: Case, argv: list[str], endpoint: str, file: Path | None, folder: Path) -> Run:
     """A contender that prints its own figures as its last line."""
     results: list[dict[str, Any]] = []
 

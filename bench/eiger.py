@@ -80,7 +80,7 @@ class Rate:
         return self.hertz != HERTZ or self.ratio >= BAR
 
 
-class Sender(Protocol):
+class SeriesSource(Protocol):
     """Who sends series."""
 
     stream: str
@@ -91,7 +91,7 @@ class Sender(Protocol):
     def send(self, frames: int, hertz: float, file: Path | None) -> None: ...
 
 
-class Waiting:
+class BlobSource:
     """A sender of equal blobs that waits for its receiver; a context manager."""
 
     def __init__(self, stream: str, nbytes: int) -> None:
@@ -107,7 +107,7 @@ class Waiting:
         self._push.bind("tcp://127.0.0.1:*")
         self.endpoint: str = self._push.get_string(zmq.LAST_ENDPOINT)
 
-    def __enter__(self) -> Waiting:
+    def __enter__(self) -> BlobSource:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -218,13 +218,13 @@ def rates(
             )
             seconds = [_limit(program, box, fast, folder)[0] for _ in range(turns)]
             highest[stream] = fast.frames / statistics.median(seconds)
-        with Waiting(stream, nbytes) as sender:
+        with BlobSource(stream, nbytes) as sender:
             found.append(_in_turn(sender, nbytes, FLAT_OUT, frames[FLAT_OUT], turns, folder, program))
     return found, highest
 
 
 def _in_turn(
-    sender: Sender, nbytes: int, hertz: float, frames: int, turns: int, folder: Path, program: Path
+    sender: SeriesSource, nbytes: int, hertz: float, frames: int, turns: int, folder: Path, program: Path
 ) -> Rate:
     rate = Rate(stream=sender.stream, hertz=hertz, blob_bytes=nbytes, frames=frames)
     for _ in range(turns):
@@ -238,7 +238,7 @@ def _in_turn(
     return rate
 
 
-def _receiver(box: Sender, rate: Rate, folder: Path) -> tuple[float, float]:
+def _receiver(box: SeriesSource, rate: Rate, folder: Path) -> tuple[float, float]:
     case = Case(contender=PENSTOCK_RECEIVER, frame_bytes=rate.blob_bytes, frames=rate.frames)
     file = folder / "eiger.h5"
     try:
@@ -257,7 +257,7 @@ def _receiver(box: Sender, rate: Rate, folder: Path) -> tuple[float, float]:
     return seconds, sum(cpu[name] for name in ("loop", "I/O", "others"))
 
 
-def _limit(program: Path, box: Sender, rate: Rate, folder: Path) -> tuple[float, float]:
+def _limit(program: Path, box: SeriesSource, rate: Rate, folder: Path) -> tuple[float, float]:
     file = folder / "eiger.raw"
     argv = [
         str(program), box.endpoint, str(rate.frames), str(rate.blob_bytes),

@@ -11,7 +11,7 @@ from penstock.bench.compare import SIZES
 from penstock.bench.load import THREADS
 from penstock.bench.plots import FIGURES, STORAGES, competitors, name_of, unwritten
 from penstock.bench.report import size, what
-from penstock.bench.results import Measurement, Results, judge, mean
+from penstock.bench.results import Measurement, Results, mean, verdicts_on
 from penstock.bench.writers import BAR, ratio
 
 FIRST = """\
@@ -72,11 +72,11 @@ def _runs(measurements: Sequence[Measurement]) -> str:
 
 
 def _bars(results: Results, folder: Path) -> str:
-    verdicts = judge(results.of(BARS_PART))
+    verdicts = verdicts_on(results.of(BARS_PART))
     rows = [
         (
             size(verdict.bar.frame_bytes), what(verdict), verdict.bar.rival, f"{verdict.ratio:.2f}",
-            verdict.asked, "reached" if verdict.reached else "**not reached**",
+            verdict.required, "reached" if verdict.reached else "**not reached**",
         )
         for verdict in verdicts
     ]  # fmt: skip

@@ -47,7 +47,7 @@ def bars(verdicts: list[Verdict]) -> Table:
     for verdict in verdicts:
         bar = verdict.bar
         found.add_row(
-            size(bar.frame_bytes), what(verdict), bar.rival, f"{verdict.ratio:.2f}", verdict.asked,
+            size(bar.frame_bytes), what(verdict), bar.rival, f"{verdict.ratio:.2f}", verdict.required,
             "[green]reached" if verdict.reached else "[red]not reached",
         )  # fmt: skip
     return found
@@ -65,7 +65,7 @@ def summary(measured: list[Measurement], verdicts: list[Verdict]) -> dict[str, A
         "bars": [
             {
                 "frame_bytes": verdict.bar.frame_bytes, "of": what(verdict), "to": verdict.bar.rival,
-                "ratio": round(verdict.ratio, 3), "bar": verdict.asked, "reached": verdict.reached,
+                "ratio": round(verdict.ratio, 3), "bar": verdict.required, "reached": verdict.reached,
             }
             for verdict in verdicts
         ],

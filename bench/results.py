@@ -122,7 +122,7 @@ class Results(msgspec.Struct, kw_only=True):
     def reached(self) -> bool:
         """Whether every bar that was measured is reached."""
         return (
-            all(verdict.reached for verdict in judge(self.of("contenders")))
+            all(verdict.reached for verdict in verdicts_on(self.of("contenders")))
             and all(found.reached for found in self.writers)
             and all(latency.reached for latency in self.latency)
         )
@@ -194,13 +194,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return self.ratio <= self.bar.most_thread
 
     @property
-    def asked(self) -> str:
+    def required(self) -> str:
         """The bar in signs."""
         bar = self.bar
         return f"≥ {bar.least_rate:g}" if bar.least_rate is not None else f"≤ {bar.most_thread:g}"
 
 
-def judge(measured: Sequence[Measurement]) -> list[Verdict]:
+def verdicts_on(measured: Sequence[Measurement]) -> list[Verdict]:
     """Every bar whose two contenders were measured in turn.
 
     A ratio is the median over the rounds of the ratio of neighbouring turns: what disturbs one round

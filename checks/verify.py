@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.checks.judge import ranges
+from penstock.checks.series_check import ranges
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE
 from penstock.stins.checksums import ALGORITHMS, checksums

@@ -171,7 +171,7 @@ def _compare(args: argparse.Namespace) -> int:
     from penstock.bench import report
     from penstock.bench.compare import SIZES, compare
     from penstock.bench.limit import build
-    from penstock.bench.results import judge
+    from penstock.bench.results import verdicts_on
 
     console = Console(stderr=True)
     with (
@@ -183,7 +183,7 @@ def _compare(args: argparse.Namespace) -> int:
         if limit is None:
             console.print("no C compiler here, so no limits; apt-get install gcc brings one")
         measured = compare(Path(folder), args.rounds, status.update, args.sizes or SIZES, limit)
-    verdicts = judge(measured)
+    verdicts = verdicts_on(measured)
     Console(stderr=args.json).print(report.table(measured), report.bars(verdicts))
     reached = all(verdict.reached for verdict in verdicts)
     say(args, "every bar reached" if reached else "below a bar: is something else using this machine?")
@@ -205,7 +205,7 @@ def _figures(args: argparse.Namespace) -> int:
     from penstock.bench.campaign import BARS_PART, Campaign, parts
     from penstock.bench.page import write_page
     from penstock.bench.plots import draw_all
-    from penstock.bench.results import judge
+    from penstock.bench.results import verdicts_on
 
     unknown = set(args.part or ()) - set(parts())
     if unknown:
@@ -224,7 +224,7 @@ def _figures(args: argparse.Namespace) -> int:
     results = campaign.run(Console(stderr=True))
     draw_all(results, args.figures)
     write_page(results, args.figures / "results.md")
-    verdicts = judge(results.of(BARS_PART))
+    verdicts = verdicts_on(results.of(BARS_PART))
     if verdicts:
         Console(stderr=args.json).print(report.bars(verdicts))
     say(args, "every bar reached" if results.reached else "below a bar: see results.md")

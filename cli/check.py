@@ -21,7 +21,7 @@ from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
 if TYPE_CHECKING:
-    from penstock.checks.judge import Verdict
+    from penstock.checks.series_check import Verdict
     from penstock.receiver.reader import SeriesFile
 
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     for path in args.files:
         try:
             with SeriesFile(path, args.detector) as series:
-                verdict = _judge(series, quick=args.quick)
+                verdict = _check(series, quick=args.quick)
         except ReaderError as error:
             if len(args.files) == 1 and not args.json:
                 raise UserError(str(error)) from error
@@ -63,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
     return 2 if failed else 0 if clean else 1
 
 
-def _judge(series: SeriesFile, *, quick: bool) -> Verdict:
+def _check(series: SeriesFile, *, quick: bool) -> Verdict:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from penstock.checks.judge import judge
+    from penstock.checks.series_check import check_series
 
     # On stderr, and only where somebody watches: the output itself stays plain.
     console = Console(stderr=True)
@@ -76,7 +76,7 @@ def _judge(series: SeriesFile, *, quick: bool) -> Verdict:
         console=console, transient=True, disable=quick or not console.is_terminal,
     ) as progress:  # fmt: skip
         task = progress.add_task("", total=len(series))
-        return judge(
+        return check_series(
             series, read_frames=not quick, progress=lambda count: progress.update(task, completed=count)
         )
 

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with contextlib.ExitStack() as stack:
             demonstration = stack.enter_context(
-                Demonstration(args.out, note=_note(words), staged=_staged(args))
+                Demonstration(args.out, progress=_progress_printer(words), staged=_staged(args))
             )
             window = stack.enter_context(opens(demonstration)) if opens is not None else None
             outcome = _take(demonstration, frames, words)
@@ -159,7 +159,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _note(console: Console) -> Callable[[str], None]:
+def _progress_printer(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(f"[dim]{text}[/dim]")
 
 

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         with contextlib.ExitStack() as stack:
             words.print("[dim]Everything ends with this command; it takes a few seconds to begin.[/dim]")
             demonstration = stack.enter_context(
-                SardanaDemonstration(args.out, note=lambda text: words.print(f"[dim]{text}[/dim]"))
+                SardanaDemonstration(args.out, progress=lambda text: words.print(f"[dim]{text}[/dim]"))
             )
             viewer = stack.enter_context(_viewer(demonstration)) if args.view else None
             if commands:
@@ -133,7 +133,7 @@ def _run_macros(
     from penstock.sardana.laboratory.macro_screen import MacroScreen
 
     screen = MacroScreen(words)
-    door.heard = screen.heard
+    door.on_message = screen.on_message
     for macro, command in commands:
         words.print(f"\n> {macro}", style="bold", markup=False)
         begun = time.monotonic()

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         say(args, line)
     if args.json:
         emit(_as_json(plan, host.address, restart, written))
-    return 1 if (plan.changes and not written) or plan.waiting or plan.stale else 0
+    return 1 if (plan.changes and not written) or plan.blocked or plan.stale else 0
 
 
 def describe(plan: Plan) -> Iterator[str]:
@@ -92,7 +92,7 @@ def describe(plan: Plan) -> Iterator[str]:
         values = "" if entry.after is None else f" = {_values(entry.after)}"
         if entry.action in ("change", "remove") and entry.before is not None:
             values = f": {_values(entry.before)}" + (f" → {_values(entry.after)}" if entry.after else "")
-        waits = f"   (waits: {entry.waits})" if entry.waits and entry.action != "none" else ""
+        waits = f"   (waits: {entry.blocked_by})" if entry.blocked_by and entry.action != "none" else ""
         yield f"{SIGNS[entry.action]} {entry.name}{values}{waits}"
     for warning in plan.warnings:
         yield f"! {warning}"
@@ -122,7 +122,7 @@ def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
 
 
 def _next_steps(plan: Plan, restart: list[str], *, write: bool) -> Iterator[str]:
-    if not plan.changes and not plan.waiting:
+    if not plan.changes and not plan.blocked:
         yield "nothing to do: it is as it shall be"
     elif not write and plan.changes:
         counts = [
@@ -138,9 +138,9 @@ def _next_steps(plan: Plan, restart: list[str], *, write: bool) -> Iterator[str]
         yield f"  restart {server}: it reads its paths as it starts"
         if server in plan.stale and not any(entry.what == "path" for entry in plan.changes):
             yield "  if it was restarted already: its log says why not; is Penstock installed in its Python?"
-    if plan.waiting:
-        count = plural(len(plan.waiting), "entry waits", "entries wait")
-        why = "; ".join(sorted({entry.waits for entry in plan.waiting}))
+    if plan.blocked:
+        count = plural(len(plan.blocked), "entry waits", "entries wait")
+        why = "; ".join(sorted({entry.blocked_by for entry in plan.blocked}))
         yield f"  then run this again: {count}, for {why}"
     elif not plan.changes and not restart:
         yield "  so that scan files show the frames, once, in spock: senv ScanRecorder PenstockRecorder"
@@ -155,7 +155,7 @@ def _as_json(plan: Plan, database: str, restart: list[str], written: bool) -> di
         "database": database,
         "written": written,
         "changes": [_entry(entry) for entry in plan.changes],
-        "waiting": [_entry(entry) | {"waits": entry.waits} for entry in plan.waiting],
+        "waiting": [_entry(entry) | {"waits": entry.blocked_by} for entry in plan.blocked],
         "unchanged": [entry.name for entry in plan.entries if entry.action == "none"],
         "restart": restart,
         "warnings": plan.warnings,

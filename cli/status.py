@@ -71,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
     late = False
     try:
         status = client.status()
-        if args.wait and _goes_on(status) and status.series is None:
+        if args.wait and _is_unfinished(status) and status.series is None:
             print("no series yet; waiting for the first", file=sys.stderr)
-        while args.wait and _goes_on(status) and not late:
+        while args.wait and _is_unfinished(status) and not late:
             status = client.status(seen=status.version, wait=max(0.0, min(WAIT, due - time.monotonic())))
-            late = time.monotonic() >= due and _goes_on(status)
+            late = time.monotonic() >= due and _is_unfinished(status)
     except (ReceiverRefused, ReceiverUnavailable) as error:
         raise UserError(str(error)) from error
     if args.json:
@@ -98,7 +98,7 @@ def _all(args: argparse.Namespace) -> int:
     return run(args)
 
 
-def _goes_on(status: Status) -> bool:
+def _is_unfinished(status: Status) -> bool:
     """Whether there is something to wait for: a series that runs, or the first one."""
     return not status.error and not status.refused and (status.series is None or status.series.active)
 

@@ -11,7 +11,7 @@ from penstock.devices._dectris.box import Box
 from penstock.devices._dectris.commands import Commands
 from penstock.devices._dectris.readings import Readings
 from penstock.devices._dectris.rest import Simplon
-from penstock.stins.addresses import joined
+from penstock.stins.addresses import host_port
 from penstock.stins.messages import IndexSource
 from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream.contract import BoxState, Progress, StreamingDetector
@@ -36,7 +36,7 @@ class Eiger(StreamingDetector):
         unit = {p.name: p.default for p in self.properties} | dict(properties)
         host = _host(str(unit["Host"]))
         self._stream, self._version = str(unit["Stream"]), str(unit["ApiVersion"])
-        self._endpoint = f"tcp://{joined(host, int(unit['StreamPort']) or keys.PORTS[self._stream])}"
+        self._endpoint = f"tcp://{host_port(host, int(unit['StreamPort']) or keys.PORTS[self._stream])}"
         self._simplon = Simplon(host, int(unit["Port"]))
         self._box, self._readings = Box(self._simplon), Readings(self._simplon)
         self._commands = Commands(self._simplon)

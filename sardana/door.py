@@ -52,15 +52,15 @@ class Door:
 
     Args:
         name: Tango name of the Door, with `tango://HOST:PORT/` where it is not that of TANGO_HOST.
-        heard: called with level and line of each message.
+        on_message: called with level and line of each message.
 
     Raises:
         tango.DevFailed: there is no such Door, from the constructor.
     """
 
-    def __init__(self, name: str, heard: Callable[[str, str], None] = lambda level, line: None) -> None:
+    def __init__(self, name: str, on_message: Callable[[str, str], None] = lambda level, line: None) -> None:
         self.proxy = tango.DeviceProxy(name)
-        self.heard = heard
+        self.on_message = on_message
         self._events: queue.SimpleQueue[tango.EventData] = queue.SimpleQueue()
         self._subscribed = [
             self.proxy.subscribe_event(attribute, tango.EventType.CHANGE_EVENT, self._events.put)
@@ -106,16 +106,16 @@ class Door:
             MacroTimeout: neither has happened in time.
         """
         limit = time.monotonic() + timeout
-        heard = time.monotonic()
+        last_sign = time.monotonic()
         while not self._ended(run):
             if until is not None and until():
                 return run
             if time.monotonic() > limit:
                 raise MacroTimeout(f"{' '.join(run.command)}: not ended after {timeout:g} s\n{run.said()}")
             if self._take(run, 0.02):
-                heard = time.monotonic()
-            elif time.monotonic() - heard > SILENCE:
-                heard = time.monotonic()
+                last_sign = time.monotonic()
+            elif time.monotonic() - last_sign > SILENCE:
+                last_sign = time.monotonic()
                 self._ask_state(run)
         return run
 
@@ -218,7 +218,7 @@ class Door:
             level = name.capitalize()
             for line in value:
                 run.messages.append((level, line))
-                self.heard(level, line)
+                self.on_message(level, line)
         return True
 
     @staticmethod

@@ -101,7 +101,7 @@ class Series:
         self._counted = 0
         self._software_triggers = 0
         self._pending = False
-        self._waiting = False
+        self._awaiting_trigger = False
         self._wakes = 0
         self._aborted_at = 0.0
 
@@ -136,17 +136,17 @@ class Series:
         while not self.stopping and not self._has_buffer():
             self.wait_until(self.now() + 0.002)
         self.ready()
-        self._waiting = True
+        self._awaiting_trigger = True
         self._changed()
         self.wait(lambda: self._pending)
         with self._condition:
-            taken, self._pending, self._waiting = self._pending, False, False
+            taken, self._pending, self._awaiting_trigger = self._pending, False, False
         return taken and not self.aborting
 
     def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
         """See `Acquisition`."""
         self.wait(lambda: False, moment, exposing=exposing)
-        return self._goes_on(exposing)
+        return self._may_continue(exposing)
 
     def wait(
         self, predicate: Callable[[], bool], moment: float = math.inf, *, exposing: bool = False
@@ -158,7 +158,7 @@ class Series:
             # Not under the lock: an SDK may call `wake` while it holds one that `predicate` takes.
             if predicate():
                 return True
-            if self.now() >= moment or not self._goes_on(exposing):
+            if self.now() >= moment or not self._may_continue(exposing):
                 return False
             with self._condition:
                 if self._wakes == seen:
@@ -174,7 +174,7 @@ class Series:
     def proceed(self, *, exposing: bool = False) -> bool:
         """See `Acquisition`."""
         self._idle()
-        return self._goes_on(exposing)
+        return self._may_continue(exposing)
 
     @property
     def said(self) -> str:
@@ -291,7 +291,7 @@ class Series:
     @property
     def ready_for_trigger(self) -> bool:
         """Whether a software trigger would be taken now."""
-        return self._waiting and not self._pending and not self.stopping
+        return self._awaiting_trigger and not self._pending and not self.stopping
 
     @property
     def triggers(self) -> int:
@@ -351,7 +351,7 @@ class Series:
             lost=dict(self.lost) or None,
         )
 
-    def _goes_on(self, exposing: bool) -> bool:
+    def _may_continue(self, exposing: bool) -> bool:
         return not (self.aborting or (self.stopping and not exposing))
 
     def _has_buffer(self) -> bool:

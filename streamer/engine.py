@@ -25,12 +25,12 @@ from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.header import header_of, metadata_of
 from penstock.streamer.jobs import Jobs
-from penstock.streamer.orientation import turned
+from penstock.streamer.orientation import rotated_shape
 from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.ring import Overrun, Ring
-from penstock.streamer.series_sender import Outlet
+from penstock.streamer.series_sender import SeriesSender
 from penstock.streamer.settings import Settings
 from penstock.streamer.states import Event, Machine, State
 from penstock.streamer.unit import CameraError
@@ -76,7 +76,7 @@ class Engine:
         self._changed = changed
         self._died = died
         self._machine = Machine(changed)
-        self._outlet = Outlet(push, self._clock, changed, hwm, checksum)
+        self._series_sender = SeriesSender(push, self._clock, changed, hwm, checksum)
         self._series: Series | None = None
         self._ring: Ring | None = None
         self._announcement: tuple[Header, dict[str, object]] = (Header(filename=""), {})
@@ -135,7 +135,7 @@ class Engine:
             return Checked(
                 frames=settings.frames,
                 frame_bytes=frames.frame_bytes,
-                shape=turned(frames.shape, complete.rotation),
+                shape=rotated_shape(frames.shape, complete.rotation),
                 dtype=frames.dtype,
             )
 
@@ -157,7 +157,7 @@ class Engine:
         def work() -> None:
             self._machine.after(Event.ANNOUNCE)
             series, (header, metadata) = self._prepared(), self._announcement
-            self._outlet.announce(header, metadata)
+            self._series_sender.announce(header, metadata)
             self._machine.fire(Event.ANNOUNCE, f"series {series.id} announced")
 
         return self._sends.ask(work)
@@ -237,7 +237,7 @@ class Engine:
             message = f"{series.acquired} of {plural(series.planned, 'frame')}"
             if series.ready_for_trigger:
                 message += ", waiting for a software trigger"
-        if self._outlet.blocked and state in (State.ACQUIRING, State.ENDING):
+        if self._series_sender.blocked and state in (State.ACQUIRING, State.ENDING):
             message = (
                 f"waiting for the receiver to take frames: {used} of {slots} buffers used, "
                 f"{len(peers)} connected"
@@ -367,7 +367,7 @@ class Engine:
     # The sender's thread ----------------------------------------------------------------------
 
     def _send(self, series: Series) -> None:
-        self._outlet.stream(series)
+        self._series_sender.stream(series)
         self._finishing(series.said)
         self._finish(series)
 
@@ -384,7 +384,7 @@ class Engine:
         hung = series.aborting and not series.camera_done and self._busy == "acquire"
         end = series.close()
         series.drop_queued()
-        series.end_sent = self._outlet.end(series, end, lose=self._camera.loses_end)
+        series.end_sent = self._series_sender.end(series, end, lose=self._camera.loses_end)
         if hung:
             self._machine.fire(
                 Event.FAULT, f"{self._name} did not end its acquisition after Abort; restart the streamer"
@@ -420,7 +420,7 @@ class Engine:
             elif self._machine.state is State.ANNOUNCED:
                 series.end(reason, cause)
                 # An absent receiver cannot take an end message; do not wait for one as for frames.
-                series.end_sent = self._outlet.end(series, series.close())
+                series.end_sent = self._series_sender.end(series, series.close())
                 self._machine.fire(Event.CANCEL, series.said)
             elif self._machine.state in (State.ACQUIRING, State.ENDING):
                 series.end(reason, cause)

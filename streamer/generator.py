@@ -44,8 +44,8 @@ def generate(
         reason = DIED
     else:
         reason = (EndReason.COMPLETE if sent == plan.frames else EndReason.STOP).value
-    settled = [stream.settle() for stream in streams]
-    if reason == EndReason.COMPLETE.value and not all(settled):
+    all_sent = [stream.send_rest() for stream in streams]
+    if reason == EndReason.COMPLETE.value and not all(all_sent):
         reason = EndReason.STOP.value
     while plan.never_end and reason != DIED and not stopping():
         time.sleep(TICK)

@@ -137,19 +137,19 @@ class Stream:
             sent = sent and self._release(frame)
         return sent
 
-    def settle(self) -> bool:
+    def send_rest(self) -> bool:
         """Send what is held back, each at its moment; false when told to stop before."""
         lagging = range(max(0, self._turns - self._faults.lag), self._turns)
-        return all(map(self._frame, lagging)) and self._settle()
+        return all(map(self._frame, lagging)) and self._send_held()
 
     def _die(self, frame: int) -> bool:
-        if not self._settle():
+        if not self._send_held():
             return False
         self._push.close()
         self.log.died_at = frame
         return True
 
-    def _settle(self) -> bool:
+    def _send_held(self) -> bool:
         for held in sorted(self._held, key=lambda held: held.due):
             while (left := held.due - time.monotonic()) > 0:
                 if self._stopping():

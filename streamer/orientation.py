@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def turned(shape: tuple[int, ...], rotation: int) -> tuple[int, ...]:
+def rotated_shape(shape: tuple[int, ...], rotation: int) -> tuple[int, ...]:
     """Shape of a frame after a rotation, a multiple of 90 degrees; flips change none."""
     return (*shape[:-2], shape[-1], shape[-2]) if rotation // 90 % 2 else shape
 
@@ -22,7 +22,7 @@ class Orientation:
         self._fliplr = fliplr
         self._flipud = flipud
         self.active = bool(self._turns or fliplr or flipud)
-        self.shape = turned(shape, rotation)
+        self.shape = rotated_shape(shape, rotation)
         self._scratch = np.empty(shape, dtype) if self.active else None
 
     def __call__(self, buffer: np.ndarray) -> None:

@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Open the camera, bind the sockets, serve until told to end; the exit status."""
+    """Open the camera, bind the sockets, serve until on_signal to end; the exit status."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     if args.cpus:
         os.sched_setaffinity(0, args.cpus)
@@ -114,11 +114,11 @@ def run(args: argparse.Namespace) -> int:
         unit.close()
         return 1
 
-    def told(number: int, _: FrameType | None) -> None:
+    def on_signal(number: int, _: FrameType | None) -> None:
         remote.stop()
 
-    signal.signal(signal.SIGTERM, told)
-    signal.signal(signal.SIGINT, told)
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
     deaths: list[bool] = []
 
     def died() -> None:

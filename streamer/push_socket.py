@@ -15,7 +15,7 @@ from threading import Condition, Thread
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from penstock.stins.addresses import is_ipv6, joined
+from penstock.stins.addresses import host_port, is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.messages import Buffer
 from penstock.streamer.ring import Tracker
@@ -184,4 +184,4 @@ def _peer_name(fd: int) -> str:
             name = twin.getpeername()
     except OSError:
         return "unknown"
-    return joined(name[0], name[1]) if isinstance(name, tuple) else str(name or "local")
+    return host_port(name[0], name[1]) if isinstance(name, tuple) else str(name or "local")

@@ -36,7 +36,7 @@ STALLED_PATIENCE = 30.0
 """Seconds that an ending series waits for a connected receiver that takes nothing."""
 
 
-class Outlet:
+class SeriesSender:
     """Sends the series of one engine over one socket; used by one thread, `blocked` by any."""
 
     def __init__(
@@ -106,13 +106,13 @@ class Outlet:
             return True
         start = self._clock.monotonic()
 
-        def go_on() -> bool:
+        def keep_trying() -> bool:
             waited = self._clock.monotonic() - start
             if series.aborting:
                 return waited < ABORT_PATIENCE
             return "undelivered" not in series.lost and waited < self._patience()
 
-        sent = self._hand_over(parts, go_on) is not None
+        sent = self._hand_over(parts, keep_trying) is not None
         if not sent:
             self._encoder.msg_number = number
             log.error("series %s: no receiver took the end message", series.id)
@@ -151,12 +151,12 @@ class Outlet:
     def _wait_for_room(self, series: Series, parts: list[Buffer]) -> Tracker | None:
         begun = self._clock.monotonic()
         since: float | None = None
-        told = False
+        logged = False
 
-        def go_on() -> bool:
-            nonlocal since, told
-            if not told and self._clock.monotonic() - begun > TELL_AFTER:
-                told = True
+        def keep_trying() -> bool:
+            nonlocal since, logged
+            if not logged and self._clock.monotonic() - begun > TELL_AFTER:
+                logged = True
                 connected = len(self._push.peers)
                 log.warning(
                     "series %s: no receiver takes frame %d (%d connected)", series.id, series.sent, connected
@@ -168,18 +168,18 @@ class Outlet:
             since = self._clock.monotonic() if since is None else since
             return self._clock.monotonic() - since < self._patience()
 
-        return self._hand_over(parts, go_on)
+        return self._hand_over(parts, keep_trying)
 
     def _patience(self) -> float:
         return STALLED_PATIENCE if self._push.peers else NOBODY_PATIENCE
 
-    def _hand_over(self, parts: Sequence[Buffer], go_on: Callable[[], bool]) -> Tracker | None:
-        """Send when there is room, as long as `go_on` says so; `None` when it was given up."""
+    def _hand_over(self, parts: Sequence[Buffer], keep_trying: Callable[[], bool]) -> Tracker | None:
+        """Send when there is room, as long as `keep_trying` says so; `None` when it was given up."""
         while (tracker := self._push.try_send(parts)) is None:
             if not self.blocked:
                 self.blocked = True
                 self._changed()
-            if not go_on():
+            if not keep_trying():
                 break
             self._push.wait_writable(TICK)
         if self.blocked:

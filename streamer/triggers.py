@@ -118,7 +118,7 @@ class TriggerInput:
             self._on_edge = on_edge
 
     @property
-    def waiting(self) -> bool:
+    def pending(self) -> bool:
         """Whether there is an edge to `take`."""
         return bool(self._edges)
 

@@ -14,7 +14,7 @@ import nxvalidate
 import pytest
 
 from penstock.devices._base.detector import Detector
-from penstock.devices._base.receiver_device import SHOWN
+from penstock.devices._base.receiver_device import STATUS_ATTRIBUTES
 from penstock.devices._base.series_settings import DEVICE_SETTINGS, PERIOD_ATTRIBUTES
 from penstock.devices._base.states import TANGO_STATE
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
@@ -204,8 +204,8 @@ def test_every_setting_is_described_with_what_it_is_at_first(parameter: Paramete
 
 def test_every_tango_attribute_of_the_receiver_is_described() -> None:
     _, _, page = _page("tango.md").partition("## The receiver's device")
-    for shown in SHOWN:
-        _row(page, shown.parameter.name)
+    for each in STATUS_ATTRIBUTES:
+        _row(page, each.parameter.name)
 
 
 def test_every_tango_command_property_and_state_is_described() -> None:

@@ -121,22 +121,22 @@ class _Attempt:
     def _steps(self) -> None:
         record = self._record
         prepared = self._streamer.prepare(self._settings, PATIENCE)
-        self._go_on()
+        self._check_still_arming()
         found = arming.check_receiver(
             self._receiver, self._streamer, self._settings, prepared, self._endpoint, Budget(record.clock),
             own_stream=True,
         )  # fmt: skip
         with record.lock:
-            self._go_on()
+            self._check_still_arming()
             record.name(prepared, found, self._armed_by)
         self._streamer.start(PATIENCE)
-        self._go_on()
+        self._check_still_arming()
         budget = Budget(record.clock, TAKEN_LIMIT)
         record.on_receiver(arming.await_receiver(self._receiver, prepared.series, budget, self._endpoint))
-        self._go_on()
+        self._check_still_arming()
         self._do.ready()
 
-    def _go_on(self) -> None:
+    def _check_still_arming(self) -> None:
         if not self._is(SeriesState.ARMING):
             raise _Ended
 

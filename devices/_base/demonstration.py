@@ -54,7 +54,7 @@ class Demonstration:
 
     Args:
         folder: where files go; made when it is not there, nothing in it is overwritten.
-        note: told what happens.
+        progress: told what happens.
         receiver: keys of the receiver's configuration, beyond what it needs.
         staged: the detector; the Simulator where none is given.
 
@@ -63,7 +63,7 @@ class Demonstration:
     """
 
     def __init__(
-        self, folder: Path, note: Callable[[str], None] = lambda text: None,
+        self, folder: Path, progress: Callable[[str], None] = lambda text: None,
         receiver: Mapping[str, object] | None = None, staged: Staged | None = None,
     ) -> None:  # fmt: skip
         self.folder = folder.resolve()
@@ -73,7 +73,7 @@ class Demonstration:
         self.detector = f"demo/detector/{self.name}"
         """Tango name of the detector's device."""
         self._server = f"{self._staged.server}/demo"
-        self._note = note
+        self._progress = progress
         self._receiver = dict(receiver or {})
         self._stack = contextlib.ExitStack()
         self.receiver_url = ""
@@ -120,13 +120,13 @@ class Demonstration:
         scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-demo-")))
         database = self._stack.enter_context(start_database(scratch))
         self.tango_host = f"127.0.0.1:{database.answer}"
-        self._note(f"Tango database {self.tango_host} (embedded)")
+        self._progress(f"Tango database {self.tango_host} (embedded)")
         if self._staged.box:
-            self._note("simulated control unit")
+            self._progress("simulated control unit")
             self._stack.enter_context(Child("the control unit", self._staged.box, json_line))
-        self._note("receiver")
+        self._progress("receiver")
         self.receiver_url = self._stack.enter_context(self._start_receiver()).answer.http
-        self._note("device server and streamer" if not self._staged.box else "device server")
+        self._progress("device server and streamer" if not self._staged.box else "device server")
         self._register()
         self.server_pid = self._stack.enter_context(self._start_server()).pid
 
@@ -179,10 +179,10 @@ class Demonstration:
         starting = (tango.DevState.INIT, tango.DevState.MOVING)
         _wait(detector, events, lambda state: state not in starting, lambda written: None)
         if self._staged.box and detector.State() is tango.DevState.FAULT:
-            self._note("Reset initialises the detector, which was switched on a moment ago")
+            self._progress("Reset initialises the detector, which was switched on a moment ago")
             detector.Reset()
             _wait(detector, events, lambda state: state not in starting, lambda written: None)
-        self._note(f"series of {plural(frames, 'frame')} into {file}")
+        self._progress(f"series of {plural(frames, 'frame')} into {file}")
         for name, value in self._staged.look.items():
             detector.write_attribute(name, value)
         detector.TriggerMode = "INTERNAL"

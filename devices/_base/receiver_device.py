@@ -19,58 +19,58 @@ from penstock.receiver.models import Status
 from penstock.streamer.settings import Parameter, Value
 
 
-class _Shown(NamedTuple):
+class _StatusAttribute(NamedTuple):
     parameter: Parameter
     value: Callable[[Status], Value]
 
 
-def _shown(
+def _entry(
     name: str, default: Value, doc: str, value: Callable[[Status], Value], unit: str = "", format: str = ""
-) -> _Shown:
+) -> _StatusAttribute:
     parameter = Parameter(name=name, default=default, doc=doc, unit=unit, writable=False, format=format)
-    return _Shown(parameter, value)
+    return _StatusAttribute(parameter, value)
 
 
-SHOWN: tuple[_Shown, ...] = (
-    _shown("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
-    _shown("FileName", "", "File of the running, or else of the last, series.",
+STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
+    _entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
+    _entry("FileName", "", "File of the running, or else of the last, series.",
            lambda s: (s.series.filename or "") if s.series else ""),
-    _shown("SeriesId", "", "Unique id of the running, or else of the last, series.",
+    _entry("SeriesId", "", "Unique id of the running, or else of the last, series.",
            lambda s: s.series.id if s.series else ""),
-    _shown("SeriesReason", "", "Why the last series ended, or what the running one waits for.",
+    _entry("SeriesReason", "", "Why the last series ended, or what the running one waits for.",
            lambda s: s.series.reason if s.series else ""),
-    _shown("nFramesPlanned", 0, "Frames announced; -1 while unknown.",
+    _entry("nFramesPlanned", 0, "Frames announced; -1 while unknown.",
            lambda s: -1 if s.counts.planned is None else s.counts.planned),
-    _shown("nFramesReceived", 0, "Frames taken into the account.", lambda s: s.counts.received),
-    _shown("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
-    _shown("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
+    _entry("nFramesReceived", 0, "Frames taken into the account.", lambda s: s.counts.received),
+    _entry("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
+    _entry("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
            lambda s: s.counts.partial),
-    _shown("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
-    _shown("nFramesDiscarded", 0, "Frames marked by the sender as not to be written.",
+    _entry("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
+    _entry("nFramesDiscarded", 0, "Frames marked by the sender as not to be written.",
            lambda s: s.counts.discarded),
-    _shown("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda s: s.counts.corrupt),
-    _shown("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
-    _shown("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
+    _entry("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda s: s.counts.corrupt),
+    _entry("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
+    _entry("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
            lambda s: s.counts.not_triggered),
-    _shown("nFramesPending", 0, "Planned frames of which nothing is known yet.", lambda s: s.counts.pending),
-    _shown("nFramesFlushed", 0, "Frames that survive the death of the receiver.", lambda s: s.counts.flushed),
-    _shown("nFramesDuplicate", 0, "Frames that came twice; the second was dropped.",
+    _entry("nFramesPending", 0, "Planned frames of which nothing is known yet.", lambda s: s.counts.pending),
+    _entry("nFramesFlushed", 0, "Frames that survive the death of the receiver.", lambda s: s.counts.flushed),
+    _entry("nFramesDuplicate", 0, "Frames that came twice; the second was dropped.",
            lambda s: s.counts.duplicate),
-    _shown("nFramesLate", 0, "Frames that came after they were called missing; stored all the same.",
+    _entry("nFramesLate", 0, "Frames that came after they were called missing; stored all the same.",
            lambda s: s.counts.late),
-    _shown("nFramesOutOfRange", 0, "Frames numbered beyond those announced; not stored.",
+    _entry("nFramesOutOfRange", 0, "Frames numbered beyond those announced; not stored.",
            lambda s: s.counts.out_of_range),
-    _shown("nFramesStale", 0, "Messages of an older series, or of none; dropped.", lambda s: s.counts.stale),
-    _shown("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
-    _shown("nBadMessages", 0, "Bad messages since the receiver started.", lambda s: sum(s.errors.values())),
-    _shown("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
-    _shown("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
-    _shown("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
-    _shown("QueueFill", 0.0, "How full the fullest of the receiver's own queues is; 0 where it has none.",
+    _entry("nFramesStale", 0, "Messages of an older series, or of none; dropped.", lambda s: s.counts.stale),
+    _entry("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
+    _entry("nBadMessages", 0, "Bad messages since the receiver started.", lambda s: sum(s.errors.values())),
+    _entry("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
+    _entry("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
+    _entry("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
+    _entry("QueueFill", 0.0, "How full the fullest of the receiver's own queues is; 0 where it has none.",
            lambda s: min(100.0, 100.0 * s.queue_bytes / (s.queue_limit_bytes or 1)), "%", "%.0f"),
-    _shown("FreeSpace", 0, "Free space on the disk of the data root; -1 while nobody knows.",
+    _entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while nobody knows.",
            lambda s: -1 if s.free_bytes is None else s.free_bytes, "B"),
-    _shown("nConnections", 0, "Sockets connected to streamers now.",
+    _entry("nConnections", 0, "Sockets connected to streamers now.",
            lambda s: sum(connection.connections for connection in s.connections)),
 )  # fmt: skip
 """Every attribute and where its value comes from."""
@@ -87,7 +87,7 @@ class PenstockReceiver(Device):
         """Begin to follow the receiver."""
         super().init_device()
         self._status: Status | None = None
-        self._silence = f"The receiver at {self.ReceiverUrl} has not answered yet."
+        self._unavailable = f"The receiver at {self.ReceiverUrl} has not answered yet."
         self._client = ReceiverClient(self.ReceiverUrl)
         for name in ("State", "Status"):
             self.set_change_event(name, True, False)
@@ -108,7 +108,7 @@ class PenstockReceiver(Device):
     def dev_state(self) -> tango.DevState:
         """The receiver's state as Tango shows it."""
         status = self._status
-        if self._silence or status is None:
+        if self._unavailable or status is None:
             return tango.DevState.UNKNOWN
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[status.state])
 
@@ -118,8 +118,8 @@ class PenstockReceiver(Device):
 
     def _sentence(self) -> str:
         status = self._status
-        if self._silence or status is None:
-            return self._silence
+        if self._unavailable or status is None:
+            return self._unavailable
         if status.state == "error":
             return f"{status.error} Mend that and call Reset."
         if status.series is None:
@@ -163,34 +163,34 @@ class PenstockReceiver(Device):
     def _values(self) -> Mapping[str, Any]:
         status = self._status
         return {
-            shown.parameter.name: shown.parameter.default if status is None else shown.value(status)
-            for shown in SHOWN
+            each.parameter.name: each.parameter.default if status is None else each.value(status)
+            for each in STATUS_ATTRIBUTES
         }
 
     def _on_receiver(self, status: Status | str) -> None:
         if isinstance(status, str):
-            self._silence = status
+            self._unavailable = status
         else:
-            self._status, self._silence = status, ""
+            self._status, self._unavailable = status, ""
         self._publisher.wake()
 
     def _on_unexpected(self, error: Exception) -> None:
-        self._silence = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
+        self._unavailable = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
 
 
-def _body(shown: _Shown) -> dict[str, Any]:
-    name = shown.parameter.name
+def _body(each: _StatusAttribute) -> dict[str, Any]:
+    name = each.parameter.name
 
     def read(self: PenstockReceiver) -> Value:
         value: Value = tango_value(self._values()[name])
         return value
 
-    return {f"_read_{name}": read, name: declare(shown.parameter, fget=f"_read_{name}")}
+    return {f"_read_{name}": read, name: declare(each.parameter, fget=f"_read_{name}")}
 
 
 def receiver_class() -> type[PenstockReceiver]:
-    """The Tango class `PenstockReceiver` with the attributes of `SHOWN`."""
+    """The Tango class `PenstockReceiver` with the attributes of `STATUS_ATTRIBUTES`."""
     body: dict[str, Any] = {"__doc__": PenstockReceiver.__doc__, "__module__": __name__}
-    for shown in SHOWN:
-        body.update(_body(shown))
+    for each in STATUS_ATTRIBUTES:
+        body.update(_body(each))
     return type("PenstockReceiver", (PenstockReceiver,), body)

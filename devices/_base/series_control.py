@@ -62,7 +62,7 @@ class SeriesControl:
         self.record = SeriesRecord(clock, changed)
         self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
-        self._judge = SeriesWatchdog(self.record, link.died, self, limits or WatchdogLimits(), armed_limit)
+        self._watchdog = SeriesWatchdog(self.record, link.died, self, limits or WatchdogLimits(), armed_limit)
         self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
         self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
         self._arm_box = BoxArming(self.record, receiver, self, self._on_armed)
@@ -221,7 +221,7 @@ class SeriesControl:
         if self.view.state is SeriesState.OFFLINE:
             self._connect()
         elif not self._in_arm:
-            self._judge.judge()
+            self._watchdog.check()
             if self._box_changed and self.connected:
                 self._box_changed = False
                 self.box.take_over()
@@ -254,7 +254,7 @@ class SeriesControl:
                 self.record.move(Event.CONFIGURE, sentence(status.message or "The detector is being reached"))
         streamer.subscribe(self.record.on_streamer)
 
-    # What the judge has done ------------------------------------------------------------------
+    # What the watchdog has done ------------------------------------------------------------------
 
     def ready(self) -> None:
         """The hardware takes triggers."""

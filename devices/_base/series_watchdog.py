@@ -51,12 +51,12 @@ class WatchdogLimits:
     """Share of the streamer's buffers that wait for the receiver, from which one should know."""
     drained: float = 0.5
     """Without a new frame at the receiver, after a failure, until it is told to stop."""
-    settle: float = 2.5
+    final_counts: float = 2.5
     """For the other side to end after a failure, so that the counts are final."""
 
 
 class Actions(Protocol):
-    """What a judgement leads to."""
+    """What a check_state leads to."""
 
     def ready(self) -> None:
         """The hardware takes triggers."""
@@ -103,7 +103,7 @@ class SeriesWatchdog:
         self._do = actions
         self._limits = limits
         self._armed_limit = armed_limit
-        self._judgements: dict[SeriesState, Callable[[], None]] = {
+        self._checks: dict[SeriesState, Callable[[], None]] = {
             SeriesState.IDLE: self._idle,
             SeriesState.CONFIGURING: self._configuring,
             SeriesState.ARMING: self._arming,
@@ -113,11 +113,11 @@ class SeriesWatchdog:
             SeriesState.FAILING: self._failing,
         }
 
-    def judge(self) -> None:
+    def check(self) -> None:
         """Judge the series as it stands."""
-        judgement = self._judgements.get(self._record.view.state)
-        if judgement is not None:
-            judgement()
+        check_state = self._checks.get(self._record.view.state)
+        if check_state is not None:
+            check_state()
 
     # By state ---------------------------------------------------------------------------------
 
@@ -177,9 +177,9 @@ class SeriesWatchdog:
             if self._record.view.state is SeriesState.STOPPING:
                 self._stopping()
             else:
-                self._waiting()
+                self._running()
 
-    def _waiting(self) -> None:
+    def _running(self) -> None:
         record, limit = self._record, self._armed_limit()
         if record.own_stream and record.lasts("every frame in", record.every_frame_in) > self._limits.rest:
             self._do.finish()
@@ -263,14 +263,14 @@ class SeriesWatchdog:
             or status is None
             or status.state in ("idle", "fault")
         )
-        if (receiver_done and streamer_done) or record.in_state() > limits.settle:
+        if (receiver_done and streamer_done) or record.in_state() > limits.final_counts:
             record.give_up_pending()
             view = record.view
             begun = record.ready or record.own_receiver_series is not None
             where = f" File: {view.filename}." if view.filename and begun else ""
             counts = f"{account_sentence(view).capitalize()}, {view.acquired} acquired."
             verdict = f"{_capital(sentence(record.failure))} {counts}{where}"
-            record.end(Event.SETTLED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
+            record.end(Event.COUNTED, remedied(f"{sentence(record.failure)} {counts}{where}"), verdict)
 
     # Parts ------------------------------------------------------------------------------------
 

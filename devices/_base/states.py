@@ -52,7 +52,7 @@ class Event(Enum):
     """The receiver is idle again: the file is closed."""
     FAIL = auto()
     """The series, or the streamer without one, cannot go on."""
-    SETTLED = auto()
+    COUNTED = auto()
     """Nothing more is to be had from the failed series."""
     RESET = auto()
     RECONNECT = auto()
@@ -83,7 +83,7 @@ TABLE: Mapping[tuple[SeriesState, Event], SeriesState] = {
     (_S.STOPPING, _E.FAIL): _S.FAILING,
     (_S.CLOSING, _E.CLOSED): _S.IDLE,
     (_S.CLOSING, _E.FAIL): _S.FAILING,
-    (_S.FAILING, _E.SETTLED): _S.FAULT,
+    (_S.FAILING, _E.COUNTED): _S.FAULT,
     (_S.FAULT, _E.RESET): _S.IDLE,
     (_S.FAULT, _E.CONFIGURE): _S.CONFIGURING,
     (_S.FAULT, _E.RECONNECT): _S.OFFLINE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from penstock.devices._base.streamer_process import ChildStreamer, RemoteStreamer, StreamerLink
-from penstock.stins.addresses import joined
+from penstock.stins.addresses import host_port
 from penstock.streamer.loading import CAMERAS
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import Parameter, Value
@@ -55,5 +55,5 @@ def streamer_link(
     options = {"--buffers-mb": str(streamer["BuffersMB"]), "--io-threads": str(streamer["IoThreads"])}
     if streamer["HighWaterMark"]:
         options["--hwm"] = str(streamer["HighWaterMark"])
-    data = f"tcp://{joined(str(streamer['DataHost']), int(streamer['DataPort']))}"
+    data = f"tcp://{host_port(str(streamer['DataHost']), int(streamer['DataPort']))}"
     return ChildStreamer(name, unit, data, options, device=device)

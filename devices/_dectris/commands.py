@@ -115,7 +115,7 @@ class Commands:
         The user part of an arming that was never heard of again is cleared: the next series may be somebody
         else's.
         """
-        state = self._settled()
+        state = self._steady_state()
         for command in ("disarm", "abort"):
             if state is BoxState.ARMED:
                 try:
@@ -124,10 +124,10 @@ class Commands:
                     raise
                 except CameraError:
                     continue  # the next one is harder
-                state = self._settled()
+                state = self._steady_state()
         if state is not BoxState.IDLE:
             self._simplon.command("initialize", INITIALIZE)
-            state = self._settled()
+            state = self._steady_state()
         if state is not BoxState.IDLE:
             look = self.look()
             raise CameraError(
@@ -137,7 +137,7 @@ class Commands:
         if self._simplon.get(APPENDIX).value:
             self._simplon.put(APPENDIX, "")
 
-    def _settled(self) -> BoxState:
+    def _steady_state(self) -> BoxState:
         """The state when the box is not busy any more."""
         until = time.monotonic() + INITIALIZE
         while (state := self.look().state) is BoxState.BUSY and time.monotonic() < until:

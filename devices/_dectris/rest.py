@@ -26,7 +26,7 @@ from urllib3.exceptions import (
     ReadTimeoutError,
 )
 
-from penstock.stins.addresses import joined
+from penstock.stins.addresses import host_port
 from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.unit import CameraError
 
@@ -81,7 +81,7 @@ class Simplon:
             host, port, maxsize=CONNECTIONS, retries=False,
             socket_options=[*HTTPConnection.default_socket_options, *PROBES],
         )  # fmt: skip
-        self.address = f"http://{joined(host, port)}".removesuffix(":80")
+        self.address = f"http://{host_port(host, port)}".removesuffix(":80")
         """As sentences name it."""
         self.version = ""
         """Of SIMPLON that it speaks; "" until `find_version`."""
@@ -186,12 +186,12 @@ class Simplon:
         except ReadTimeoutError as error:
             probed = getattr(error.__cause__, "errno", None) is not None  # and nobody was there
             late = f"has not answered {what} within {seconds:g} s"
-            said = f"broke off {what} ({_cause(error)})" if probed else late
+            said = f"broke off {what} ({_reason(error)})" if probed else late
             raise BoxLost(f"{self.address} {said}; {CHECK_HOST}") from error
         except (ConnectTimeoutError, NewConnectionError) as error:
-            raise BoxLost(f"{self.address} cannot be reached ({_cause(error)}): {CHECK_HOST}") from error
+            raise BoxLost(f"{self.address} cannot be reached ({_reason(error)}): {CHECK_HOST}") from error
         except (HTTPError, OSError) as error:
-            raise BoxLost(f"{self.address} broke off {what} ({_cause(error)}); {CHECK_HOST}") from error
+            raise BoxLost(f"{self.address} broke off {what} ({_reason(error)}); {CHECK_HOST}") from error
         if response.status >= 400:
             raise self._refusal(response.status, _text(response.data), what)
         try:
@@ -238,7 +238,7 @@ def _text(data: bytes) -> str:
     return words if len(words) <= MOST_WORDS else words[:MOST_WORDS] + "…"
 
 
-def _cause(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     """What lies below urllib3's words: "Connection refused"."""
     below = error.__cause__ or error.__context__
     if isinstance(below, OSError) and below.strerror:

@@ -48,7 +48,7 @@ def shots(
     elif mode is TriggerMode.INTERNAL:
         yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
     elif mode is TriggerMode.EXTERNAL:
-        if acquisition.wait(lambda: line.waiting):
+        if acquisition.wait(lambda: line.pending):
             yield from _burst(acquisition, 0, settings.frames, acquisition.now(), readout)
     else:
         yield from _edges(acquisition, line, readout, counts_edges)
@@ -85,7 +85,7 @@ def _edges(
     free_at, delay = -math.inf, math.inf
     counter = -1
     while counter < settings.n_triggers - 1:
-        if acquisition.stopping or not acquisition.wait(lambda: line.waiting):
+        if acquisition.stopping or not acquisition.wait(lambda: line.pending):
             return  # Stop begins no exposure for edges that wait already
         edge = line.take()
         if not counts_edges:

@@ -43,7 +43,7 @@ def main() -> None:
             application.processEvents(qt.QEventLoop.AllEvents, 20)
             assert time.monotonic() < end, "it has not come"
 
-    def settle(seconds: float = 1.0) -> None:
+    def process_events(seconds: float = 1.0) -> None:
         end = time.monotonic() + seconds
         until(lambda: time.monotonic() > end)
 
@@ -60,14 +60,14 @@ def main() -> None:
         detector.DestinationFilename = f"{line.folder}/ceo2_0001.h5"
         detector.nTriggers = FRAMES
         until(lambda: panel.view().check is not None and panel.view().check.ok)
-        settle()
+        process_events()
         save(window, "panel")
         panel.actions_bar.findChild(qt.QPushButton, "Arm").click()
         until(lambda: panel.view().account.done >= SHOWN)
-        settle(0.3)
+        process_events(0.3)
         save(window, "panel-running")
         window.tabs.setCurrentIndex(0)
-        settle()
+        process_events()
         save(window, "fleet")
         detector.Stop()
         window.close()

@@ -34,11 +34,11 @@ def outside(
     """
     found = np.ones(shape, np.bool_)
     for row, column, rows, columns in modules:
-        found[_shown(row - y, rows, step), _shown(column - x, columns, step)] = False
+        found[_visible(row - y, rows, step), _visible(column - x, columns, step)] = False
     return found
 
 
-def _shown(first: int, length: int, step: int) -> slice:
+def _visible(first: int, length: int, step: int) -> slice:
     """Of every `step`-th pixel from 0 on, those from `first` on, so many."""
     return slice(max(0, -(-first // step)), max(0, -(-(first + length) // step)))
 

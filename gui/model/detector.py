@@ -60,7 +60,7 @@ class DetectorModel:
         """SeriesId of what this panel has armed."""
         self._arming = False
         """Arm was called here: the next SeriesId is ours."""
-        self._states_heard = 0
+        self._states_received = 0
         self._state_heard = self._view.state
         """What the last event said; `_look_at_state` may have put a newer one on show."""
         self._started = False
@@ -113,13 +113,13 @@ class DetectorModel:
             if attribute is not None and text == attribute.show(self._view.values.get(name)):
                 edit = None  # typed back to what the device has
             self._view = self._view.with_edit(name, edit)
-        self._tell()
+        self._notify()
 
     def discard(self, name: str) -> None:
         """Forget what was typed; the device's value is shown again."""
         with self._lock:
             self._view = self._view.with_edit(name, None)
-        self._tell()
+        self._notify()
 
     def write(self, name: str) -> None:
         """Write what was typed (Enter); the edit stays, with the reason, where it is refused."""
@@ -137,7 +137,7 @@ class DetectorModel:
                 return
             if action not in AT_ONCE:
                 self._view = replace(self._view, busy=action, notice="")
-        self._tell()
+        self._notify()
         self._calls.begin(lambda: self._do(action))
 
     def ask_check(self) -> None:
@@ -165,7 +165,7 @@ class DetectorModel:
         """Whether the number in the file's name goes up with each series of this panel."""
         with self._lock:
             self._view = replace(self._view, counts_up=on)
-        self._tell()
+        self._notify()
 
     # -- Listener --------------------------------------------------------------------------------
 
@@ -186,21 +186,21 @@ class DetectorModel:
         with self._lock:  # only now may anything be done: everything is known
             self._view = replace(self._view, presence=Presence.HERE, waits_for="", since=0.0)
         self._schedule_check()
-        self._tell()
+        self._notify()
 
     def said(self, values: Mapping[str, Value | None]) -> None:
         """See `device.Listener`."""
         self._take(values)
 
-    def _take(self, values: Mapping[str, Value | None], heard: int | None = None) -> None:
-        """Put values into the view, where no State has been heard since the `heard`-th."""
+    def _take(self, values: Mapping[str, Value | None], received: int | None = None) -> None:
+        """Put values into the view, where no State has been received since the `received`-th."""
         with self._lock:
-            if heard not in (None, self._states_heard):
+            if received not in (None, self._states_received):
                 return
             before = self._view
             after = replace(before, values={**before.values, **values})
             if "State" in values:
-                self._states_heard += 1
+                self._states_received += 1
                 state = str(values["State"])
                 if state != before.state:
                     after = replace(after, restarted=False)
@@ -217,20 +217,20 @@ class DetectorModel:
                 self._arming = False
             after = replace(after, own=str(after.values.get("SeriesId")) in self._own)
             self._view = after
-            if heard is None and "State" in values:
+            if received is None and "State" in values:
                 if before.state == after.state:  # on show already, but not yet noted
                     before = replace(before, state=self._state_heard)
                 self._state_heard = after.state
-        if heard is None:  # else its event is on the way, with the words that go with it
-            self._note(before, after, values)
-        self._tell()
+        if received is None:  # else its event is on the way, with the words that go with it
+            self._on_values(before, after, values)
+        self._notify()
 
     def configured(self, attribute: Attribute) -> None:
         """See `device.Listener`."""
         with self._lock:
             attributes = {**self._view.attributes, attribute.name: attribute}
             self._view = replace(self._view, attributes=attributes)
-        self._tell()
+        self._notify()
 
     def away(self, why: str) -> None:
         """See `device.Listener`."""
@@ -242,7 +242,7 @@ class DetectorModel:
             self._view = replace(before, presence=presence, waits_for=why, since=since, check=None, busy=None)
         if before.waits_for != why:
             self.log.add(Kind.TROUBLE, why)
-        self._tell()
+        self._notify()
 
     # -- in the threads of the calls ---------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class DetectorModel:
                     return False
                 before = self._view.values.get(name)
                 self._view = self._view.with_edit(name, replace(edit, writing=True))
-            self._tell()
+            self._notify()
             return self._write(attribute, edit.text, before)
 
     def _write(self, attribute: Attribute, text: str, before: Value | None) -> bool:
@@ -275,7 +275,7 @@ class DetectorModel:
             self.log.add(Kind.TROUBLE, f"{name} {text}: refused. {error}")
             with self._lock:
                 self._view = self._view.with_edit(name, Edit(text, str(error)))
-            self._tell()
+            self._notify()
             return False
         self.log.add(Kind.DONE, attribute.change(before, given, value))
         with self._lock:
@@ -284,7 +284,7 @@ class DetectorModel:
                 self._view = self._view.with_edit(name, None)
             self._view = replace(self._view, values={**self._view.values, name: value})
         self._schedule_check()
-        self._tell()
+        self._notify()
         return True
 
     def _do(self, action: Action) -> None:
@@ -313,13 +313,13 @@ class DetectorModel:
                 with self._lock:
                     self._view = replace(self._view, busy=None)
             self._schedule_check()
-            self._tell()
+            self._notify()
 
     def _look_at_state(self) -> None:
         """The event is on its way; until it comes the buttons would stand as before the command."""
         with self._lock:
-            heard = self._states_heard
-        self._take({"State": self._device.command("State")}, heard)  # what an event says since is newer
+            received = self._states_received
+        self._take({"State": self._device.command("State")}, received)  # what an event says since is newer
 
     def _write_all(self, action: Action) -> bool:
         for name in self.view().edits:
@@ -334,7 +334,7 @@ class DetectorModel:
     def _refused(self, why: str) -> None:
         with self._lock:
             self._view = replace(self._view, notice=why)
-        self._tell()
+        self._notify()
 
     def _next_free_number(self) -> None:
         url = self.view().receiver_url
@@ -367,11 +367,13 @@ class DetectorModel:
             before = self._view.check
             mended = check is not None and check.ok and before is not None and not before.ok
             self._view = replace(self._view, check=check, notice="" if mended else self._view.notice)
-        self._tell()
+        self._notify()
 
     # -- what an event means -------------------------------------------------------------------------
 
-    def _note(self, before: DetectorView, after: DetectorView, values: Mapping[str, Value | None]) -> None:
+    def _on_values(
+        self, before: DetectorView, after: DetectorView, values: Mapping[str, Value | None]
+    ) -> None:
         """Put into the log what has changed, and do what follows from it."""
         settings = False
         for name, value in values.items():
@@ -419,7 +421,7 @@ class DetectorModel:
             return str(error)
         return ""
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for call in self._changed:
             call()
 

@@ -35,7 +35,7 @@ class DirectoryError(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class DirectoryEntry:
     """One device of the database."""
 
     name: str
@@ -64,7 +64,7 @@ def open_database() -> tango.Database:
         raise DirectoryError(_silent(address)) from error
 
 
-def find_devices(database: tango.Database) -> list[Found]:
+def find_devices(database: tango.Database) -> list[DirectoryEntry]:
     """Every detector and receiver that is registered, by name; one call to the database.
 
     Raises:
@@ -84,7 +84,7 @@ def find_devices(database: tango.Database) -> list[Found]:
         ) from error
     rows = [texts[first : first + COLUMNS] for first in range(0, int(numbers[-2]) * COLUMNS, COLUMNS)]
     return [
-        Found(name=name, kind=cast(Kind, kind), cls=cls, server=server, exported=exported == "1")
+        DirectoryEntry(name=name, kind=cast(Kind, kind), cls=cls, server=server, exported=exported == "1")
         for name, kind, cls, server, exported in rows
         if kind in get_args(Kind)
     ]

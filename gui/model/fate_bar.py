@@ -44,7 +44,7 @@ class Segment:
         return f"{FATES[self.fate][1]} {self.count:,}: {MEANING[self.fate]}"
 
 
-def shown(account: Account) -> dict[str, int]:
+def visible_fates(account: Account) -> dict[str, int]:
     """Frames by fate, in the order of the bar; of a series without an end nothing is pending."""
     left_out = ("pending", "not_triggered") if account.endless else ()
     return {fate: account.fates.get(fate, 0) for fate in FATES if fate not in left_out}
@@ -54,7 +54,9 @@ def legend(account: Account) -> list[tuple[str, str, int]]:
     """Fate, its word and its frames: what there is, and always what is in the file and what is to come."""
     always = {"delivered"} if account.endless else {"stored", "pending"}
     return [
-        (fate, FATES[fate][1], count) for fate, count in shown(account).items() if count or fate in always
+        (fate, FATES[fate][1], count)
+        for fate, count in visible_fates(account).items()
+        if count or fate in always
     ]
 
 
@@ -65,7 +67,7 @@ def in_words(account: Account) -> str:
 
 def segments(account: Account, width: int) -> list[Segment]:
     """The parts of a bar of `width` pixels, from left to right without gaps; losses are never too thin."""
-    counts = {fate: count for fate, count in shown(account).items() if count > 0}
+    counts = {fate: count for fate, count in visible_fates(account).items() if count > 0}
     if not counts or width <= 0:
         return []
     least = {fate: SLIVER if fate in WRONG else 1 for fate in counts}

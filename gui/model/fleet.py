@@ -15,7 +15,7 @@ import tango
 
 from penstock.gui.model.attribute import Attribute, Value
 from penstock.gui.model.device import Device, Greeting
-from penstock.gui.model.directory import DirectoryError, Found, find_devices, open_database
+from penstock.gui.model.directory import DirectoryEntry, DirectoryError, find_devices, open_database
 from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
 from penstock.gui.model.link import TangoDevice
 
@@ -42,8 +42,8 @@ class Fleet:
 
     def __init__(
         self,
-        find: Callable[[], Sequence[Found]] | None = None,
-        follow: Callable[[Found], Device] | None = None,
+        find: Callable[[], Sequence[DirectoryEntry]] | None = None,
+        follow: Callable[[DirectoryEntry], Device] | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._find = find or _Directory().find
@@ -107,36 +107,36 @@ class Fleet:
             found = {each.name.lower(): each for each in self._find()}
         except DirectoryError as error:
             self._trouble = str(error)
-            self._tell()
+            self._notify()
             return
         except Exception as error:
             _log.exception("looking into the Tango database")
             self._trouble = f"what the Tango database says cannot be read ({error!r}); please report this"
-            self._tell()
+            self._notify()
             return
         self._trouble, self._looked = "", True
         gone = [self._followed[name] for name in self._followed.keys() - found.keys()]
         new = {
-            name: _Followed(each, self._follow(each), self._tell, self._now)
+            name: _Followed(each, self._follow(each), self._notify, self._now)
             for name, each in found.items()
             if name not in self._followed
         }
         followed = {name: new.get(name) or self._followed[name] for name in found}
         for name, each in found.items():
-            followed[name].found = each
+            followed[name].entry = each
         with self._lock:
             self._followed = followed
         for follower in new.values():
             follower.start()
         self._let_go(gone)
-        self._tell()
+        self._notify()
 
     def _let_go(self, followed: Sequence[_Followed]) -> None:
         with ThreadPoolExecutor(LETTING_GO, thread_name_prefix="penstock-fleet") as pool:
             for each in followed:
                 pool.submit(each.stop)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for call in self._changed:
             call()
 
@@ -145,11 +145,11 @@ class _Followed:
     """One device; told by its own threads (see `device.Listener`)."""
 
     def __init__(
-        self, found: Found, device: Device, tell: Callable[[], None], now: Callable[[], float]
+        self, entry: DirectoryEntry, device: Device, notify: Callable[[], None], now: Callable[[], float]
     ) -> None:
-        self.found = found
+        self.entry = entry
         self._device = device
-        self._tell = tell
+        self._notify = notify
         self._now = now
         self._lock = threading.Lock()
         self._values: dict[str, Value | None] = {}
@@ -166,7 +166,7 @@ class _Followed:
     def row(self) -> Row:
         with self._lock:
             why, since = self._why, self._since
-            last = row(self.found, dict(self._values), self._receiver_url)
+            last = row(self.entry, dict(self._values), self._receiver_url)
         return away(last, why, since) if why else last
 
     def reached(self, greeting: Greeting) -> None:
@@ -174,12 +174,12 @@ class _Followed:
             self._values = dict(greeting.values)
             self._receiver_url = greeting.receiver_url
             self._why, self._since = "", None
-        self._tell()
+        self._notify()
 
     def said(self, values: Mapping[str, Value | None]) -> None:
         with self._lock:
             self._values.update(values)
-        self._tell()
+        self._notify()
 
     def configured(self, attribute: Attribute) -> None:
         pass  # units and limits are not shown here
@@ -189,7 +189,7 @@ class _Followed:
             if not self._why and self._values:
                 self._since = self._now()
             self._why = why
-        self._tell()
+        self._notify()
 
 
 class _Directory:
@@ -198,7 +198,7 @@ class _Directory:
     def __init__(self) -> None:
         self._database: tango.Database | None = None
 
-    def find(self) -> list[Found]:
+    def find(self) -> list[DirectoryEntry]:
         if self._database is None:
             self._database = open_database()
         return find_devices(self._database)

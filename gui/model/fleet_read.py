@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tango
 
 from penstock.gui.model import tango_words
-from penstock.gui.model.directory import Found
+from penstock.gui.model.directory import DirectoryEntry
 from penstock.gui.model.fleet_row import FOLLOWED, Row, away, faults_first, row
 from penstock.gui.model.tango_attributes import plain
 
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
     """Some have not; their calls go on, since Tango cannot cancel them."""
 
 
-def read_rows(found: Sequence[Found], deadline: float) -> Reading:
+def read_rows(found: Sequence[DirectoryEntry], deadline: float) -> Reading:
     """Read every device.
 
     Args:
@@ -46,7 +46,7 @@ def read_rows(found: Sequence[Found], deadline: float) -> Reading:
     return Reading(faults_first(rows.get(each.name) or away(row(each, {}), why) for each in found), late)
 
 
-def _read(found: Found, rows: dict[str, Row]) -> None:
+def _read(found: DirectoryEntry, rows: dict[str, Row]) -> None:
     with tango.EnsureOmniThread():
         try:
             # With Tango's own time-out of 3 s: setting another one waits for the server, and for that time

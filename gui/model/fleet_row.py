@@ -12,7 +12,7 @@ import msgspec
 from penstock.gui.model.account import FATES, WRONG, Account, account
 from penstock.gui.model.answers import read_last_series
 from penstock.gui.model.attribute import Value
-from penstock.gui.model.directory import Found, Kind
+from penstock.gui.model.directory import DirectoryEntry, Kind
 from penstock.gui.model.words import size
 from penstock.stins.texts import plural
 
@@ -116,7 +116,7 @@ class Row:
         return 2 if self.problem else 3
 
 
-def row(found: Found, values: Mapping[str, Value | None], receiver_url: str = "") -> Row:
+def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url: str = "") -> Row:
     """Of a device that answers.
 
     Args:

@@ -25,6 +25,6 @@ def relative(folder: str, root: str) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) and path != PurePosixPath(root) else ""
 
 
-def joined(*parts: str) -> str:
+def join_path(*parts: str) -> str:
     """The parts as one path, without those that are empty."""
     return str(PurePosixPath(*(part for part in parts if part)))

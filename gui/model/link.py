@@ -54,7 +54,7 @@ class TangoDevice:
         self._listener: Listener | None = None
         self._names: dict[str, str] = {}
         """Attributes as we spell them, by their name in lower case."""
-        self._notes: dict[str, ParameterNote] = {}
+        self._parameter_notes: dict[str, ParameterNote] = {}
         self._subscriptions: list[int] = []
         self._lock = threading.Lock()
         """Held while an event is told, so that they are told in order."""
@@ -159,7 +159,7 @@ class TangoDevice:
                 f"cannot be shown here: it has no attribute {self._needs}"
             )
         if "Parameters" in names and self._only is None:
-            self._notes = self._read_notes(proxy)
+            self._parameter_notes = self._read_notes(proxy)
         url = proxy.get_property("ReceiverUrl")["ReceiverUrl"]
         wanted = [info for info in scalars if self._only is None or info.name in self._only | WORDS]
         self._names = {info.name.lower(): info.name for info in wanted}
@@ -191,12 +191,14 @@ class TangoDevice:
 
     def _in_order(self, infos: Sequence[Any]) -> list[Attribute]:
         """As `Parameters` has them, and then the others as Tango has them."""
-        known = [attribute(info, self._notes.get(info.name)) for info in infos if info.name not in WORDS]
-        place = {name: number for number, name in enumerate(self._notes)}
+        known = [
+            attribute(info, self._parameter_notes.get(info.name)) for info in infos if info.name not in WORDS
+        ]
+        place = {name: number for number, name in enumerate(self._parameter_notes)}
         return sorted(known, key=lambda each: place.get(each.name, len(place)))
 
     def _subscribe(self, proxy: tango.DeviceProxy, name: str, kind: tango.EventType) -> None:
-        self._subscriptions.append(proxy.subscribe_event(name, kind, self._heard))
+        self._subscriptions.append(proxy.subscribe_event(name, kind, self._on_event))
 
     def _follow(self) -> None:
         """Until it is lost, or nobody wants it any more."""
@@ -217,7 +219,7 @@ class TangoDevice:
 
     # -- events, in Tango's thread ---------------------------------------------------------------
 
-    def _heard(self, event: Any) -> None:
+    def _on_event(self, event: Any) -> None:
         listener = self._listener
         if self._stopping.is_set() or listener is None:
             return
@@ -228,7 +230,7 @@ class TangoDevice:
             if isinstance(event, tango.AttrConfEventData):
                 info = event.attr_conf
                 if self._first is None:  # else it is what has just been asked for
-                    listener.configured(attribute(info, self._notes.get(info.name)))
+                    listener.configured(attribute(info, self._parameter_notes.get(info.name)))
             elif event.attr_value is not None:
                 name = self._names.get(event.attr_value.name.lower())
                 if name is not None and self._first is not None:

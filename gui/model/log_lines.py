@@ -72,7 +72,7 @@ class LogLines:
         self._kept += new
         return dropped, [entry for entry in new if self.filter.fits(entry)]
 
-    def shown(self) -> list[Entry]:
+    def visible(self) -> list[Entry]:
         """All that fit the filter, oldest first, of what was read."""
         return [entry for entry in self._kept if self.filter.fits(entry)]
 

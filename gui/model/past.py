@@ -126,7 +126,7 @@ COLUMNS = (
 DAY, TIME, TOOK, FRAMES, VERDICT, FILE, FOLDER = range(len(COLUMNS))
 
 
-def shown(rows: list[PastRow], words: str, column: int, *, falling: bool) -> list[PastRow]:
+def filtered(rows: list[PastRow], words: str, column: int, *, falling: bool) -> list[PastRow]:
     """Those that have all the words, sorted by a column, and among equals the newest first."""
     found = sorted((row for row in rows if row.fits(words)), key=lambda row: row.begun, reverse=True)
     return sorted(found, key=COLUMNS[column].key, reverse=falling)

@@ -50,7 +50,7 @@ class DetectorPanel(qt.QWidget):
         self._receiver_seen: tuple[bool, str] | None = None
         self.series = SeriesArea(model, self)
         self._log = LogView(model, self)
-        self._placed = False
+        self._positioned = False
         self._lay_out()
         self._notifier = Notifier(model, self)
         self._notifier.changed.connect(self.refresh)
@@ -103,13 +103,13 @@ class DetectorPanel(qt.QWidget):
             kept = state.get(name)
             if kept is not None:
                 splitter.restoreState(kept)
-                self._placed = True
+                self._positioned = True
 
     def showEvent(self, event: qt.QShowEvent) -> None:
         """The first time: the picture has what the log does not need."""
         super().showEvent(event)
-        if not self._placed:
-            self._placed = True
+        if not self._positioned:
+            self._positioned = True
             self.layout().activate()
             series, log = self.series.minimumHeight(), max(LEAST_LOG, self.rows.height() // 6)
             self.rows.setSizes([self.rows.height() - series - log, series, log])

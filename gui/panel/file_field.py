@@ -59,7 +59,7 @@ class FileField(qt.QWidget):
     def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
-        self._asked = ("", False)
+        self._root_request = ("", False)
         """Whom its data root was asked for last: address of the receiver, and whether the device hears it."""
         self._root = ""
         self._view: DetectorView | None = None
@@ -140,10 +140,10 @@ class FileField(qt.QWidget):
     def _ask_root(self, view: DetectorView) -> None:
         """The data root is the folder while the device names none; asked for when the receiver comes."""
         url = view.receiver_url
-        asked = (url, view.values.get("ReceiverQueue") is not None)
-        if asked == self._asked:
+        request = (url, view.values.get("ReceiverQueue") is not None)
+        if request == self._root_request:
             return
-        self._asked = asked
+        self._root_request = request
         if url:
             client = ReceiverClient(url, timeout=TIMEOUT)
             self._background.call(lambda: client.folders().root, self._root_is, lambda error: None)
@@ -177,7 +177,7 @@ class FileField(qt.QWidget):
             locked
             or (
                 "Choose among the receiver's folders."
-                if self._asked[0]
+                if self._root_request[0]
                 else "The device names no receiver to ask."
             )
         )

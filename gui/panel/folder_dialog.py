@@ -11,7 +11,7 @@ from silx.gui import qt
 
 from penstock.gui import theme
 from penstock.gui.elided import ElidedLabel
-from penstock.gui.model.folders import joined, relative
+from penstock.gui.model.folders import join_path, relative
 from penstock.gui.panel.background import Background
 from penstock.gui.panel.style import look
 from penstock.receiver.models import Folders
@@ -120,7 +120,7 @@ class FolderDialog(qt.QDialog):
             return
         chosen = [item.text() for item in self.list.selectedItems() if item.text() != UP]
         new = self.new.text().strip().strip("/")
-        self._result.set_whole(joined(self._as_client(self._here.root), self._here.under, *chosen, new))
+        self._result.set_whole(join_path(self._as_client(self._here.root), self._here.under, *chosen, new))
         self.use.setEnabled(".." not in PurePosixPath(new).parts)
 
     def _enter(self, item: qt.QListWidgetItem) -> None:
@@ -129,7 +129,7 @@ class FolderDialog(qt.QDialog):
         if item.text() == UP:
             self._up()
         else:
-            self._go(joined(self._here.under, item.text()))
+            self._go(join_path(self._here.under, item.text()))
 
     def _take(self) -> None:
         if self.result_folder():

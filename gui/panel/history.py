@@ -20,7 +20,7 @@ from penstock.receiver.models import PastSeries
 
 TIMEOUT = 2.0
 """Seconds for the receiver's answer, beside what `ReceiverClient` grants its disk."""
-SETTLE = 120
+LOOK_DELAY = 120
 """Milliseconds for which a row is current before its file is looked for: arrow keys are held down."""
 FIRST_SIZE = (1000, 600)
 WIDTHS = {"Day": 100, "Time": 80, "Took": 92, "Frames": 140, "Verdict": 112, "File": 200}
@@ -67,9 +67,9 @@ class HistoryDialog(qt.QDialog):
         self._chosen: PastRow | None = None
         self._count = 0
         """Series that the receiver has told of."""
-        self._settle = qt.QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(SETTLE)
+        self._look_timer = qt.QTimer(self)
+        self._look_timer.setSingleShot(True)
+        self._look_timer.setInterval(LOOK_DELAY)
         self._lay_out()
         self._bind()
         self._show_row()
@@ -106,7 +106,7 @@ class HistoryDialog(qt.QDialog):
 
     def done(self, result: int) -> None:
         """Wait for nothing that was asked."""
-        self._settle.stop()
+        self._look_timer.stop()
         self._asking.cancel()
         self._looking.cancel()
         super().done(result)
@@ -163,7 +163,7 @@ class HistoryDialog(qt.QDialog):
         self.refresh_button.clicked.connect(self.refresh)
         self.copy_path.clicked.connect(self._copy_path)
         self.open_file.clicked.connect(self._open)
-        self._settle.timeout.connect(self._look_for_file)
+        self._look_timer.timeout.connect(self._look_for_file)
         self.table.add("&Copy rows", self._copy_rows, qt.QKeySequence.Copy)
         self.table.add("Copy &path", self._copy_path)
         self.table.add("Open in sil&x", self._open)
@@ -225,7 +225,7 @@ class HistoryDialog(qt.QDialog):
         self.details.setHtml(_details(row))
         self._offer("" if row.file else NO_FILE, "Looking for the file …" if row.file else NO_FILE)
         if row.file:
-            self._settle.start()
+            self._look_timer.start()
 
     def _look_for_file(self) -> None:
         row = self.current()
@@ -237,7 +237,7 @@ class HistoryDialog(qt.QDialog):
             )
 
     def _offer(self, why_no_path: str, why_not_open: str) -> None:
-        self._settle.stop()
+        self._look_timer.stop()
         for button, does, why in (
             (self.copy_path, "Put the file's path, as the receiver sees it, into the clipboard", why_no_path),
             (self.open_file, "Show the file in silx view (Enter)", why_not_open),

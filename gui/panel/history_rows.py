@@ -8,7 +8,7 @@ from typing import Any
 from silx.gui import qt
 
 from penstock.gui import theme
-from penstock.gui.model.past import COLUMNS, DAY, FOLDER, VERDICT, PastRow, shown
+from penstock.gui.model.past import COLUMNS, DAY, FOLDER, VERDICT, PastRow, filtered
 from penstock.gui.panel.table import wrapped
 
 
@@ -18,13 +18,13 @@ class HistoryRows(qt.QAbstractTableModel):
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
         self._all: list[PastRow] = []
-        self._shown: list[PastRow] = []
+        self._visible: list[PastRow] = []
         self._words = ""
         self._column, self._falling = DAY, True
 
     def rows(self) -> Sequence[PastRow]:
         """On show, from top to bottom."""
-        return self._shown
+        return self._visible
 
     def show_rows(self, rows: list[PastRow]) -> None:
         """Replace all."""
@@ -43,12 +43,12 @@ class HistoryRows(qt.QAbstractTableModel):
 
     def _update(self) -> None:
         self.beginResetModel()
-        self._shown = shown(self._all, self._words, self._column, falling=self._falling)
+        self._visible = filtered(self._all, self._words, self._column, falling=self._falling)
         self.endResetModel()
 
     def rowCount(self, parent: qt.QModelIndex | None = None) -> int:
         """Qt's."""
-        return 0 if parent is not None and parent.isValid() else len(self._shown)
+        return 0 if parent is not None and parent.isValid() else len(self._visible)
 
     def columnCount(self, parent: qt.QModelIndex | None = None) -> int:
         """Qt's."""
@@ -64,7 +64,7 @@ class HistoryRows(qt.QAbstractTableModel):
 
     def data(self, index: qt.QModelIndex, role: int = qt.Qt.DisplayRole) -> Any:
         """Qt's."""
-        row, number = self._shown[index.row()], index.column()
+        row, number = self._visible[index.row()], index.column()
         if role == qt.Qt.DisplayRole:
             return COLUMNS[number].text(row)
         if role == qt.Qt.TextAlignmentRole:

@@ -46,8 +46,8 @@ class LastSeriesView(qt.QWidget):
         self._verdict = qt.QLabel(self)
         self._file = ElidedLabel(self)
         self._lost = qt.QLabel(self)
-        self._found = qt.QLabel(self)
-        for label in (self._verdict, self._lost, self._found):
+        self._check_result = qt.QLabel(self)
+        for label in (self._verdict, self._lost, self._check_result):
             label.setWordWrap(True)
             label.setTextFormat(qt.Qt.PlainText)
             label.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
@@ -81,9 +81,9 @@ class LastSeriesView(qt.QWidget):
         """Which frames are not in the file as they should be."""
         return str(self._lost.text())
 
-    def found(self) -> str:
+    def check_result(self) -> str:
         """What the check of the file said."""
-        return str(self._found.text())
+        return str(self._check_result.text())
 
     def why_not(self) -> str:
         """Why the file cannot be opened on this host; "" where it can."""
@@ -222,9 +222,9 @@ class LastSeriesView(qt.QWidget):
             self._say_found("The file is being read …", True)
 
     def _say_found(self, words: str, good: bool) -> None:
-        self._found.setText(words if good or not words else f"▲ {words}")
-        self._found.setVisible(bool(words))
-        tint(self._found, theme.current().muted if good else theme.current().bad)
+        self._check_result.setText(words if good or not words else f"▲ {words}")
+        self._check_result.setVisible(bool(words))
+        tint(self._check_result, theme.current().muted if good else theme.current().bad)
         self._offer()
 
     def _lay_out(self) -> None:
@@ -246,6 +246,6 @@ class LastSeriesView(qt.QWidget):
             layout.addWidget(label)
         layout.addLayout(buttons)
         layout.addWidget(self._why)
-        layout.addWidget(self._found)
+        layout.addWidget(self._check_result)
         layout.addStretch(1)
-        self._found.setVisible(False)
+        self._check_result.setVisible(False)

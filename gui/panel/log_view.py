@@ -71,7 +71,7 @@ class LogRows(qt.QAbstractTableModel):
         """Show what fits."""
         self.beginResetModel()
         self._lines.filter = wanted
-        self._rows = self._lines.shown()
+        self._rows = self._lines.visible()
         self.endResetModel()
 
     def rowCount(self, parent: qt.QModelIndex | None = None) -> int:

@@ -36,7 +36,7 @@ class Notifier(qt.QObject):
         self._timer.setInterval(GATHER)
         self._timer.timeout.connect(self._deliver)
         self._woken.connect(self._timer.start, qt.Qt.QueuedConnection)
-        model.on_change(self._note)
+        model.on_change(self._on_change)
 
     def close(self) -> None:
         """Emit nothing more; the model may go on, and this object be deleted."""
@@ -44,7 +44,7 @@ class Notifier(qt.QObject):
             self._closed = True
         self._timer.stop()
 
-    def _note(self) -> None:
+    def _on_change(self) -> None:
         with self._lock:
             if self._pending or self._closed:
                 return

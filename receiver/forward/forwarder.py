@@ -183,11 +183,11 @@ class Consumer:
 
     def step(self) -> None:
         """Send what waits, as far as it can be sent now; notice who came and went."""
-        self._note()
+        self._observe_connections()
         while self._queue and _is_ready(self._socket, zmq.POLLOUT):
             # Between the last look and this one a consumer may have gone and another come, which must not
             # get the rest of a series.
-            self._note()
+            self._observe_connections()
             if not self._queue or not self._sent(self._queue[0]):
                 return
             self.waiting_bytes -= self._queue.popleft().nbytes
@@ -237,7 +237,7 @@ class Consumer:
         self.sent += 1
         return True
 
-    def _note(self) -> None:
+    def _observe_connections(self) -> None:
         while _is_ready(self._monitor, zmq.POLLIN):
             event = recv_monitor_message(self._monitor)
             kind, descriptor = event["event"], event["value"]

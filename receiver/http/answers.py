@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from penstock.receiver.http.live_view import Shown
+from penstock.receiver.http.live_view import UnpackedFrame
 from penstock.receiver.http.pictures import cut, picture
 from penstock.receiver.models import Contrast, View
 
@@ -19,7 +19,7 @@ HEADER = "X-Penstock-Frame"
 
 
 @dataclass(frozen=True)
-class Wish:
+class FrameRequest:
     """What a request asks to be made of a frame."""
 
     view: View = field(default_factory=View)
@@ -37,13 +37,13 @@ class Answer:
     headers: dict[str, str]
 
 
-def answer(shown: Shown, wish: Wish, step: int) -> Answer:
+def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
     """A frame as it was asked for; `step` is the down-sampling for who asked for none.
 
     Raises:
         ViewError: what was asked for cannot be made of it.
     """
-    view = replace(wish.view, downsample=wish.view.downsample or step)
+    view = replace(requested.view, downsample=requested.view.downsample or step)
     array = cut(shown.image(view.channel), view)
     known: dict[str, Any] = {
         "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
@@ -51,9 +51,9 @@ def answer(shown: Shown, wish: Wish, step: int) -> Answer:
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
         "channels": shown.channels, "modules": shown.modules,
     }  # fmt: skip
-    match wish.format:
+    match requested.format:
         case "png" | "jpeg" as kind:
-            body, known["low"], known["high"] = picture(array, wish.contrast, kind)
+            body, known["low"], known["high"] = picture(array, requested.contrast, kind)
             media_type = f"image/{kind}"
         case "npy":
             file = io.BytesIO()
@@ -65,7 +65,7 @@ def answer(shown: Shown, wish: Wish, step: int) -> Answer:
     return Answer(body, media_type, {HEADER: json.dumps(known)})
 
 
-def as_pickle(shown: Shown, wish: Wish, step: int) -> Answer:
+def as_pickle(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
     """What clients of MAX IV's receivers unpickle: [image header, pixels], unpacked.
 
     The pixels are bytes, never an array: an array pickled by NumPy 2 cannot be read with NumPy 1, and
@@ -74,7 +74,10 @@ def as_pickle(shown: Shown, wish: Wish, step: int) -> Answer:
     Raises:
         ViewError: what was asked for cannot be made of it.
     """
-    array = cut(shown.image(wish.view.channel), replace(wish.view, downsample=wish.view.downsample or step))
+    array = cut(
+        shown.image(requested.view.channel),
+        replace(requested.view, downsample=requested.view.downsample or step),
+    )
     header = {
         "htype": "image", "frame": shown.frame, "shape": list(array.shape), "type": array.dtype.name,
         "compression": "none",

@@ -78,7 +78,7 @@ class Value:
     value: int
 
 
-def _wished(
+def _requested(
     x: Annotated[int, Query(ge=0)] = 0,
     y: Annotated[int, Query(ge=0)] = 0,
     width: Length | Absent = None,
@@ -93,26 +93,26 @@ def _wished(
     low_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.low_percentile,
     high_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.high_percentile,
     colormap: Colormap = "gray",
-) -> answers.Wish:
+) -> answers.FrameRequest:
     """What is to be made of a frame: a region, smaller, in some format."""
     view = View(x, y, width, height, downsample, method, channel)
     contrast = Contrast(scale, low, high, low_percentile, high_percentile, colormap)
-    return answers.Wish(view, contrast, format)
+    return answers.FrameRequest(view, contrast, format)
 
 
-Wished = Annotated[answers.Wish, Depends(_wished)]
+Requested = Annotated[answers.FrameRequest, Depends(_requested)]
 
 
-def create_app(service: Supervisor) -> FastAPI:
+def create_app(supervisor: Supervisor) -> FastAPI:
     """The API of one receiver; it starts and ends the data process with itself."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
+        await supervisor.start()
         yield
-        await service.close()
+        await supervisor.close()
 
-    frames = Frames(service)
+    frames = Frames(supervisor)
     app = FastAPI(
         title="Penstock receiver",
         description=DESCRIPTION,
@@ -162,54 +162,54 @@ def create_app(service: Supervisor) -> FastAPI:
         seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
     ) -> Status:
         """Everything about the receiver; with `seen`, waits for a version that differs."""
-        return service.status if seen is None else await service.status_after(seen, wait)
+        return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
 
     @app.get("/received_frames", tags=["status"])
     async def received_frames() -> Value:
         """Frames received in the running, or the last, series."""
-        return Value(service.status.counts.received)
+        return Value(supervisor.status.counts.received)
 
     @app.get("/downsample", tags=["frames"])
     async def downsample() -> Value:
         """Every n-th row and column that /last_frame returns."""
-        return Value(service.step)
+        return Value(supervisor.step)
 
     @app.post("/downsample", tags=["frames"], responses=refusals(422))
     async def set_downsample(value: Step) -> Value:
         """Set the down-sampling of the live view, for every viewer."""
-        service.step = value
+        supervisor.step = value
         return Value(value)
 
     @app.get("/series", tags=["series"], responses=refusals(422))
     def series(limit: Annotated[int, Query(ge=1, le=KEPT)] = 20) -> list[PastSeries]:
         """The last series, newest first; the one that runs is not among them."""
-        return service.history.last(limit)
+        return supervisor.history.last(limit)
 
     @app.get("/folders", tags=["series"], responses=refusals(409, 422))
     async def folders(under: Annotated[str, Query(max_length=4096)] = "") -> Folders:
         """The folders in a folder of the data root, which `under` names relative to it."""
-        return await service.folders.below(under)
+        return await supervisor.folders.below(under)
 
     @app.post("/series/check", tags=["series"], responses=refusals(409, 413, 422))
     def check(series: SeriesCheck) -> SeriesCheckResult:
         """Could this series be taken now? 409 with a sentence if not."""
-        return service.check(series)
+        return supervisor.check(series)
 
     @app.post("/stop", tags=["series"], responses=refusals(409, 413, 422))
     async def stop(request: StopRequest | None = None) -> Status:
         """End the running series; returns when its file is closed."""
         request = request or StopRequest()
-        await service.stop(request.reason, request.at_end_of)
-        return service.status
+        await supervisor.stop(request.reason, request.at_end_of)
+        return supervisor.status
 
     @app.post("/reset", tags=["series"], responses=refusals(409))
     async def reset() -> Status:
         """Leave Error."""
-        await service.reset()
-        return service.status
+        await supervisor.reset()
+        return supervisor.status
 
     @app.get("/last_frame", tags=["frames"], response_class=Response, responses=NEWEST_FRAME)
-    def last_frame(wish: Wished, seen: int | Absent = None) -> Response:
+    def last_frame(requested: Requested, seen: int | Absent = None) -> Response:
         """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
         304 when nothing is newer than `seen`, 404 before the first frame.
@@ -218,22 +218,22 @@ def create_app(service: Supervisor) -> FastAPI:
         if found is None:
             if seen is not None:
                 return Response(status_code=304)
-            return _refusal(404, "no_frame", f"receiver {service.name} has had no frame yet")
-        old_client = wish.format is None and service.config.pickle_last_frame
+            return _refusal(404, "no_frame", f"receiver {supervisor.name} has had no frame yet")
+        old_client = requested.format is None and supervisor.config.pickle_last_frame
         encode = answers.as_pickle if old_client else answers.answer
-        return _response(encode(found, wish, service.step))
+        return _response(encode(found, requested, supervisor.step))
 
     @app.get("/frame/{index}", tags=["frames"], response_class=Response, responses=NUMBERED_FRAME)
-    async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], wish: Wished) -> Response:
+    async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], requested: Requested) -> Response:
         """Frame n of the running, or the last, series, as `/last_frame` gives the newest.
 
         404 when it is not there, 409 when it is not there yet or never kept, 503 when too many ask.
         """
         found = await frames.frame(index)
-        return _response(await asyncio.to_thread(answers.answer, found, wish, service.step))
+        return _response(await asyncio.to_thread(answers.answer, found, requested, supervisor.step))
 
     def rois_now() -> Rois:
-        kept = service.rois
+        kept = supervisor.rois
         return Rois(
             rois={name: Rectangle(**msgspec.to_builtins(each)) for name, each in kept.now.items()},
             kept=kept.kept,
@@ -251,7 +251,7 @@ def create_app(service: Supervisor) -> FastAPI:
             name: rectangles.Rectangle(each.x, each.y, each.width, each.height)
             for name, each in request.rois.items()
         }
-        await service.use_rois(found, keep=request.keep)
+        await supervisor.use_rois(found, keep=request.keep)
         return rois_now()
 
     @app.get("/rois/values", tags=["rois"], responses=refusals(409, 422))
@@ -262,34 +262,34 @@ def create_app(service: Supervisor) -> FastAPI:
         wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0,
     ) -> RoiValues:
         """Values per frame from index `first` on, as far as they are there; waits for that one."""
-        return await roi_values.values(service, first, count, series, wait)
+        return await roi_values.values(supervisor, first, count, series, wait)
 
     @app.get("/config", tags=["configuration"])
     async def config() -> dict[str, Any]:
         """The configuration in use."""
-        return {service.name: msgspec.to_builtins(service.config)}
+        return {supervisor.name: msgspec.to_builtins(supervisor.config)}
 
     @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
     async def prometheus() -> PlainTextResponse:
         """Counts, rates, times and losses for Prometheus."""
         scrape = metrics.Scrape(
-            service.name, service.status, service.measures,
-            healthy=service.health.alive, processes=service.processes,
-            budget=service.config.memory_mb * 1e6,
+            supervisor.name, supervisor.status, supervisor.measures,
+            healthy=supervisor.health.alive, processes=supervisor.processes,
+            budget=supervisor.config.memory_mb * 1e6,
         )  # fmt: skip
         return PlainTextResponse(scrape.text(), media_type=metrics.CONTENT_TYPE)
 
     @app.get("/health", tags=["status"], responses=NOT_WELL)
     async def health(response: Response) -> Health:
         """Liveness: 503, with the sentence, once the data process is dead or hangs. Restart it then."""
-        found = service.health
+        found = supervisor.health
         response.status_code = 200 if found.alive else 503
         return found
 
     @app.get("/health/ready", tags=["status"], responses=NOT_WELL)
     async def ready(response: Response) -> Health:
         """Readiness: 503 in Error too, which a person has to look at: no restart cures that."""
-        found = service.health
+        found = supervisor.health
         response.status_code = 200 if found.ready else 503
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.receiver.http.live_view import Shown, from_closed_file, unpacked
+from penstock.receiver.http.live_view import UnpackedFrame, from_closed_file, unpacked
 from penstock.receiver.live.frame_refusal import FrameRefused, live_only
 from penstock.receiver.process.supervisor import Supervisor
 
@@ -18,15 +18,15 @@ class Frames:
     """Frames of one receiver.
 
     Args:
-        service: the receiver.
+        supervisor: the receiver.
     """
 
-    def __init__(self, service: Supervisor) -> None:
-        self._service = service
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
         self._asking = asyncio.Lock()
         self._askers = 0
 
-    def newest(self, seen: int | None) -> Shown | None:
+    def newest(self, seen: int | None) -> UnpackedFrame | None:
         """The newest frame, unpacked; `None` if there is none newer than `seen`.
 
         Who follows a series names the version seen, and asks again. Who asks once waits a moment, or would
@@ -35,17 +35,17 @@ class Frames:
         Raises:
             FrameRefused: its blob cannot be unpacked.
         """
-        shared = self._service.newest
+        shared = self._supervisor.newest
         before = shared.version
         shared.want()
-        if seen is None and self._service.status.state == "running":
+        if seen is None and self._supervisor.status.state == "running":
             shared.wait_for_newer(before, FRESH_SECONDS)
         if shared.version == (seen or 0):
             return None
         held = shared.read()
         return None if held is None else unpacked(held, held.version)
 
-    async def frame(self, index: int) -> Shown:
+    async def frame(self, index: int) -> UnpackedFrame:
         """A frame of the running, or the last, series; one is looked for at a time.
 
         Raises:
@@ -53,7 +53,7 @@ class Frames:
         """
         if self._askers >= MAX_ASKERS:
             raise FrameRefused(
-                "busy", f"{self._askers} others wait for frames of {self._service.name}; ask later"
+                "busy", f"{self._askers} others wait for frames of {self._supervisor.name}; ask later"
             )
         self._askers += 1
         try:
@@ -62,24 +62,24 @@ class Frames:
         finally:
             self._askers -= 1
 
-    async def _look_for(self, index: int) -> Shown:
-        service = self._service
-        series = service.status.series
-        if series is not None and series.active and service.alive:
-            answer = await service.hand_over(index)
+    async def _look_for(self, index: int) -> UnpackedFrame:
+        supervisor = self._supervisor
+        series = supervisor.status.series
+        if series is not None and series.active and supervisor.alive:
+            answer = await supervisor.hand_over(index)
             if not answer.kind:
                 return await asyncio.to_thread(self._handed_over, index)
             if answer.kind != "not_running":
                 raise FrameRefused(answer.kind, answer.message)
-            series = service.status.series
+            series = supervisor.status.series
         if series is None:
-            raise FrameRefused("no_frame", f"receiver {service.name} has had no series yet")
+            raise FrameRefused("no_frame", f"receiver {supervisor.name} has had no series yet")
         if series.filename is None:
             raise live_only(series.id)
         return await asyncio.to_thread(from_closed_file, series.filename, series.id, index)
 
-    def _handed_over(self, index: int) -> Shown:
-        held = self._service.asked.read()
+    def _handed_over(self, index: int) -> UnpackedFrame:
+        held = self._supervisor.asked.read()
         if held is None or held.info.index != index:
             raise FrameRefused("busy", f"frame {index} was not handed over; ask again")
         return unpacked(held)

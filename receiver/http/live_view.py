@@ -19,7 +19,7 @@ from penstock.stins.texts import of_series
 
 
 @dataclass(frozen=True)
-class Shown:
+class UnpackedFrame:
     """One frame, unpacked."""
 
     array: np.ndarray[Any, Any]
@@ -51,7 +51,7 @@ class Shown:
         return np.asarray(self.array[self.channels.index(channel)])
 
 
-def unpacked(held: Held, version: int = 0) -> Shown:
+def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
     """A frame that came through shared memory.
 
     Raises:
@@ -69,12 +69,12 @@ def unpacked(held: Held, version: int = 0) -> Shown:
         raise FrameRefused(
             "not_unpacked", f"frame {info.index} cannot be unpacked: {error}{of_series(info.series)}"
         ) from error
-    return Shown(
+    return UnpackedFrame(
         array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules
     )
 
 
-def from_closed_file(path: str, series: str, index: int) -> Shown:
+def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
     """A frame of a series that has ended.
 
     Raises:
@@ -91,7 +91,7 @@ def from_closed_file(path: str, series: str, index: int) -> Shown:
                 check_status(index, FrameStatus(int(statuses[index])), series)
             array = file.frame(index)
             trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
-            return Shown(
+            return UnpackedFrame(
                 array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels
             )
     except ReaderError as error:

@@ -20,11 +20,13 @@ LOOK_SECONDS = 0.01
 """Between two looks into the memory that the data process shares."""
 
 
-async def values(service: Supervisor, first: int, count: int, series: str | None, wait: float) -> RoiValues:
+async def values(
+    supervisor: Supervisor, first: int, count: int, series: str | None, wait: float
+) -> RoiValues:
     """The values of `count` frames from index `first` on, as far as they are there.
 
     Args:
-        service: of the receiver.
+        supervisor: of the receiver.
         first: index; waits until this one is there, or the series has ended.
         count: frames at most.
         series: id of the series; the running, or the last, one by default.
@@ -37,20 +39,20 @@ async def values(service: Supervisor, first: int, count: int, series: str | None
     began = time.monotonic()
     due = began + wait
     while True:
-        progress = service.roi_memory.progress()
+        progress = supervisor.roi_memory.progress()
         if progress is None or series not in (None, progress.kept.series):
             if series is None or time.monotonic() >= min(due, began + SERIES_SECONDS):
-                raise _no_such_series(service, series)
+                raise _no_such_series(supervisor, series)
             await asyncio.sleep(LOOK_SECONDS)
             continue
         series = progress.kept.series
-        answer = _answer(service, progress, first, count)
+        answer = _answer(supervisor, progress, first, count)
         if answer is not None and (answer.ended or answer.upto > first or time.monotonic() >= due):
             return answer
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _answer(service: Supervisor, progress: Progress, first: int, count: int) -> RoiValues | None:
+def _answer(supervisor: Supervisor, progress: Progress, first: int, count: int) -> RoiValues | None:
     """`None` where another series has begun meanwhile."""
     kept = progress.kept
     if not kept.rois:
@@ -63,14 +65,14 @@ def _answer(service: Supervisor, progress: Progress, first: int, count: int) -> 
             f"values of series {kept.series} are kept from frame {progress.first} on, and {first} was asked "
             "for; the file has them all",
         )
-    planned = _planned(service, progress)
+    planned = _planned(supervisor, progress)
     if planned is not None and first > planned:
         raise Refused(
             "out_of_range", f"series {kept.series} has {plural(planned, 'frame')}, and {first} was asked for"
         )
-    end = progress.end if progress.end is not None else _end_of_dead(service, progress)
-    upto = max(first, min(progress.settled if end is None else end, first + count))
-    found = service.roi_memory.read(progress, first, upto)
+    end = progress.end if progress.end is not None else _end_of_dead(supervisor, progress)
+    upto = max(first, min(progress.complete_below if end is None else end, first + count))
+    found = supervisor.roi_memory.read(progress, first, upto)
     if found is None:
         return None
     there = np.isfinite(found)
@@ -86,27 +88,27 @@ def _answer(service: Supervisor, progress: Progress, first: int, count: int) -> 
     )  # fmt: skip
 
 
-def _planned(service: Supervisor, progress: Progress) -> int | None:
+def _planned(supervisor: Supervisor, progress: Progress) -> int | None:
     """Frames of a series, as far as that is known."""
     if progress.end is not None:
         return progress.end
-    status = service.status
+    status = supervisor.status
     shown = status.series
     return status.counts.planned if shown is not None and shown.id == progress.kept.series else None
 
 
-def _end_of_dead(service: Supervisor, progress: Progress) -> int | None:
+def _end_of_dead(supervisor: Supervisor, progress: Progress) -> int | None:
     """The frames of a series whose data process died and does not go on; `None` where it runs."""
-    status = service.status
+    status = supervisor.status
     shown = status.series
     if shown is None or shown.id != progress.kept.series or shown.active:
         return None
-    return max(progress.settled, status.counts.planned or 0)
+    return max(progress.complete_below, status.counts.planned or 0)
 
 
-def _no_such_series(service: Supervisor, series: str | None) -> Refused:
+def _no_such_series(supervisor: Supervisor, series: str | None) -> Refused:
     if series is None:
-        return Refused("no_series", f"receiver {service.name} has had no series yet")
-    shown = service.status.series
+        return Refused("no_series", f"receiver {supervisor.name} has had no series yet")
+    shown = supervisor.status.series
     last = "it has had none yet" if shown is None else f"its running, or last, one is {shown.id}"
-    return Refused("no_such_series", f"receiver {service.name} has no values of series {series}; {last}")
+    return Refused("no_such_series", f"receiver {supervisor.name} has no values of series {series}; {last}")

@@ -44,7 +44,7 @@ class RequestedFrames:
         """To the latest request that was dealt with."""
         self._shared = shared
         self._clock = clock
-        self._asked: tuple[int, int] | None = None
+        self._request: tuple[int, int] | None = None
         self._due = 0.0
 
     def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
@@ -53,14 +53,14 @@ class RequestedFrames:
 
     def ask(self, ticket: int, index: int) -> None:
         """Take a request; one that still waits is forgotten, its asker has given up."""
-        self._asked = (ticket, index)
+        self._request = (ticket, index)
 
     def step(self, series: RunningSeries | None, writer: SeriesWriter | None) -> bool:
         """Deal with what was asked, if it is its turn; says whether there is an answer."""
         began = self._clock()
-        if self._asked is None or began < self._due:
+        if self._request is None or began < self._due:
             return False
-        (ticket, index), self._asked = self._asked, None
+        (ticket, index), self._request = self._request, None
         try:
             self._show(index, series, writer)
             self.answer = FrameAnswer(ticket)

@@ -44,7 +44,7 @@ def sound_ones(
             said.append(f"{name} did not come")
             continue
         try:
-            part = _judged(Frame(single, (blob,)), algorithm, announced)
+            part = _checked(Frame(single, (blob,)), algorithm, announced)
             part = part if transform is None else transform(part)
         except BlobError as error:
             statuses[place] = FrameStatus.CORRUPT
@@ -61,7 +61,7 @@ def sound_ones(
     return PartialFrame(left, parts, tuple(statuses))
 
 
-def _judged(frame: Frame, algorithm: str | None, announced: str) -> Frame:
+def _checked(frame: Frame, algorithm: str | None, announced: str) -> Frame:
     blobs.check(frame)
     if algorithm is not None and announced and checksums(algorithm, frame.blobs) != (announced,):
         raise BlobError("checksum", "the checksum does not match; the data were damaged on the way")

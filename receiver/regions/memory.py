@@ -25,7 +25,7 @@ LOOKS, LOOK_SECONDS = 20, 0.0005
 """A beginning of a series takes no longer; a process that was killed in the middle of one would for ever."""
 _HEAD = 2**16
 _NUMBERS = 64
-_VERSION, _LENGTH, _SETTLED, _HIGHEST, _PLANNED = range(5)
+_VERSION, _LENGTH, _COMPLETE, _HIGHEST, _PLANNED = range(5)
 _INDICES = 8 * MOST_FRAMES
 _SIZE = _HEAD + _INDICES + 8 * MOST_VALUES
 
@@ -44,7 +44,7 @@ class Progress(msgspec.Struct, frozen=True):
 
     version: int
     kept: Kept
-    settled: int
+    complete_below: int
     """Below this index every frame has its values, or is missing."""
     first: int
     """Lowest index that is kept."""
@@ -84,7 +84,7 @@ class RegionMemory:
         self._numbers[_VERSION] = changing
         self._memory[_NUMBERS : _NUMBERS + len(info)] = info
         self._numbers[_LENGTH] = len(info)
-        self._numbers[_SETTLED], self._numbers[_HIGHEST], self._numbers[_PLANNED] = 0, -1, -1
+        self._numbers[_COMPLETE], self._numbers[_HIGHEST], self._numbers[_PLANNED] = 0, -1, -1
         # Rows of another series would be taken for those of this one; the kernel gives zeros again.
         self._memory.madvise(mmap.MADV_REMOVE, _HEAD, _SIZE - _HEAD)
         self._values = self._shaped(count, slots)
@@ -104,7 +104,7 @@ class RegionMemory:
 
     def finalize(self, below: int) -> None:
         """Below this index every frame has its values, or is missing."""
-        self._numbers[_SETTLED] = below
+        self._numbers[_COMPLETE] = below
 
     def end(self, planned: int) -> None:
         """The series has ended; so many frames were planned, or came."""
@@ -126,15 +126,15 @@ class RegionMemory:
         version = int(self._numbers[_VERSION])
         if version & 1:
             return None
-        length, settled, highest, planned = (
-            int(self._numbers[place]) for place in (_LENGTH, _SETTLED, _HIGHEST, _PLANNED)
+        length, complete_below, highest, planned = (
+            int(self._numbers[place]) for place in (_LENGTH, _COMPLETE, _HIGHEST, _PLANNED)
         )
         info = bytes(self._memory[_NUMBERS : _NUMBERS + length])
         if int(self._numbers[_VERSION]) != version:
             return None
         kept = msgspec.json.decode(info, type=Kept)
         first = max(0, highest + 1 - kept.slots) if kept.slots else 0
-        return Progress(version, kept, settled, first, None if planned < 0 else planned)
+        return Progress(version, kept, complete_below, first, None if planned < 0 else planned)
 
     def read(self, progress: Progress, first: int, upto: int) -> np.ndarray[Any, Any] | None:
         """Values of frames: (frames, regions, values), NaN where there is none; `None` where another series

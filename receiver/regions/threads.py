@@ -50,7 +50,7 @@ class RegionThreads:
         self._threads: list[threading.Thread] = []
         self._queue: SimpleQueue[tuple[RegionSeries, int, Frame] | None] = SimpleQueue()
         self._changed = threading.Condition()
-        self._waiting: Counter[int] = Counter()  # indices, of frames that have no values yet
+        self._pending: Counter[int] = Counter()  # indices, of frames that have no values yet
         self._bytes = 0
         self._accounted = 0
 
@@ -81,9 +81,9 @@ class RegionThreads:
         assert self.active is not None
         size = _size(frame)
         with self._changed:
-            while self._waiting and (self._full or self._bytes + size > BYTES):
+            while self._pending and (self._full or self._bytes + size > BYTES):
                 self._changed.wait()
-            self._waiting[index] += 1
+            self._pending[index] += 1
             self._bytes += size
         self._queue.put((self.active, index, frame))
 
@@ -95,13 +95,13 @@ class RegionThreads:
         if accounted != self._accounted:
             with self._changed:
                 self._accounted = accounted
-                self._settle()
+                self._publish_progress()
         return [series.sentences.popleft() for _ in range(len(series.sentences))]
 
     def drain(self) -> None:
         """Wait until every frame that was offered has its values."""
         with self._changed:
-            while self._waiting:
+            while self._pending:
                 self._changed.wait()
 
     def end(self, planned: int) -> None:
@@ -137,10 +137,10 @@ class RegionThreads:
 
     @property
     def _full(self) -> bool:
-        return self._waiting.total() >= self._frames
+        return self._pending.total() >= self._frames
 
-    def _settle(self) -> None:
-        self._memory.finalize(min(self._accounted, min(self._waiting, default=self._accounted)))
+    def _publish_progress(self) -> None:
+        self._memory.finalize(min(self._accounted, min(self._pending, default=self._accounted)))
 
     # -- the threads ---------------------------------------------------------------------------
 
@@ -163,10 +163,10 @@ class RegionThreads:
                 self._memory.put(index, row)
                 series.take(index, row)
             self._bytes -= _size(frame)
-            self._waiting[index] -= 1
-            if not self._waiting[index]:
-                del self._waiting[index]
-            self._settle()
+            self._pending[index] -= 1
+            if not self._pending[index]:
+                del self._pending[index]
+            self._publish_progress()
             self._changed.notify_all()
         return True
 

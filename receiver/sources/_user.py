@@ -49,7 +49,7 @@ class Armings:
             while len(self._seen) > REMEMBERED:
                 del self._seen[next(iter(self._seen))]
             self._armed = series, part.arm
-            return Start(_told(header, part), {**part.metadata, **metadata})
+            return Start(_announced(header, part), {**part.metadata, **metadata})
         if rest is not None:
             metadata["user"] = rest
         return Start(msgspec.structs.replace(header, filename=filename), metadata)
@@ -69,7 +69,7 @@ def _part(value: Mapping[str, Any], where: str) -> UserPart:
         ) from error
 
 
-def _told(header: Header, part: UserPart) -> Header:
+def _announced(header: Header, part: UserPart) -> Header:
     """The header; what the box itself says of frames counts for more than what was asked of it."""
     return msgspec.structs.replace(
         header,

@@ -13,13 +13,13 @@ from penstock.sardana.channel.arming import POLL, Arming, stop_quietly
 from penstock.sardana.channel.detector import ACTIVE, LOST, Detector, Facts, Refused, Snapshot
 from penstock.sardana.channel.phases import STATE, UNDER_WAY, Event, Phase, next_phase
 from penstock.sardana.channel.plan import Plan, plan
-from penstock.sardana.channel.verdict import judge
+from penstock.sardana.channel.verdict import assess
 from penstock.sardana.reference import Reference
 from penstock.sardana.shelter import Shelter
 
 READY_WITHIN: Final = 2.0
 """Seconds that a start waits for a detector that arms slowly, where triggers would be lost otherwise."""
-SETTLED_WITHIN: Final = 0.5
+ENDED_WITHIN: Final = 0.5
 """Seconds that Stop and Abort wait for the series to end; it may take longer."""
 POLLED_WITHIN: Final = 0.3
 """Seconds in which Sardana's loop of an acquisition comes round."""
@@ -171,7 +171,7 @@ class Channel:
                 if self.phase is Phase.IDLE:
                     fault = snapshot.state == "FAULT"
                     return ("Fault" if fault else "On"), snapshot.status
-                self._judge(snapshot)
+                self._check(snapshot)
             except Refused as refused:
                 if self.phase is Phase.IDLE:
                     return "Fault", str(refused)
@@ -274,7 +274,7 @@ class Channel:
         self._facts = self._detector.facts()
         self._learned = snapshot.state != "MOVING" or snapshot.acquired > 0
 
-    def _judge(self, snapshot: Snapshot) -> None:
+    def _check(self, snapshot: Snapshot) -> None:
         self._learn(snapshot)
         if snapshot.state == "FAULT":
             self._fail(snapshot.status)
@@ -341,17 +341,17 @@ class Channel:
         if verdict.series != self._series:
             self._fail(f"{self._detector.name} does not know any more how the series ended")
             return
-        judgement = judge(
+        assessment = assess(
             verdict, self._acquired, self._name(), self.file, self._facts.index_source,
             hardware=asked.synchronization.hardware,
         )  # fmt: skip
-        if judgement.fault:
+        if assessment.fault:
             cut = (
                 f"no frame came within {self.missing_trigger_time:g} s of its trigger. " if self._cut else ""
             )
-            self._fail(f"{self._name()}: {cut}{judgement.fault}")
+            self._fail(f"{self._name()}: {cut}{assessment.fault}")
             return
-        self.warning = judgement.warning
+        self.warning = assessment.warning
         self._move(Event.CLOSED)
 
     def _end(self, call: Callable[[], None], *, ends_context: bool = False) -> None:
@@ -366,21 +366,21 @@ class Channel:
                 self._trigger_waits = False
                 try:
                     if self._is_foreign(snapshot := self._detector.snapshot()):
-                        self._judge(snapshot)
+                        self._check(snapshot)
                         return
                     call()
                     self._move(Event.END)
-                    self._settle()
+                    self._await_end()
                 except Refused as refused:
                     self._fail(str(refused))
 
-    def _settle(self) -> None:
+    def _await_end(self) -> None:
         """Give the series a moment to end: Sardana 3.7 loses events, and its next scan hangs, where a channel
         is still moving when the group's Abort returns."""
-        limit = self._clock() + SETTLED_WITHIN
+        limit = self._clock() + ENDED_WITHIN
         while (snapshot := self._detector.snapshot()).state in ACTIVE and self._clock() < limit:
             self._pause(POLL)
-        self._judge(snapshot)
+        self._check(snapshot)
 
     def _end_own(self, call: Callable[[], None]) -> None:
         """After a failure: the series may still run, or another one of somebody else."""

@@ -28,7 +28,7 @@ class Series(Enum):
     """What runs on a detector, seen from its channel."""
 
     NONE = auto()
-    WAITING = auto()
+    RUNNING = auto()
     """The channel's own series, with frames still to come."""
     COMPLETE = auto()
     """The channel's own series: all frames were taken, the file is being closed."""
@@ -81,11 +81,11 @@ class ChannelClient:
                 raise NotReady(f"{self.name}: {self.detector_name} is {state}: {status}")
             answer = json.loads(self.detector.command_inout("Check"))
         except tango.DevFailed as error:
-            raise NotReady(f"{self.name}: {self.told(error)}") from error
+            raise NotReady(f"{self.name}: {self.sentence_of(error)}") from error
         if not answer["ok"] and answer["kind"] in NOT_ITS_SETTINGS:
             raise NotReady(f"{self.name}: {self.detector_name}: {answer['sentence']}")
 
-    def told(self, error: tango.DevFailed) -> str:
+    def sentence_of(self, error: tango.DevFailed) -> str:
         """What a person needs to know of an error of the detector's device."""
         return not_answering(self.detector_name) if isinstance(error, UNREACHABLE) else sentence(error)
 
@@ -101,7 +101,7 @@ class ChannelClient:
             return Series.NONE
         if not self._is_own(device):
             return Series.FOREIGN
-        return Series.COMPLETE if device.nFramesAcquired >= device.nFramesPlanned else Series.WAITING
+        return Series.COMPLETE if device.nFramesAcquired >= device.nFramesPlanned else Series.RUNNING
 
     def _is_own(self, device: tango.DeviceProxy) -> bool:
         """By its file; of one without a file only a channel that is busy with it can tell."""

@@ -24,7 +24,7 @@ class ScanMetadata:
         """
         before = self._before if self._merged and present == self._merged else self._without_ours(present)
         ours = _added(_parsed(before), of_scan(context))
-        merged = json.dumps(_joined(_parsed(before), ours)) if ours else before
+        merged = json.dumps(_merged(_parsed(before), ours)) if ours else before
         self._before, self._merged, self._ours = before, merged, ours
         return merged
 
@@ -100,16 +100,16 @@ def _parsed(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _joined(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
     """Both; where both have a key, the user's goes first."""
-    joined = dict(theirs)
+    merged = dict(theirs)
     for key, value in ours.items():
-        there = joined.get(key)
+        there = merged.get(key)
         if isinstance(there, dict) and isinstance(value, dict):
-            joined[key] = {**value, **there}
+            merged[key] = {**value, **there}
         else:
-            joined.setdefault(key, value)
-    return joined
+            merged.setdefault(key, value)
+    return merged
 
 
 def _less(text: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:

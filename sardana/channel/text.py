@@ -33,7 +33,7 @@ def status_lines(channel: ChannelClient) -> Iterator[str]:
         armed_by = device.ArmedBy if state in ACTIVE else ""
     except tango.DevFailed as error:
         yield f"{channel.name}  {channel.detector_name}  does not answer"
-        yield from _wrapped(channel.told(error))
+        yield from _wrapped(channel.sentence_of(error))
         return
     yield f"{channel.name}  {channel.detector_name}  {state}"
     if series:

@@ -15,16 +15,16 @@ MOST_NAMED: Final = 10
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Assessment:
     """Of one series; both are "" when everything is there."""
 
     fault: str = ""
     warning: str = ""
 
 
-def judge(
+def assess(
     verdict: Verdict, acquired: int, channel: str, file: str, index_source: str, *, hardware: bool
-) -> Judgement:
+) -> Assessment:
     """Judge a series that nobody has stopped.
 
     Args:
@@ -36,15 +36,15 @@ def judge(
         hardware: whether an electrical signal triggered it, of which some may have been lost.
     """
     if verdict.complete:
-        return Judgement()
+        return Assessment()
     counts = verdict.counts
     never = (counts.get("missing") or 0) + (counts.get("not_triggered") or 0)
     damaged = (counts.get("corrupt") or 0) + (counts.get("partial") or 0) + (counts.get("pending") or 0)
     # What came out of the hardware and is not in the file was lost by Penstock or the disk, not by a trigger.
     # And without a single frame the triggers never came: there is no scan.
     if not hardware or not acquired or damaged or never != verdict.planned - acquired:
-        return Judgement(fault=verdict.sentence)
-    return Judgement(warning=_missing(verdict, never, channel, file, index_source))
+        return Assessment(fault=verdict.sentence)
+    return Assessment(warning=_missing(verdict, never, channel, file, index_source))
 
 
 def _missing(verdict: Verdict, never: int, channel: str, file: str, index_source: str) -> str:
@@ -55,18 +55,18 @@ def _missing(verdict: Verdict, never: int, channel: str, file: str, index_source
             f"{first}: this detector counts frames as they arrive and does not know which triggers it "
             "missed, so the indices of the frames after a lost trigger are uncertain"
         )
-    ranges = [f"{start}" if start == end else f"{start} to {end}" for start, end, _ in _joined(verdict)]
+    ranges = [f"{start}" if start == end else f"{start} to {end}" for start, end, _ in _merged(verdict)]
     more = f" and {len(ranges) - MOST_NAMED} more" if len(ranges) > MOST_NAMED else ""
     word = "index" if never == 1 else "indices"
     return f"{first}: {word} {', '.join(ranges[:MOST_NAMED])}{more} missing"
 
 
-def _joined(verdict: Verdict) -> list[tuple[int, int, str]]:
+def _merged(verdict: Verdict) -> list[tuple[int, int, str]]:
     """Ranges that touch, whatever their fates, as one."""
-    joined: list[tuple[int, int, str]] = []
+    merged: list[tuple[int, int, str]] = []
     for first, last, fate in verdict.lost:
-        if joined and joined[-1][1] == first - 1:
-            joined[-1] = (joined[-1][0], last, fate)
+        if merged and merged[-1][1] == first - 1:
+            merged[-1] = (merged[-1][0], last, fate)
         else:
-            joined.append((first, last, fate))
-    return joined
+            merged.append((first, last, fate))
+    return merged

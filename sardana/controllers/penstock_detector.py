@@ -40,7 +40,7 @@ def _tell_state(group: Any, hush: threading.Event) -> None:
             group.fire_event(EventType("state", priority=2), state)
 
 
-def _shown(kind: type, description: str) -> dict[str, Any]:
+def _read_only(kind: type, description: str) -> dict[str, Any]:
     return {
         Type: kind, Description: description, Access: DataAccess.ReadOnly, Memorize: NotMemorized,
     }  # fmt: skip
@@ -82,13 +82,13 @@ class PenstockDetector(TwoDController, Referable):
             Access: DataAccess.ReadWrite,
             Memorize: NotMemorized,
         },
-        "DetectorDevice": _shown(str, "Tango name of the detector."),
-        "FrameShape": _shown(str, "Rows and columns last, of a frame in the file, as a JSON list."),
-        "FrameType": _shown(str, "NumPy name of the pixels."),
-        "FileDataset": _shown(str, "Path of the frames inside the file."),
-        "IndexSource": _shown(str, "How the detector knows which trigger a frame belongs to."),
-        "LastFile": _shown(str, 'File of the running, or else the last, series; "" for none.'),
-        "Warning": _shown(str, 'What to know of the running, or else the last, series; "" for nothing.'),
+        "DetectorDevice": _read_only(str, "Tango name of the detector."),
+        "FrameShape": _read_only(str, "Rows and columns last, of a frame in the file, as a JSON list."),
+        "FrameType": _read_only(str, "NumPy name of the pixels."),
+        "FileDataset": _read_only(str, "Path of the frames inside the file."),
+        "IndexSource": _read_only(str, "How the detector knows which trigger a frame belongs to."),
+        "LastFile": _read_only(str, 'File of the running, or else the last, series; "" for none.'),
+        "Warning": _read_only(str, 'What to know of the running, or else the last, series; "" for nothing.'),
     }
 
     def __init__(self, inst: str, props: dict[str, Any], *args: Any, **kwargs: Any) -> None:
@@ -198,7 +198,7 @@ class PenstockDetector(TwoDController, Referable):
 
     def GetAxisExtraPar(self, axis: int, parameter: str) -> Any:
         """See `axis_attributes`."""
-        return self._shown()[parameter.lower()]
+        return self._parameters()[parameter.lower()]
 
     def SetAxisExtraPar(self, axis: int, parameter: str, value: Any) -> None:
         """See `axis_attributes`."""
@@ -215,7 +215,7 @@ class PenstockDetector(TwoDController, Referable):
         except Refused as refused:
             _raise(refused)
 
-    def _shown(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Any]:
         channel = self._channel
         facts = channel.facts()
         return {

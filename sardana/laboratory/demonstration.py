@@ -27,15 +27,15 @@ class SardanaDemonstration:
 
     Args:
         folder: where files go; made when it is not there, nothing in it is overwritten.
-        note: told what happens.
+        progress: told what happens.
 
     Raises:
         DemonstrationFailed: a folder, a process, or an element of Sardana; from `__enter__`.
     """
 
-    def __init__(self, folder: Path, note: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(self, folder: Path, progress: Callable[[str], None] = lambda text: None) -> None:
         self.folder = folder.resolve()
-        self._note = note
+        self._progress = progress
         self._stack = contextlib.ExitStack()
         self._laboratory: Laboratory
         self._scratch: Path
@@ -96,7 +96,7 @@ class SardanaDemonstration:
         rows, columns = SIZE
         unit = Unit(DETECTOR, {"SensorWidth": columns, "SensorHeight": rows})
         self._laboratory = Laboratory(
-            self._scratch, [unit], data=self.folder, scan_file=self._free_name(), note=self._note
+            self._scratch, [unit], data=self.folder, scan_file=self._free_name(), progress=self._progress
         )
         self._stack.enter_context(self._laboratory)
         self._laboratory.detector().Pattern = "powder"

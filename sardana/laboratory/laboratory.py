@@ -87,7 +87,7 @@ class Laboratory:
         data: another folder for the files of detectors and scans.
         scan_file: name of the file of the scans.
         plugins: whether Sardana finds Penstock; else it has motors and timer only.
-        note: told what happens.
+        progress: told what happens.
 
     Raises:
         ProcessFailed: a process; LaboratoryFailed: a detector or an element of Sardana; from `__enter__`.
@@ -96,14 +96,14 @@ class Laboratory:
     def __init__(
         self, folder: Path, units: Sequence[Unit] = (Unit("sim"),), *,
         data: Path | None = None, scan_file: str = "scan.h5", plugins: bool = True,
-        note: Callable[[str], None] = lambda text: None,
+        progress: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.folder = folder.resolve()
         self.data = data.resolve() if data is not None else self.folder / "data"
         self.scan_file = self.data / scan_file
         self.units = {unit.name: unit for unit in units}
         self._plugins = plugins
-        self._note = note
+        self._progress = progress
         self._stack = contextlib.ExitStack()
         self._children: dict[str, Child[object]] = {}
         self._commands: dict[str, Callable[[], Child[object]]] = {}
@@ -240,18 +240,18 @@ class Laboratory:
         own.mkdir(exist_ok=True)
         database = self._stack.enter_context(start_database(own / "tango"))
         self.tango_host = f"127.0.0.1:{database.answer}"
-        self._note(f"Tango database {self.tango_host} (embedded)")
-        self._note("Sardana: Pool, MacroServer, Door")
+        self._progress(f"Tango database {self.tango_host} (embedded)")
+        self._progress("Sardana: Pool, MacroServer, Door")
         servers.register_sardana(self._database(), own, plugins=self._plugins)
         # It computes while the detectors, which it does not know yet, start.
         self._launch(SARDANA, lambda: servers.start_sardana(self.tango_host))
         for unit in self.units.values():
-            self._note(f"detector {unit.device}, its streamer and its receiver")
+            self._progress(f"detector {unit.device}, its streamer and its receiver")
             self._start_unit(unit, own)
         self._children[SARDANA] = self._children.pop(SARDANA)  # the last one is the first to be ended
         servers.wait_sardana(self._children[SARDANA], self.tango_host)
         self._open_door()
-        self._note("elements: two motors, a timer, the detectors, a measurement group")
+        self._progress("elements: two motors, a timer, the detectors, a measurement group")
         for unit in self.units.values():
             self._wait_ready(unit)
         self._define_elements()

@@ -13,7 +13,7 @@ BEGIN, END = "<BLOCK>", "</BLOCK>"
 
 
 class MacroScreen:
-    """Shows lines as they come; give `heard` to a Door.
+    """Shows lines as they come; give `on_message` to a Door.
 
     Args:
         console: where to. Where it is no terminal, of a block that replaces itself the last one is shown.
@@ -24,7 +24,7 @@ class MacroScreen:
         self._within = False
         self._block: list[Text] = []
 
-    def heard(self, level: str, line: str) -> None:
+    def on_message(self, level: str, line: str) -> None:
         """Show one line.
 
         Args:

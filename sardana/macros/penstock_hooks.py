@@ -65,9 +65,9 @@ class det_end(Macro):
             group = _group(self)
             channels = _channels(group)
             series = [_quietly(self, channel, _leave_scan) for channel in channels]
-            if Series.WAITING in series:
+            if Series.RUNNING in series:
                 self._stop_group(
-                    group, [c for c, ran in zip(channels, series, strict=True) if ran is Series.WAITING]
+                    group, [c for c, ran in zip(channels, series, strict=True) if ran is Series.RUNNING]
                 )
             for channel, ran in zip(channels, series, strict=True):
                 if ran is not None:  # else it does not answer, which has been said
@@ -121,7 +121,7 @@ def _quietly(macro: Macro, channel: ChannelClient, call: Callable[[ChannelClient
     try:
         return call(channel)
     except tango.DevFailed as error:
-        macro.warning(f"{channel.name}: {channel.told(error)}")
+        macro.warning(f"{channel.name}: {channel.sentence_of(error)}")
         return None
 
 

@@ -65,7 +65,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
         try:
             scan_entry.drop_claim(entry)
             self._write_units(entry, columns)
-            scan_entry.add_plots(entry, self._shown(entry, images, columns))
+            scan_entry.add_plots(entry, self._columns(entry, images, columns))
         except Exception as error:
             self._warn(f"{self.filename}: the plots of {self.entryname} are not all there ({error})")
 
@@ -142,7 +142,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             if unit:
                 entry["measurement"][column.label].attrs["units"] = unit
 
-    def _shown(self, entry: Any, images: Sequence[str], columns: Sequence[Any]) -> scan_entry.Columns:
+    def _columns(self, entry: Any, images: Sequence[str], columns: Sequence[Any]) -> scan_entry.Columns:
         env = self.currentlist.getEnviron()
         measurement = entry["measurement"]
         counters = [

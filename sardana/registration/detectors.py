@@ -32,22 +32,22 @@ def compare_detector(
     Returns:
         what is to be done, and what speaks against it, or "".
     """
-    controller, waits = f"{name}_ctrl", ""
+    controller, blocked_by = f"{name}_ctrl", ""
     held = _detector_of(database, controller)
     there = held is not None
     if not pool.runs:
-        waits = f"{pool.server} does not run"
+        blocked_by = f"{pool.server} does not run"
     elif not remove and not knows_class(pool):
-        waits = f"{pool.server} does not know {CLASS} yet"
+        blocked_by = f"{pool.server} does not know {CLASS} yet"
     label = f"channel {name} of {pool.device}"
     if remove:
         return Change(
             "detector", label, "remove" if there else "none", pool.server, (held,) if held else None,
-            waits=waits, do=_delete(pool, name, controller),
+            blocked_by=blocked_by, do=_delete(pool, name, controller),
         ), ""  # fmt: skip
     same = there and (held or "").lower() == device.lower()
     change = Change(
-        "detector", label, "none" if same else "add", pool.server, None, (device,), waits,
+        "detector", label, "none" if same else "add", pool.server, None, (device,), blocked_by,
         _create(pool, name, controller, device),
     )  # fmt: skip
     return change, "" if same else _refusal(database, name, controller, device, held)

@@ -31,18 +31,18 @@ def compare_hooks(database: tango.Database, target: Target, *, remove: bool = Fa
         if (hook in there) != remove:
             changes.append(_change(target, hook, "none"))
             continue
-        waits = why if remove or hook[0] in known else f"{target.server} does not know {hook[0]} yet"
+        blocked_by = why if remove or hook[0] in known else f"{target.server} does not know {hook[0]} yet"
         words = ("udefgh" if remove else "defgh", *hook)
-        changes.append(_change(target, hook, "remove" if remove else "add", waits, _run(door, *words)))
+        changes.append(_change(target, hook, "remove" if remove else "add", blocked_by, _run(door, *words)))
     return changes
 
 
 def _change(
-    target: Target, hook: tuple[str, str], action: str, waits: str = "",
+    target: Target, hook: tuple[str, str], action: str, blocked_by: str = "",
     do: Callable[[], object] = lambda: None,
 ) -> Change:  # fmt: skip
     name = f"hook {hook[0]} ({hook[1]}) of {target.device}"
-    return Change("hook", name, action, target.server, waits=waits, do=do)  # type: ignore[arg-type]
+    return Change("hook", name, action, target.server, blocked_by=blocked_by, do=do)  # type: ignore[arg-type]
 
 
 def _installed(macro_server: tango.DeviceProxy) -> set[tuple[str, str]]:

@@ -48,7 +48,7 @@ class Change:
     before: tuple[str, ...] | None = None
     after: tuple[str, ...] | None = None
     """Values, where it has any."""
-    waits: str = ""
+    blocked_by: str = ""
     """Why it cannot be done now."""
     do: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
     """Does it; raises `tango.DevFailed` or `RegistrationFailed`."""
@@ -94,7 +94,7 @@ def compare_paths(
     folders: Mapping[str, str],
     *,
     remove: bool = False,
-    waits: str = "",
+    blocked_by: str = "",
 ) -> list[Change]:
     """Find out what is to be done to path properties.
 
@@ -103,7 +103,7 @@ def compare_paths(
         target: whose they are.
         folders: wanted folder of each property.
         remove: take Penstock's folders out.
-        waits: why nothing can be done now.
+        blocked_by: why nothing can be done now.
     """  # fmt: skip
     changes = []
     for name, folder in folders.items():
@@ -112,8 +112,8 @@ def compare_paths(
         action: Action = "none" if before == after else "remove" if remove else "change" if before else "add"
         changes.append(
             Change(
-                "path", f"{name} of {target.device}", action, target.server, before or None, after, waits,
-                _put(database, target.device, name, after),
+                "path", f"{name} of {target.device}", action, target.server, before or None, after,
+                blocked_by, _put(database, target.device, name, after),
             )
         )  # fmt: skip
     return changes

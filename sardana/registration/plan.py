@@ -26,12 +26,12 @@ class Plan:
     @property
     def changes(self) -> list[Change]:
         """Entries that can be written now."""
-        return [entry for entry in self.entries if entry.action != "none" and not entry.waits]
+        return [entry for entry in self.entries if entry.action != "none" and not entry.blocked_by]
 
     @property
-    def waiting(self) -> list[Change]:
+    def blocked(self) -> list[Change]:
         """Entries whose time has not come."""
-        return [entry for entry in self.entries if entry.action != "none" and entry.waits]
+        return [entry for entry in self.entries if entry.action != "none" and entry.blocked_by]
 
 
 def compare(
@@ -66,11 +66,11 @@ def compare(
     for target in macro_servers:
         hooks = compare_hooks(database, target, remove=remove)
         # A hook whose macro has gone would fail every scan.
-        waits = next((hook.waits for hook in hooks if hook.waits), "") if remove else ""
+        blocked_by = next((hook.blocked_by for hook in hooks if hook.blocked_by), "") if remove else ""
         folders = registration.macro_server_folders()
-        paths = registration.compare_paths(database, target, folders, remove=remove, waits=waits)
+        paths = registration.compare_paths(database, target, folders, remove=remove, blocked_by=blocked_by)
         plan.entries.extend([*hooks, *paths] if remove else [*paths, *hooks])
-        if not remove and target.runs and any("does not know" in hook.waits for hook in hooks):
+        if not remove and target.runs and any("does not know" in hook.blocked_by for hook in hooks):
             plan.stale.append(target.server)
     if remove:
         left = [name for name in controllers(database) if name.removesuffix("_ctrl") not in detectors]

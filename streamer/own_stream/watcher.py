@@ -80,9 +80,9 @@ class Watcher:
                 said = sentence_of(error, type(self._detector).__name__)
                 self._machine.fire(Event.FAIL, said, seen=seen)
                 continue
-            self._judge(state, seen, progress)
+            self._check(state, seen, progress)
 
-    def _judge(self, state: State, seen: int, progress: Progress) -> None:
+    def _check(self, state: State, seen: int, progress: Progress) -> None:
         series, busy = self._under_way()
         if state is State.IDLE or state is State.PREPARED:
             if not busy and (trouble := wrong(progress)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock, Thread
 from types import TracebackType
 
-from penstock.stins.addresses import joined
+from penstock.stins.addresses import host_port
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.simplon import keys
 from penstock.streamer.simplon.box import Box, Stream
@@ -56,7 +56,7 @@ class ControlUnit:
         self._stream = Stream(self._push, self._settings, Faults())
         self.box = Box(self._settings, recorded or Pixels(pattern, (rows, cols)), self._stream)
         self._triggers = TriggerInput(host, trigger_port)
-        self.trigger_address: str = joined(*self._triggers.address)
+        self.trigger_address: str = host_port(*self._triggers.address)
         self._triggers.arm(self._edges)
         self._server: Server | None = None
         self._serve()
@@ -119,5 +119,5 @@ class ControlUnit:
         Thread(target=self.power, args=(on,), daemon=True).start()
 
     def _edges(self) -> None:
-        while self._triggers.waiting:
+        while self._triggers.pending:
             self.box.edge(self._triggers.take())

@@ -43,7 +43,7 @@ class Recorded(msgspec.Struct, frozen=True):
             lambda n: Picture(self.shape, self.dtype, self.compression, (self.frames[n],)), len(self.frames)
         )
 
-    def settle(self, config: dict[str, Key]) -> None:
+    def apply_to(self, config: dict[str, Key]) -> None:
         """Put the recorded settings in the place of the defaults, and fix what frames cannot follow."""
         for name, value in self.config.items():
             key = config.get(name)

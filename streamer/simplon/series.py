@@ -17,7 +17,7 @@ from penstock.streamer.simplon.settings import Settings
 from penstock.streamer.triggers import TOLERANCE, Edge
 
 
-class Outlet(Protocol):
+class MessageStream(Protocol):
     """The stream."""
 
     def send(self, parts: Sequence[bytes]) -> None: ...
@@ -27,11 +27,11 @@ class Series:
     """From arm to the end message. `ended` is called once, from the thread of the series."""
 
     def __init__(
-        self, number: int, settings: Settings, pictures: Pictures, outlet: Outlet,
+        self, number: int, settings: Settings, pictures: Pictures, stream: MessageStream,
         monitor: Callable[[Picture, int], None], ended: Callable[[], None], *, stays_armed: bool = False,
     ) -> None:  # fmt: skip
         self.number, self.unique = number, uuid4().hex.upper()[:26]
-        self._settings, self._pictures, self._outlet = settings, pictures, outlet
+        self._settings, self._pictures, self._stream = settings, pictures, stream
         self._monitor, self._ended, self._stays_armed = monitor, ended, stays_armed
         self._mode = settings["trigger_mode"]
         gated = self._mode in ("inte", "exte", "extg")
@@ -41,7 +41,7 @@ class Series:
         self._count, self._period = settings["count_time"], settings["frame_time"]
         self._cbor = settings.api == "1.8.0" and settings.get("stream", "config", "format") == "cbor"
         self._readout = settings["detector_readout_time"]
-        self._waiting: queue.SimpleQueue[tuple[float, float | None] | None] = queue.SimpleQueue()
+        self._trigger_queue: queue.SimpleQueue[tuple[float, float | None] | None] = queue.SimpleQueue()
         """Length of each trigger, and its moment where an edge has started it."""
         self._busy = False
         self._free_at, self._delay = -math.inf, math.inf
@@ -57,7 +57,7 @@ class Series:
 
     def start(self) -> None:
         """Send the start message, and take triggers from now on."""
-        self._outlet.send(
+        self._stream.send(
             stream_v2.start(self._settings, self.number, self.unique, self._date) if self._cbor
             else stream_v1.start(self._settings, self.number)
         )  # fmt: skip
@@ -74,7 +74,7 @@ class Series:
                 return False
             self._busy, before = True, self._taken
             self._settings.state = "acquire"
-        self._waiting.put((self._count if seconds is None else seconds, None))
+        self._trigger_queue.put((self._count if seconds is None else seconds, None))
         with self._done:
             self._done.wait_for(lambda: self._taken > before or self._closed)
         return True
@@ -92,7 +92,7 @@ class Series:
             length = edge.gate if gated else (self._per_trigger - 1) * self._period + self._count
             self._free_at = edge.moment + length + self._readout
             self._settings.state = "acquire"
-        self._waiting.put((edge.gate, edge.moment))
+        self._trigger_queue.put((edge.gate, edge.moment))
         return True
 
     @property
@@ -106,14 +106,14 @@ class Series:
         if at_once:
             self._abort.set()
         self._stop.set()
-        self._waiting.put(None)
+        self._trigger_queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         gates, summed = 0, 0.0
         last = self._triggers * self._gates - 1
         for number in range(last + 1):
-            came = self._waiting.get()
+            came = self._trigger_queue.get()
             if came is None or self._stop.is_set():
                 break
             seconds, moment = came
@@ -133,7 +133,7 @@ class Series:
             self._rest()
         self._stop.set()
         if not self._silent:
-            self._outlet.send(
+            self._stream.send(
                 stream_v2.end(self.number, self.unique) if self._cbor else stream_v1.end(self.number)
             )
         self._ended()
@@ -149,7 +149,7 @@ class Series:
             self._settings.state = "ready"
             self._done.notify_all()
         while not self._stop.is_set():
-            self._waiting.get()
+            self._trigger_queue.get()
 
     def _begin(self, moment: float | None) -> float:
         """When an exposure begins by our clock; edges keep their distances."""
@@ -180,6 +180,6 @@ class Series:
             )
         else:
             parts = stream_v1.image(self._settings, self.number, self.frames, picture, times)
-        self._outlet.send(parts)
+        self._stream.send(parts)
         self._monitor(picture, self.frames)
         self.frames += 1

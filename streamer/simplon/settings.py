@@ -50,7 +50,7 @@ class Settings:
         flat, mask = np.ones((self.rows, self.cols), np.float32), np.zeros((self.rows, self.cols), np.uint32)
         self.tables = {"flatfield": flat, "pixel_mask": mask}
         if self._recorded is not None:
-            self._recorded.settle(self.of["detector", "config"])
+            self._recorded.apply_to(self.of["detector", "config"])
             self.tables |= self._recorded.tables
         if self.api == keys.NEW:
             self.tables |= {f"threshold/{n}/{name}": self.tables[name] for n in (1, 2) for name in TABLES}

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.bench.contenders import BARE, NAIVE, PENSTOCK_RECEIVER, WRITE_LIMIT
 from penstock.bench.load import Case
-from penstock.bench.results import BARS, Latency, Measurement, judge, load, mean
+from penstock.bench.results import BARS, Latency, Measurement, load, mean, verdicts_on
 from tests.bench.canned import results, run, writers
 
 
@@ -22,10 +22,10 @@ def test_a_ratio_is_the_median_of_those_of_neighbouring_turns() -> None:
     ours = measured(PENSTOCK_RECEIVER, [800.0, 90.0, 85.0])  # something else runs from now on
     theirs = measured(WRITE_LIMIT, [1000.0, 100.0, 100.0])
 
-    (verdict,) = judge([ours, theirs])
+    (verdict,) = verdicts_on([ours, theirs])
 
     assert verdict.ratio == pytest.approx(0.85)
-    assert verdict.reached and verdict.asked == "≥ 0.8"
+    assert verdict.reached and verdict.required == "≥ 0.8"
 
 
 def test_a_bar_of_the_frame_rate_is_a_least_ratio_and_one_of_the_thread_a_greatest() -> None:
@@ -33,18 +33,18 @@ def test_a_bar_of_the_frame_rate_is_a_least_ratio_and_one_of_the_thread_a_greate
     slow = measured(NAIVE, [10.0])
     bare = measured(BARE, [100.0], thread_us=100.0)
 
-    rate, thread = judge([ours, slow, bare])
+    rate, thread = verdicts_on([ours, slow, bare])
 
     assert (rate.ratio, rate.reached) == (pytest.approx(10.0), False)
     assert (thread.ratio, thread.reached) == (pytest.approx(1.26), False)
 
 
 def test_what_has_no_rival_in_the_same_run_is_not_judged() -> None:
-    assert judge([measured(PENSTOCK_RECEIVER, [100.0])]) == []
+    assert verdicts_on([measured(PENSTOCK_RECEIVER, [100.0])]) == []
 
 
 def test_every_bar_is_judged_in_a_whole_run() -> None:
-    assert [verdict.bar for verdict in judge(results().of("contenders"))] == list(BARS)
+    assert [verdict.bar for verdict in verdicts_on(results().of("contenders"))] == list(BARS)
 
 
 def test_a_mean_comes_with_its_standard_error() -> None:

@@ -214,7 +214,7 @@ def test_a_line_that_replaces_itself_is_shown_once_in_a_pipe() -> None:
     shown = io.StringIO()
     screen = MacroScreen(Console(file=shown, width=80))
     for line in BLOCKS:
-        screen.heard("Output", line)
+        screen.on_message("Output", line)
     screen.flush()
     assert shown.getvalue().split("\n") == ["before", "at 2", "after", ""]
 
@@ -223,7 +223,7 @@ def test_a_line_that_replaces_itself_does_so_on_a_terminal() -> None:
     shown = io.StringIO()
     screen = MacroScreen(Console(file=shown, width=80, force_terminal=True, color_system=None))
     for line in BLOCKS:
-        screen.heard("Output", line)
+        screen.on_message("Output", line)
     assert shown.getvalue() == "before\nat 1\n\x1b[1A\x1b[2Kat 2\nafter\n"
 
 

@@ -25,7 +25,7 @@ def received(rig: Rig) -> list[list[bytes]]:
     return messages
 
 
-def judge(messages: list[list[bytes]], frames: int) -> None:
+def check_messages(messages: list[list[bytes]], frames: int) -> None:
     """Start, so many frames, end, as dranspose understands them."""
     packets = [Stream1Packet.validate_json(parts[0]) for parts in messages]
     assert [type(packet) for packet in packets] == [Stream1Start, *[Stream1Data] * frames, Stream1End]
@@ -46,7 +46,7 @@ def test_series_of_the_simulator(changes: dict[str, Any]) -> None:
     with Rig(Simulator({"SensorWidth": 64, "SensorHeight": 32}), buffers=2**20) as rig:
         rig.connect()
         rig.arm(**{"exposure_time": 0.001} | changes)
-        judge(received(rig), 4 if "Faults" not in changes.get("camera", {}) else 3)
+        check_messages(received(rig), 4 if "Faults" not in changes.get("camera", {}) else 3)
 
 
 @pytest.mark.parametrize("how", ["stop", "abort", "cancel"])
@@ -56,7 +56,7 @@ def test_a_series_that_is_ended_early(how: str) -> None:
         done(rig.engine.prepare(settings()))
         done(rig.engine.announce())
         getattr(rig.engine, how)()
-        judge(received(rig), 0)
+        check_messages(received(rig), 0)
 
 
 def test_the_generator() -> None:
@@ -67,5 +67,5 @@ def test_the_generator() -> None:
         rig.pull.connect(push.endpoint)
         assert push.wait_peers(1, DEADLINE)
         generate(Plan(frames=3, shape=(2, 4, 4), filename="/data/a.h5"), [push])
-        judge(received(rig), 3)
+        check_messages(received(rig), 3)
         push.close()

@@ -74,7 +74,7 @@ def send(streamer: Streamer, path: Path, kind: Kind, frames: int = FRAMES, seed:
     return series
 
 
-def judge(path: Path, status: Status, data: str = "entry/data/data") -> None:
+def check_file(path: Path, status: Status, data: str = "entry/data/data") -> None:
     """The file opens, and has the counts of the status; each frame that counts reads as it was sent."""
     if status.series is None or status.series.filename != str(path):
         assert not path.exists(), f"it could not be created, so nothing is left of it: {status}"
@@ -122,7 +122,7 @@ class Receiver:
         self.drained()
         path, status = self.series(name)
         assert (status.state, status.counts.stored) == ("idle", FRAMES), status
-        judge(path, status)
+        check_file(path, status)
         assert self.process.data_process() == self.pid
 
     def drained(self) -> None:
@@ -164,7 +164,7 @@ def strike(made: Receiver, seed: int) -> bool:
     )
     path, status = made.series(f"x{seed}.h5", seed)
     failed = made.disk.mend()
-    judge(path, status)
+    check_file(path, status)
     if status.state == "error":
         made.next_is_good(f"y{seed}.h5")
     return bool(failed)

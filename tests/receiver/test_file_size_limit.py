@@ -16,7 +16,7 @@ from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.files.storage import LEAST_BYTES
 from penstock.receiver.models import SeriesCheck
 from tests.receiver.processes import ReceiverProcess
-from tests.receiver.test_failed_writes import FRAMES, KINDS, Kind, judge, send
+from tests.receiver.test_failed_writes import FRAMES, KINDS, Kind, check_file, send
 from tests.streams import Streamer
 
 FRAME_BYTES = 40 * 60 * 2
@@ -45,7 +45,7 @@ def test_a_series_of_unknown_length_ends_at_the_limit_with_all_that_is_in_its_fi
     assert status.series is not None
     assert "none missing" not in status.series.reason
     assert 0 < status.counts.stored < (status.counts.planned or 0)
-    judge(path, status)
+    check_file(path, status)
     checked = subprocess.run(["penstock", "check", str(path)], capture_output=True, text=True, check=False)
     assert checked.returncode == 1
     assert "is incomplete" in checked.stdout and "File too large" in checked.stdout
@@ -53,7 +53,7 @@ def test_a_series_of_unknown_length_ends_at_the_limit_with_all_that_is_in_its_fi
     following = send(streamer, receiver.root / "y.h5", kind)
     status = receiver.ended(following)
     assert (status.state, status.counts.stored) == ("idle", FRAMES)
-    judge(receiver.root / "y.h5", status)
+    check_file(receiver.root / "y.h5", status)
 
 
 def test_a_series_that_is_announced_with_more_is_refused_before_it_begins(

@@ -94,7 +94,7 @@ class Taken:
     modules: list[Module]
     file: Path
     status: Status
-    shown: np.ndarray[Any, Any]
+    live: np.ndarray[Any, Any]
     """Frame 9 as the receiver shows it."""
 
     def image(self, index: int) -> np.ndarray[Any, Any]:
@@ -204,7 +204,7 @@ def test_the_file_may_be_renamed(taken: Taken, tmp_path: Path) -> None:
 
 
 def test_the_receiver_shows_the_assembled_image(taken: Taken) -> None:
-    assert np.array_equal(taken.shown, taken.image(9))
+    assert np.array_equal(taken.live, taken.image(9))
 
 
 def test_check_finds_the_file_clean(taken: Taken) -> None:
@@ -227,4 +227,4 @@ def test_a_transform_makes_the_same_image(tmp_path: Path) -> None:
         for index in range(10):
             assert np.array_equal(whole[index], taken.image(index))
         assert (file[f"{DETECTOR}/module_status"][:] == FrameStatus.STORED).all()
-    assert np.array_equal(taken.shown, taken.image(9))
+    assert np.array_equal(taken.live, taken.image(9))

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.sardana.channel import metadata
 from penstock.sardana.channel.arming import CLOSING_WITHIN
-from penstock.sardana.channel.channel import READY_WITHIN, SETTLED_WITHIN, Channel
+from penstock.sardana.channel.channel import ENDED_WITHIN, READY_WITHIN, Channel
 from penstock.sardana.channel.detector import Facts, Refused, Verdict
 from penstock.sardana.channel.phases import TABLE, Event, IllegalEvent, Phase, next_phase
 from penstock.sardana.reference import parse
@@ -389,7 +389,7 @@ def test_the_wait_for_a_file_ends_with_a_sentence(channel: Channel, detector: St
     channel.stop()
     with pytest.raises(Refused, match=r"has not ended within 2 s: The receiver closes the file\."):
         channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
-    assert clock() <= SETTLED_WITHIN + CLOSING_WITHIN + 0.05
+    assert clock() <= ENDED_WITHIN + CLOSING_WITHIN + 0.05
 
 
 def test_a_fault_is_passed_on_in_the_devices_own_words(channel: Channel, detector: StandIn) -> None:
@@ -501,7 +501,7 @@ def test_stop_does_not_wait_for_a_long_exposure(channel: Channel, detector: Stan
     channel.start()
     detector.closes_at = 30.0
     channel.stop()
-    assert clock() == pytest.approx(SETTLED_WITHIN, abs=0.05)
+    assert clock() == pytest.approx(ENDED_WITHIN, abs=0.05)
     assert channel.state()[0] == "Moving"
     channel.stop()
     clock.now = 30.0

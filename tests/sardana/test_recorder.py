@@ -49,10 +49,10 @@ def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]
 def _idle(laboratory: Laboratory) -> Iterator[None]:
     """A test leaves the detectors ready."""
     yield
-    settle(laboratory)
+    process_events(laboratory)
 
 
-def settle(laboratory: Laboratory) -> None:
+def process_events(laboratory: Laboratory) -> None:
     """Wait until the detectors' files are closed: until then HDF5 does not let them be read."""
     deadline = time.monotonic() + 10.0
     for name in DETECTORS:
@@ -67,7 +67,7 @@ def scan(laboratory: Laboratory, command: str) -> Path:
     run = laboratory.run(*command.split())
     assert run.ending == "finish", (run.error, run.said())
     assert "not linked" not in run.said("Warning")
-    settle(laboratory)
+    process_events(laboratory)
     return laboratory.data / "scan.h5"
 
 
@@ -146,7 +146,7 @@ def test_a_scan_that_is_broken_off_has_the_points_so_far(
     run = laboratory.door.start(*command.split())
     laboratory.door.wait(run, until=lambda: points_said(run) >= 3)
     getattr(laboratory.door, end)()
-    settle(laboratory)
+    process_events(laboratory)
     laboratory.end(run)
     assert run.ending in ("stop", "abort")
     with h5py.File(laboratory.data / "scan.h5") as root:
@@ -170,7 +170,7 @@ def test_a_scan_that_fails_has_the_points_so_far(laboratory: Laboratory) -> None
         detector.Faults = ""
         detector.Reset()
         laboratory.detector("other").Stop()  # armed still: Sardana tells nobody that a scan has failed
-        settle(laboratory)
+        process_events(laboratory)
     with h5py.File(laboratory.data / "scan.h5") as root:
         entry = root[max(root, key=lambda name: int(name.removeprefix("entry")))]
         assert "end_time" in entry

@@ -25,33 +25,35 @@ class StandIn:
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.state, self.series, self.acquired = "ON", "before", 0
-        self.settled, self.end = 0, None
+        self.complete_below, self.end = 0, None
         self.missing: set[int] = set()
         self.refusal: SourceError | None = None
-        self.asked: list[int] = []
+        self.requests: list[int] = []
 
-    def tell(self, **changes: object) -> None:
+    def publish(self, **changes: object) -> None:
         with self.changed:
             for name, value in changes.items():
                 setattr(self, name, value)
             self.changed.notify_all()
 
     def arm(self, series: str = "new") -> None:
-        self.tell(state="RUNNING", series=series, acquired=0, settled=0, end=None)
+        self.publish(state="RUNNING", series=series, acquired=0, complete_below=0, end=None)
 
     def take(self, frames: int) -> None:
-        self.tell(acquired=self.acquired + frames, settled=self.settled + frames)
+        self.publish(acquired=self.acquired + frames, complete_below=self.complete_below + frames)
 
     def look(self) -> Look:
         return Look(self.state, "The camera is on fire.", self.series, self.acquired)
 
     def values(self, first: int, count: int, series: str, wait: float) -> RoiValues:
         with self.changed:
-            self.asked.append(first)
-            self.changed.wait_for(lambda: self.settled > first or self.end is not None or self.refusal, wait)
+            self.requests.append(first)
+            self.changed.wait_for(
+                lambda: self.complete_below > first or self.end is not None or self.refusal, wait
+            )
             if self.refusal is not None:
                 raise self.refusal
-            upto = max(first, min(first + count, self.settled if self.end is None else self.end))
+            upto = max(first, min(first + count, self.complete_below if self.end is None else self.end))
             found = [None if index in self.missing else float(index) for index in range(first, upto)]
             known = RoiSeries(sum=found, mean=found, max=found)
             return RoiValues(
@@ -115,7 +117,7 @@ def test_values_come_in_order_each_once_with_the_missing_as_nan(
     assert str(counter.new_values(AXIS)) == "[0.0, nan, 2.0]"
     assert counter.new_values(AXIS) == []
     assert counter.state(AXIS)[0] == "Moving"
-    detector.tell(end=5, state="ON")
+    detector.publish(end=5, state="ON")
     wait(lambda: counter.state(AXIS)[0] == "On")
     assert str(counter.new_values(AXIS)) == "[3.0, nan]"
 
@@ -126,7 +128,7 @@ def test_a_series_that_ends_early_leaves_nan(counter: RegionCounter, detector: S
     counter.start()
     detector.take(2)
     wait(lambda: "2 of 4" in counter.state(AXIS)[1])
-    detector.tell(end=2, state="ON")
+    detector.publish(end=2, state="ON")
     wait(lambda: counter.state(AXIS)[0] == "On")
     assert str(counter.new_values(AXIS)) == "[0.0, 1.0, nan, nan]"
 
@@ -139,13 +141,13 @@ def test_a_frame_that_was_lost_on_its_way_does_not_hold_a_step_scan(
     counter.prepare(1)
     detector.arm()
     counter.start()
-    wait(lambda: len(detector.asked) > 8)
+    wait(lambda: len(detector.requests) > 8)
     assert counter.state(AXIS)[0] == "Moving", "it was not taken yet"
-    detector.tell(acquired=1)
+    detector.publish(acquired=1)
     wait(lambda: counter.state(AXIS)[0] == "On")
     assert math.isnan(counter.value(AXIS))
     counter.start()
-    detector.tell(acquired=2, settled=2)
+    detector.publish(acquired=2, complete_below=2)
     wait(lambda: counter.state(AXIS)[0] == "On")
     assert counter.value(AXIS) == 1
 
@@ -213,7 +215,7 @@ def test_a_series_that_is_lost(
     counter.start()
     detector.take(1)
     wait(lambda: "1 of 2" in counter.state(AXIS)[1])
-    detector.tell(**changes)
+    detector.publish(**changes)
     wait(lambda: counter.state(AXIS)[0] == "Fault")
     assert sentence in counter.state(AXIS)[1]
     assert str(counter.new_values(AXIS)) == "[0.0, nan]"

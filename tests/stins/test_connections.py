@@ -54,27 +54,27 @@ def joins(descriptor: int) -> list[Event]:
     return [(COMES, descriptor), (ANSWERS, descriptor), (SHAKES, descriptor)]
 
 
-def goes(descriptor: int) -> list[Event]:
+def leaves(descriptor: int) -> list[Event]:
     return [(CLOSES, descriptor), (LEAVES, descriptor)]
 
 
 TABLE: list[tuple[str, list[Event], list[str]]] = [
     ("one comes", [(COMES, PEER)], []),
     ("one comes and shakes hands", joins(PEER), ["10"]),
-    ("one goes", joins(PEER) + goes(PEER), []),
+    ("one goes", joins(PEER) + leaves(PEER), []),
     ("a stranger before it", [(COMES, STRANGER), *joins(PEER)], ["10"]),
     ("a stranger between its coming and its handshake",
      [(COMES, PEER), (COMES, STRANGER), (ANSWERS, PEER), (SHAKES, PEER)], ["10"]),
     ("… which leaves",
-     [(COMES, PEER), (COMES, STRANGER), (ANSWERS, PEER), (SHAKES, PEER), *goes(STRANGER)], ["10"]),
+     [(COMES, PEER), (COMES, STRANGER), (ANSWERS, PEER), (SHAKES, PEER), *leaves(STRANGER)], ["10"]),
     ("… and stays longer than the peer",
-     [(COMES, PEER), (COMES, STRANGER), (ANSWERS, PEER), (SHAKES, PEER), *goes(PEER)], []),
+     [(COMES, PEER), (COMES, STRANGER), (ANSWERS, PEER), (SHAKES, PEER), *leaves(PEER)], []),
     ("a stranger that has asked for a page by then",
      [(COMES, PEER), (COMES, STRANGER), (ANSWERS, STRANGER), (ANSWERS, PEER), (SHAKES, PEER),
-      *goes(STRANGER)], ["10"]),
+      *leaves(STRANGER)], ["10"]),
     ("a stranger that asks for a page while nobody is there",
      [(COMES, STRANGER), (ANSWERS, STRANGER)], []),
-    ("a peer beside a stranger goes and comes back", [(COMES, STRANGER), *joins(PEER), *goes(PEER),
+    ("a peer beside a stranger goes and comes back", [(COMES, STRANGER), *joins(PEER), *leaves(PEER),
      *joins(PEER)], ["10, 2"]),
     ("a peer comes back before the end of its old connection is known",
      [*joins(PEER), (CLOSES, PEER), *joins(12), (LEAVES, PEER)], ["12"]),
@@ -140,8 +140,8 @@ def can_be(events: list[Event]) -> bool:
         [[(COMES, STRANGER), (ANSWERS, STRANGER), (CLOSES, STRANGER), (LEAVES, STRANGER)]],
         [[(COMES, STRANGER)], [(COMES, 12), (CLOSES, 12), (LEAVES, 12)]],
         [joins(12)],
-        [joins(12) + goes(12)],
-        [joins(12) + goes(12), [(COMES, STRANGER)]],
+        [joins(12) + leaves(12)],
+        [joins(12) + leaves(12), [(COMES, STRANGER)]],
     ],
     ids=["silent", "a page", "one that stays", "another peer", "a peer that goes", "both"],
 )
@@ -156,7 +156,7 @@ def test_in_every_order_of_the_events_the_peers_are_right_in_the_end(others: lis
 
 @pytest.mark.parametrize(
     "other",
-    [goes(STRANGER), [], joins(12)[1:], joins(12)[1:] + goes(12)],
+    [leaves(STRANGER), [], joins(12)[1:], joins(12)[1:] + leaves(12)],
     ids=["leaves", "stays", "another peer", "a peer that goes"],
 )
 def test_events_that_overtake_that_of_the_coming_are_understood(other: list[Event]) -> None:

@@ -43,20 +43,20 @@ class FakeClock(Clock):
 
     def __init__(self) -> None:
         self._now = 1000.0
-        self._waiting: list[Condition] = []
+        self._sleepers: list[Condition] = []
 
     def monotonic(self) -> float:
         return self._now
 
     def wait(self, condition: Condition, moment: float | None = None) -> None:
-        self._waiting.append(condition)
+        self._sleepers.append(condition)
         if moment is None or moment > self._now:
             condition.wait(DEADLINE)
-        self._waiting.remove(condition)
+        self._sleepers.remove(condition)
 
     def advance(self, seconds: float) -> None:
         self._now += seconds
-        for condition in list(self._waiting):
+        for condition in list(self._sleepers):
             with condition:
                 condition.notify_all()
 

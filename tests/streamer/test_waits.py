@@ -11,10 +11,10 @@ from penstock.streamer.camera import Acquisition, Exposure
 from tests.streamer.rig import DEADLINE, FakeClock, Rig
 
 
-class Waiting:
+class WaitingSeries:
     """A series whose camera waits once; what the wait returned, and how often it looked."""
 
-    def __init__(self, rig: Rig, wait: Callable[[Acquisition, Waiting], bool]) -> None:
+    def __init__(self, rig: Rig, wait: Callable[[Acquisition, WaitingSeries], bool]) -> None:
         self.answer: list[bool] = []
         self.arrived = False
         self.looks = 0
@@ -49,7 +49,7 @@ class Waiting:
 def test_a_thread_of_the_sdk_wakes_it_and_nothing_polls() -> None:
     """The clock stands still: only the wake-up ends the wait."""
     with Rig(clock=FakeClock()) as rig:
-        waiting = Waiting(rig, lambda acquisition, waiting: acquisition.wait(waiting.look))
+        waiting = WaitingSeries(rig, lambda acquisition, waiting: acquisition.wait(waiting.look))
 
         def callback() -> None:
             waiting.arrived = True
@@ -63,14 +63,14 @@ def test_a_thread_of_the_sdk_wakes_it_and_nothing_polls() -> None:
 def test_a_wake_up_between_look_and_sleep_is_not_lost() -> None:
     with Rig(clock=FakeClock()) as rig:
 
-        def look(waiting: Waiting) -> bool:
+        def look(waiting: WaitingSeries) -> bool:
             found = waiting.look()
             if waiting.looks == 1:  # the callback comes just after
                 waiting.arrived = True
                 waiting.acquisition.wake()
             return found
 
-        waiting = Waiting(rig, lambda acquisition, waiting: acquisition.wait(lambda: look(waiting)))
+        waiting = WaitingSeries(rig, lambda acquisition, waiting: acquisition.wait(lambda: look(waiting)))
         assert waiting.until_ended() is True
 
 
@@ -78,11 +78,11 @@ def test_a_callback_may_hold_the_lock_that_the_predicate_takes() -> None:
     with Rig(clock=FakeClock()) as rig:
         lock = Lock()
 
-        def look(waiting: Waiting) -> bool:
+        def look(waiting: WaitingSeries) -> bool:
             with lock:
                 return waiting.look()
 
-        waiting = Waiting(rig, lambda acquisition, waiting: acquisition.wait(lambda: look(waiting)))
+        waiting = WaitingSeries(rig, lambda acquisition, waiting: acquisition.wait(lambda: look(waiting)))
         with lock:
             waiting.acquisition.wake()
             waiting.arrived = True
@@ -93,14 +93,16 @@ def test_a_callback_may_hold_the_lock_that_the_predicate_takes() -> None:
 @pytest.mark.parametrize("how", ["stop", "abort"])
 def test_stop_and_abort_end_it(how: str) -> None:
     with Rig(clock=FakeClock()) as rig:
-        waiting = Waiting(rig, lambda acquisition, waiting: acquisition.wait(waiting.look))
+        waiting = WaitingSeries(rig, lambda acquisition, waiting: acquisition.wait(waiting.look))
         getattr(rig.engine, how)()
         assert waiting.until_ended() is False
 
 
 def test_while_exposing_stop_lets_it_wait_and_abort_ends_it() -> None:
     with Rig(clock=FakeClock()) as rig:
-        waiting = Waiting(rig, lambda acquisition, waiting: acquisition.wait(waiting.look, exposing=True))
+        waiting = WaitingSeries(
+            rig, lambda acquisition, waiting: acquisition.wait(waiting.look, exposing=True)
+        )
         looked = waiting.looks
         rig.engine.stop()
         rig.until_state("ending")
@@ -115,18 +117,18 @@ def test_what_has_come_by_then_counts_though_stop_came_too() -> None:
     """An edge and Stop at once: the exposure has begun, so it is finished."""
     with Rig(clock=FakeClock()) as rig:
 
-        def look(waiting: Waiting) -> bool:
+        def look(waiting: WaitingSeries) -> bool:
             rig.engine.stop()
             return waiting.look() or waiting.looks == 1
 
-        waiting = Waiting(rig, lambda acquisition, waiting: acquisition.wait(lambda: look(waiting)))
+        waiting = WaitingSeries(rig, lambda acquisition, waiting: acquisition.wait(lambda: look(waiting)))
         assert waiting.until_ended() is True
 
 
 def test_the_clock_ends_it() -> None:
     clock = FakeClock()
     with Rig(clock=clock) as rig:
-        waiting = Waiting(
+        waiting = WaitingSeries(
             rig, lambda acquisition, waiting: acquisition.wait(waiting.look, acquisition.now() + 100.0)
         )
         clock.advance(99.0)

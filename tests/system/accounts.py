@@ -30,11 +30,11 @@ def check_account(station: Station, file: Path | None, planned: int, **expected:
     """
     series = station.detector.SeriesId
 
-    def settled() -> bool:
+    def ended() -> bool:
         status = station.receiver.client.status()
         return status.state != "running" and status.series is not None and status.series.id == series
 
-    until(settled, "the receiver ends the series")
+    until(ended, "the receiver ends the series")
     counts = station.receiver.client.status().counts
     http = {name: getattr(counts, name) for name in TANGO_NAMES}
     assert counts.planned == planned

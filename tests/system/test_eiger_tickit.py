@@ -13,10 +13,10 @@ import hdf5plugin  # noqa: F401
 import pytest
 
 from penstock.devices._base.processes import Child, free_port
-from tests.judges import judge
 from tests.system.appendix_proxy import AppendixProxy
 from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
+from tests.third_party import program_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -37,10 +37,10 @@ CONFIGURATION = """\
 
 
 @pytest.fixture(params=["v1", "v2"])
-def judged(
+def station_and_proxy(
     request: pytest.FixtureRequest, beamline: Beamline, tmp_path: Path
 ) -> Iterator[tuple[EigerStation, AppendixProxy]]:
-    program = judge("tickit", "tickit")
+    program = program_of("tickit", "tickit")
     ports = {name: free_port() for name in ("http", "v1", "v2")}
     configuration = tmp_path / "eiger.yaml"
     configuration.write_text(CONFIGURATION.format(**ports))
@@ -59,9 +59,9 @@ def judged(
 
 
 def test_a_series_of_the_independent_simulator_is_in_the_file(
-    judged: tuple[EigerStation, AppendixProxy],
+    station_and_proxy: tuple[EigerStation, AppendixProxy],
 ) -> None:
-    station, proxy = judged
+    station, proxy = station_and_proxy
     detector = station.detector
     # It comes up as a box does that was just switched on.
     wait_state(detector, FAULT)

@@ -27,10 +27,10 @@ def test_the_next_frames_follow_the_settings_and_the_receivers_transforms_by_eve
     with hearing(station.detector, "FrameShape", "FrameType") as heard:
 
         def comes(wanted: list[int]) -> None:
-            def told() -> bool:
+            def has_event() -> bool:
                 return [int(number) for number in heard.of("FrameShape")[-1]] == wanted
 
-            until(told, f"an event of {wanted}")
+            until(has_event, f"an event of {wanted}")
 
         comes([64, 32])
         assert heard.of("FrameType")[-1] == "uint16"
@@ -69,7 +69,7 @@ def test_a_series_is_where_it_is_said_to_be_and_as_it_is_said(station: Station) 
 
 def test_without_a_receiver_they_are_as_sent_until_it_answers(station: Station) -> None:
     station.receiver.stop()
-    until(lambda: any("does not answer" in words for words in silence(station)), "the device knows")
+    until(lambda: any("does not answer" in words for words in unanswered(station)), "the device knows")
     station.set(AOIWidth=8)
     becomes(station, [32, 8])
     station.receiver.start()
@@ -78,7 +78,7 @@ def test_without_a_receiver_they_are_as_sent_until_it_answers(station: Station) 
     becomes(station, [64, 32])
 
 
-def silence(station: Station) -> list[str]:
+def unanswered(station: Station) -> list[str]:
     """What Check says of the receiver."""
     said: dict[str, Any] = json.loads(station.detector.Check())
     return [said["sentence"]]

@@ -21,11 +21,11 @@ def parse(line: str) -> dict[str, Any] | None:
 def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path: Path) -> None:
     snapshots: list[dict[str, Any]] = []
 
-    def note(line: str) -> None:
+    def relay(line: str) -> None:
         if (snapshot := parse(line)) is not None:
             snapshots.append(snapshot)
 
-    def shown(condition: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
+    def until_rows(condition: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
         until(lambda: snapshots and condition(snapshots[-1]["rows"]), what, 20.0)
         return snapshots[-1]["rows"]
 
@@ -37,8 +37,8 @@ def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path
         "QT_API": "pyqt5",
     }
     command = [sys.executable, "-P", str(PANEL), device, str(screenshot)]
-    with Child("the panel", command, parse, deadline=40.0, environment=environment, relay=note):
-        rows = shown(lambda rows: rows["Energy"]["read"] == "12400.000000000", "values")
+    with Child("the panel", command, parse, deadline=40.0, environment=environment, relay=relay):
+        rows = until_rows(lambda rows: rows["Energy"]["read"] == "12400.000000000", "values")
         assert rows["Energy"] == {
             "read": "12400.000000000", "write": "12400.000000000", "unit": "eV",
             "range": "[1000.0 eV, 200000.0 eV]",
@@ -49,15 +49,15 @@ def test_the_panel_shows_limits_units_and_live_counts(station: Station, tmp_path
         assert rows["Compression"]["write"] == "none"
 
         station.set(ExposureTime=0.25)
-        shown(
+        until_rows(
             lambda rows: rows["ExposureTime"]["read"] == "0.250000000", "a value that somebody else has set"
         )
         station.set(ExposureTime=0.001)
         station.software_series(3)
         for number in (1, 2, 3):
             station.trigger()
-            shown(lambda rows, text=str(number): rows["nFramesAcquired"]["read"] == text, "live count")
+            until_rows(lambda rows, text=str(number): rows["nFramesAcquired"]["read"] == text, "live count")
         wait_state(station.detector, ON)
-        shown(lambda rows: rows["nFramesWritten"]["read"] == "3", "frames written")
-        shown(lambda rows: rows["nFramesPending"]["read"] == "0", "nothing pending")
+        until_rows(lambda rows: rows["nFramesWritten"]["read"] == "3", "frames written")
+        until_rows(lambda rows: rows["nFramesPending"]["read"] == "0", "nothing pending")
     assert screenshot.stat().st_size > 10_000

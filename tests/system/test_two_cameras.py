@@ -55,14 +55,14 @@ def test_each_device_has_its_own_limits_values_and_events(beamline: Beamline) ->
         large.AOILeft = 1024
         until(lambda: large.get_attribute_config("AOIWidth").max_value == "1024", "narrower limit")
 
-        def told() -> bool:
+        def has_event() -> bool:
             while not events.empty():
                 event = events.get()
                 if not event.err and event.attr_conf.max_value == "1024":
                     return True
             return False
 
-        until(told, "attribute-configuration event")
+        until(has_event, "attribute-configuration event")
         large.unsubscribe_event(ident)
         assert small.get_attribute_config("AOIWidth").max_value == "64"
     finally:

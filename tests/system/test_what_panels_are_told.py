@@ -30,7 +30,7 @@ for _ in sys.stdin:
 """
 
 
-class Heard:
+class Events:
     """The change events of some attributes, in the order in which they came."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class Heard:
 
 
 @contextmanager
-def hearing(device: tango.DeviceProxy, *names: str) -> Iterator[Heard]:
+def hearing(device: tango.DeviceProxy, *names: str) -> Iterator[Events]:
     """Subscribe; what a subscription itself delivers is there already."""
-    heard = Heard()
+    heard = Events()
     ids = [device.subscribe_event(name, tango.EventType.CHANGE_EVENT, heard.take) for name in names]
     until(
         lambda: {name for name, _ in list(heard.events)} >= {name.lower() for name in names}, "first values"

@@ -17,7 +17,7 @@ class RegionCurve(PlotWidget):
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent, backend="mpl")
-        self._shown: tuple[str, str] | None = None
+        self._drawn: tuple[str, str] | None = None
         colours = theme.current()
         self.setBackgroundColor(colours.panel)
         self.setDataBackgroundColor(colours.beside)
@@ -35,14 +35,14 @@ class RegionCurve(PlotWidget):
         self.getYAxis().setLabel(f"{value} of {region}" if region else value)
         if history is None or region is None:
             self.clear()
-            self._shown = None
+            self._drawn = None
             return
         frames, values = history.curve(region, value)
         if not len(values):
             self.clear()
             return
-        new = self._shown != (history.series, region)
-        self._shown = (history.series, region)
+        new = self._drawn != (history.series, region)
+        self._drawn = (history.series, region)
         symbol = "o" if len(values) <= 200 else ""  # a frame between two missing ones has no line
         curve = self.getCurve("values")
         if curve is None or new:

@@ -39,7 +39,7 @@ class RegionsDock(qt.QDockWidget):
         self._rows: list[model.Row] = []
         self._next: dict[str, Rectangle] | None = None
         self._kept = False
-        self._asked = 0  # changes that are not answered yet
+        self._unanswered = 0  # changes that are not answered yet
         self._new = ""  # a region that was just drawn, to be named
         self._trouble = ""
         self._history: History | None = None
@@ -66,7 +66,7 @@ class RegionsDock(qt.QDockWidget):
         """Show what the receiver at `url` says; "": there is none."""
         if url != self._url:
             self._url = url
-            self._next, self._asked, self._trouble = None, 0, ""
+            self._next, self._unanswered, self._trouble = None, 0, ""
             self._follow("", None)
             self.link.set_receiver(ReceiverClient(url, self._timeout) if url else None)
         series = status.series if status is not None else None
@@ -103,7 +103,7 @@ class RegionsDock(qt.QDockWidget):
                 self._refuse(str(error))
                 return
         self._trouble = ""
-        self._asked += 1
+        self._unanswered += 1
         self.link.change(change, keep=keep)
         self._refresh()
 
@@ -118,20 +118,20 @@ class RegionsDock(qt.QDockWidget):
 
     # What the receiver says ---------------------------------------------------------------------
 
-    def _hear(self, rois: Rois) -> None:
-        if not self._asked and self.isVisible():
+    def _on_rois(self, rois: Rois) -> None:
+        if not self._unanswered and self.isVisible():
             self._next, self._kept = dict(rois.rois), rois.kept
             self._refresh()
 
-    def _hear_changed(self, rois: Rois) -> None:
-        self._asked = max(0, self._asked - 1)
-        self._hear(rois)
+    def _on_changed(self, rois: Rois) -> None:
+        self._unanswered = max(0, self._unanswered - 1)
+        self._on_rois(rois)
         if self._new in self.table.names():
             new, self._new = self._new, ""
             self.table.rename(new)
 
-    def _hear_refused(self, sentence: str) -> None:
-        self._asked, self._new = max(0, self._asked - 1), ""
+    def _on_refused(self, sentence: str) -> None:
+        self._unanswered, self._new = max(0, self._unanswered - 1), ""
         self.link.watch(self.isVisible())  # what it has is asked for at once
         self._refuse(sentence)
 
@@ -151,7 +151,7 @@ class RegionsDock(qt.QDockWidget):
         self._deleting.setEnabled(known and bool(self._rows))
         self._keeping.setEnabled(known and not self._kept)
         colours = theme.current()
-        said = self._trouble or (model.note(self._rows, kept=self._kept) if known else "")
+        said = self._trouble or (model.footer(self._rows, kept=self._kept) if known else "")
         self._message.setText(f"▲ {said}" if self._trouble else said)
         self._message.setToolTip(said)
         self._message.setStyleSheet(
@@ -174,7 +174,7 @@ class RegionsDock(qt.QDockWidget):
         ink = colour(names.index(name)) if name in names else colour(0)
         self.curve.show_history(self._history, name, self.value.currentText(), ink)
 
-    def _hear_values(self, answer: RoiValues) -> None:
+    def _on_values(self, answer: RoiValues) -> None:
         history = self._history
         if history is None or answer.series != history.series:
             return
@@ -188,10 +188,10 @@ class RegionsDock(qt.QDockWidget):
         self._draw_curve()
 
     def _connect(self) -> None:
-        self.link.told.connect(self._hear)
-        self.link.changed.connect(self._hear_changed)
-        self.link.refused.connect(self._hear_refused)
-        self.link.values.connect(self._hear_values)
+        self.link.received.connect(self._on_rois)
+        self.link.changed.connect(self._on_changed)
+        self.link.refused.connect(self._on_refused)
+        self.link.values.connect(self._on_values)
         self.overlay.drawn.connect(self._add)
         self.overlay.moved.connect(lambda name, place: self._ask(model.put(name, place)))
         self.overlay.selected.connect(self.table.choose)

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Request:
     change: Change
     keep: bool
 
@@ -35,7 +35,7 @@ class _Wish:
 class RegionLink(qt.QObject):
     """One thread, from when something is wanted first to `stop`; nothing is asked while nobody looks."""
 
-    told = qt.Signal(object)
+    received = qt.Signal(object)
     """`Rois` of the next series, as somebody may have changed them."""
     changed = qt.Signal(object)
     """`Rois` after a change that was asked for here."""
@@ -51,29 +51,29 @@ class RegionLink(qt.QObject):
         self._stopping = False  # this and what follows: under the condition
         self._receiver: ReceiverClient | None = None
         self._watching = False
-        self._wishes: deque[_Wish] = deque()
+        self._requests: deque[_Request] = deque()
         self._wanted: tuple[str, int] | None = None
         """Series and index of the first frame whose values are wanted."""
-        self._told_due = self._values_due = 0.0
+        self._rois_due = self._values_due = 0.0
 
     def set_receiver(self, receiver: ReceiverClient | None) -> None:
         """Ask this one from now on; what was wanted of the last is forgotten."""
         with self._condition:
             self._receiver, self._wanted = receiver, None
-            self._wishes.clear()
-            self._told_due = 0.0
+            self._requests.clear()
+            self._rois_due = 0.0
             self._condition.notify_all()
 
     def watch(self, watching: bool) -> None:
         """Whether anybody looks at the regions."""
         with self._condition:
-            self._watching, self._told_due = watching, 0.0
+            self._watching, self._rois_due = watching, 0.0
             self._wake()
 
     def change(self, change: Change, *, keep: bool = False) -> None:
         """Change the receiver's regions; `changed` or `refused` follows."""
         with self._condition:
-            self._wishes.append(_Wish(change, keep))
+            self._requests.append(_Request(change, keep))
             self._wake()
 
     def ask_values(self, series: str, first: int) -> None:
@@ -100,7 +100,7 @@ class RegionLink(qt.QObject):
             self._thread.join()
 
     def _wake(self) -> None:
-        wanted = self._watching or self._wishes or self._wanted is not None
+        wanted = self._watching or self._requests or self._wanted is not None
         if self._thread is None and wanted and not self._stopping:
             self._thread = threading.Thread(target=self._run, name="penstock-regions", daemon=True)
             self._thread.start()
@@ -125,16 +125,16 @@ class RegionLink(qt.QObject):
         receiver, now = self._receiver, time.monotonic()
         if receiver is None:
             return None
-        if self._wishes:
-            wish = self._wishes.popleft()
-            return lambda: self._fulfil(receiver, wish)
-        if self._watching and now >= self._told_due:
-            self._told_due = now + PERIOD
-            return lambda: self._tell(receiver)
+        if self._requests:
+            request = self._requests.popleft()
+            return lambda: self._fulfil(receiver, request)
+        if self._watching and now >= self._rois_due:
+            self._rois_due = now + PERIOD
+            return lambda: self._read_rois(receiver)
         if self._wanted is not None and now >= self._values_due:
             self._values_due = now + VALUES_PERIOD
             series, first = self._wanted
-            return lambda: self._read(receiver, series, first)
+            return lambda: self._read_values(receiver, series, first)
         return None
 
     def _until_due(self) -> float | None:
@@ -143,28 +143,28 @@ class RegionLink(qt.QObject):
             return None
         due = []
         if self._watching:
-            due.append(self._told_due)
+            due.append(self._rois_due)
         if self._wanted is not None:
             due.append(self._values_due)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    def _fulfil(self, receiver: ReceiverClient, wish: _Wish) -> None:
+    def _fulfil(self, receiver: ReceiverClient, request: _Request) -> None:
         try:
             # Of what the receiver has now: what others have added meanwhile stays.
-            rois = receiver.put_rois(wish.change(receiver.rois().rois), keep=wish.keep)
+            rois = receiver.put_rois(request.change(receiver.rois().rois), keep=request.keep)
         except (RegionError, ReceiverRefused, ReceiverUnavailable) as error:
             self.refused.emit(str(error))
         else:
             self._emit(receiver, self.changed, rois)
 
-    def _tell(self, receiver: ReceiverClient) -> None:
+    def _read_rois(self, receiver: ReceiverClient) -> None:
         try:
             rois: Rois = receiver.rois()
         except (ReceiverRefused, ReceiverUnavailable):
             return  # the banner says so
-        self._emit(receiver, self.told, rois)
+        self._emit(receiver, self.received, rois)
 
-    def _read(self, receiver: ReceiverClient, series: str, first: int) -> None:
+    def _read_values(self, receiver: ReceiverClient, series: str, first: int) -> None:
         try:
             answer = receiver.roi_values(first, COUNT, series, wait=VALUES_PERIOD)
         except (ReceiverRefused, ReceiverUnavailable):

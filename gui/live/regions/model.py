@@ -31,7 +31,7 @@ class Row:
     """Of the newest frame, as are the others; `None` where there is none."""
     mean: float | None = None
     max: float | None = None
-    waits: bool = False
+    pending: bool = False
     """Its place, or it as a whole, counts from the next series on."""
 
 
@@ -65,14 +65,14 @@ def rows(now: Sequence[Roi], following: Regions | None) -> list[Row]:
     return [_row(values.get(name), place, name) for name, place in following.items()]
 
 
-def note(listed: Sequence[Row], *, kept: bool) -> str:
+def footer(listed: Sequence[Row], *, kept: bool) -> str:
     """One sentence below the list."""
     if not listed:
         return HOW_TO_BEGIN
-    waiting = [row.name for row in listed if row.waits]
-    if waiting:
-        verb = "counts" if len(waiting) == 1 else "count"
-        return f"{_all(waiting)} {verb} from the next series on."
+    pending = [row.name for row in listed if row.pending]
+    if pending:
+        verb = "counts" if len(pending) == 1 else "count"
+        return f"{_all(pending)} {verb} from the next series on."
     return (
         "Kept for the next start of the receiver."
         if kept
@@ -106,7 +106,7 @@ def edited(name: str, edge: str, text: str) -> Change:
     """
 
     def change(before: Regions) -> dict[str, Rectangle]:
-        place = _found(before, name)
+        place = _existing(before, name)
         try:
             return {**before, name: replace(place, **{edge: int(text.strip())})}
         except ValueError:
@@ -123,7 +123,7 @@ def renamed(name: str, new: str) -> Change:
     """
 
     def change(before: Regions) -> dict[str, Rectangle]:
-        _found(before, name)
+        _existing(before, name)
         if new != name and new in before:
             raise RegionError(f"{new} is the name of another region already; give {name} another one")
         return {(new if each == name else each): place for each, place in before.items()}
@@ -151,15 +151,15 @@ def _edges(pair: Sequence[float], length: int | None) -> tuple[int, int]:
 
 def _row(roi: Roi | None, place: Rectangle, name: str = "") -> Row:
     if roi is None:
-        return Row(name, place, waits=True)
-    return Row(roi.name, place, roi.sum, roi.mean, roi.max, waits=_place(roi) != place)
+        return Row(name, place, pending=True)
+    return Row(roi.name, place, roi.sum, roi.mean, roi.max, pending=_place(roi) != place)
 
 
 def _place(roi: Roi) -> Rectangle:
     return Rectangle(x=roi.x, y=roi.y, width=roi.width, height=roi.height)
 
 
-def _found(before: Regions, name: str) -> Rectangle:
+def _existing(before: Regions, name: str) -> Rectangle:
     if name not in before:
         raise RegionError(f"{name} has gone meanwhile: somebody else has changed the regions")
     return before[name]

@@ -79,7 +79,7 @@ class Overlay(qt.QObject):
             roi = self._rois.get(row.name) or self._add(row.name)
             roi.setEditable(editable and row.name == self._selected)
             roi.setColor(colour(place))
-            roi.setLineStyle("--" if row.waits else "-")
+            roi.setLineStyle("--" if row.pending else "-")
             if row.name != self._editing and self._place(roi) != row.place:
                 self._put(roi, row.place)
 

@@ -114,8 +114,8 @@ class RegionTable(qt.QTableWidget):
             row.name, *(str(getattr(place, edge)) for edge in EDGES),
             number(row.sum), number(row.mean), number(row.max),
         ]  # fmt: skip
-        muted = qt.QBrush(qt.QColor(theme.current().old if row.waits else theme.current().text))
-        tip = f"{row.name} counts here from the next series on" if row.waits else ""
+        muted = qt.QBrush(qt.QColor(theme.current().old if row.pending else theme.current().text))
+        tip = f"{row.name} counts here from the next series on" if row.pending else ""
         for column, text in enumerate(texts):
             item = self.item(line, column)
             if item is None:

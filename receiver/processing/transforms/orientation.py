@@ -42,10 +42,10 @@ def described(
         image = _image(metadata.get(key))
         if isinstance(image, dict):
             size = size or next(iter(image.values())).shape[-2:]
-            turned[key] = {name: _turned(item, turns) for name, item in image.items()}
+            turned[key] = {name: _oriented(item, turns) for name, item in image.items()}
         elif image is not None:
             size = size or image.shape[-2:]
-            turned[key] = _turned(image, turns)
+            turned[key] = _oriented(image, turns)
     if all(_is_number(metadata.get(key)) for key in CENTRE):
         centre = (float(metadata[CENTRE[0]]), float(metadata[CENTRE[1]]))
         if size is not None and centre != (0.0, 0.0):
@@ -72,7 +72,7 @@ def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bo
     wanted = wanted[:, ::-1] if fliplr else wanted
     wanted = wanted[::-1] if flipud else wanted
     return np.array_equal(
-        _turned(corners, [step for step in steps if isinstance(step, (Rotate, Flip))]), wanted
+        _oriented(corners, [step for step in steps if isinstance(step, (Rotate, Flip))]), wanted
     )
 
 
@@ -85,7 +85,7 @@ def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str,
     return {**metadata, ACQUISITION: {**taken, "receiver_transforms": turns}}
 
 
-def _turned(image: np.ndarray[Any, Any], turns: Sequence[Rotate | Flip]) -> np.ndarray[Any, Any]:
+def _oriented(image: np.ndarray[Any, Any], turns: Sequence[Rotate | Flip]) -> np.ndarray[Any, Any]:
     for step in turns:
         if isinstance(step, Rotate):
             image = np.rot90(image, step.quarter_turns, axes=(-2, -1))

@@ -136,7 +136,7 @@ class StandInStreamer:
         """0: the camera does not say before it is prepared."""
         self.shape: tuple[int, ...] = (2, 2)
         self.series = 0
-        self.causes: list[str] = []
+        self.end_reasons: list[str] = []
         """Why it was stopped."""
 
     def describe(self) -> Description:
@@ -198,7 +198,7 @@ class StandInStreamer:
 
     def stop(self, cause: str = "") -> None:
         self._call("stop")
-        self.causes.append(cause)
+        self.end_reasons.append(cause)
 
     def abort(self, cause: str = "") -> None:
         self._call("abort")
@@ -306,7 +306,7 @@ class StandInLink:
         self.death: str | None = None
         self.opened = 0
         self.cannot_open: str | None = None
-        self.found: StreamerStatus | None = None
+        self.fresh_status: StreamerStatus | None = None
         """As the streamer is found."""
 
     def open(self) -> StandInStreamer:
@@ -314,7 +314,7 @@ class StandInLink:
             raise StreamerUnavailable(self.cannot_open)
         self.opened += 1
         self.death = None
-        self._streamer.now = self.found or self._streamer.fresh()
+        self._streamer.now = self.fresh_status or self._streamer.fresh()
         return self._streamer
 
     def died(self) -> str | None:

@@ -31,20 +31,20 @@ class BoxLoop(Loop):
         self.receiver = StandInReceiver(self.clock)
         self.streamer: StandInBox = StandInBox(self.receiver)
         self.link = StandInLink(self.streamer)
-        self.told: list[float] = []
+        self.updates: list[float] = []
         self.control = SeriesControl(
             self.link, self.receiver, clock=self.clock, limits=LIMITS,  # type: ignore[arg-type]
-            connected=lambda _, description: self.told.append(float(description.values["Energy"])),
+            connected=lambda _, description: self.updates.append(float(description.values["Energy"])),
         )  # fmt: skip
         self.control.step()
-        self.hear()
+        self.observe()
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Let the device's thread look around until it is so, in real time."""
         end = time.monotonic() + 5.0
         while not condition():
             assert time.monotonic() < end, f"{what}: {self.state}, {self.sentence}"
-            self.hear()
+            self.observe()
             self.control.step()
             time.sleep(0.005)
 
@@ -229,7 +229,7 @@ def test_a_streamer_that_dies_while_the_box_is_armed_is_a_fault(loop: BoxLoop) -
     assert loop.state is SeriesState.FAULT
     assert "signal 9" in loop.sentence
     loop.streamer.refuses_late["start"] = StreamerUnavailable("the client is closed")
-    loop.link.found = loop.streamer.fresh()
+    loop.link.fresh_status = loop.streamer.fresh()
     loop.control.reset()
     loop.control.step()
     assert loop.state is SeriesState.IDLE
@@ -242,7 +242,7 @@ def test_a_box_that_is_lost_while_its_arming_hangs_is_a_fault_at_once(loop: BoxL
     start = loop.hold("start")
     loop.control.arm(settings())
     loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
-    loop.wait(LIMITS.lasting + LIMITS.settle + 0.5)
+    loop.wait(LIMITS.lasting + LIMITS.final_counts + 0.5)
     assert loop.state is SeriesState.FAULT
     assert "could not be armed: the detector at 10.0.0.1 does not answer" in loop.sentence
     assert not start.is_set(), "its call still hangs"
@@ -273,7 +273,7 @@ def test_a_receiver_that_was_restarted_after_the_start_message_aborts_the_box(pa
     loop.control.arm(settings())
     loop.receiver.state, loop.receiver.series, loop.receiver.counts = "idle", None, Counts()
     loop.wait(LIMITS.disagreement + 0.5)
-    loop.wait(LIMITS.settle)
+    loop.wait(LIMITS.final_counts)
     assert loop.streamer.calls[-1] == "abort"
     assert loop.state is SeriesState.FAULT
     assert "restarted after the start message, which the detector sends once" in loop.sentence
@@ -283,7 +283,7 @@ def test_a_box_that_is_lost_in_a_series_ends_it_at_the_receiver_with_final_count
     loop = patient
     loop.control.arm(settings(5))
     loop.receiver.take(2)
-    loop.hear()
+    loop.observe()
     loop.streamer.say(state="fault", message="the detector at 10.0.0.1 does not answer")
     loop.wait(1.0)
     assert loop.receiver.stops == ["the detector failed: the detector at 10.0.0.1 does not answer"]

@@ -31,7 +31,7 @@ class Limited(Loop):
             armed_limit=lambda: self.limit,  # type: ignore[arg-type]
         )
         self.control.step()
-        self.hear()
+        self.observe()
 
 
 @pytest.fixture
@@ -43,11 +43,11 @@ def loop() -> Limited:
 def test_a_series_that_nobody_triggers_is_stopped_and_says_why(loop: Limited, mode: TriggerMode) -> None:
     loop.control.arm(settings(3, mode))
     loop.wait(99.0)
-    assert loop.state is SeriesState.TAKING and loop.streamer.causes == []
+    assert loop.state is SeriesState.TAKING and loop.streamer.end_reasons == []
     loop.wait(1.5)
     assert loop.state is SeriesState.STOPPING
     cause = "no trigger came within 100 s of Arm (ArmedTimeLimit); the series was stopped"
-    assert loop.streamer.causes == [cause]
+    assert loop.streamer.end_reasons == [cause]
     assert "abort" not in loop.streamer.calls
     loop.streamer.say(state="idle", end_sent=True)
     loop.wait(0.1)
@@ -61,7 +61,7 @@ def test_a_series_that_nobody_triggers_is_stopped_and_says_why(loop: Limited, mo
     assert "3 not triggered: no trigger came within 100 s" in loop.control.view.last_series
     loop.control.arm(settings(1, mode))
     loop.control.stop()
-    assert loop.streamer.causes[-1] == "", "that one was asked for"
+    assert loop.streamer.end_reasons[-1] == "", "that one was asked for"
 
 
 def test_a_live_view_that_waits_for_triggers_is_stopped_too(loop: Limited) -> None:

@@ -42,7 +42,7 @@ def test_what_the_box_takes_at_once_moves_nothing(patient: BoxLoop) -> None:
     loop.control.record.entered()
     loop.control.box.set({"Energy": 12000.0})
     loop.wait(0.5)
-    assert loop.told[-1] == 12000.0
+    assert loop.updates[-1] == 12000.0
     assert loop.control.record.entered() == []
 
 
@@ -53,7 +53,7 @@ def test_what_the_box_refuses_at_once_is_raised(patient: BoxLoop) -> None:
         loop.control.box.set({"Energy": 12000.0})
     assert refusal.value.kind == "camera"
     assert loop.state is SeriesState.IDLE
-    assert loop.told[-1] == 8000.0
+    assert loop.updates[-1] == 8000.0
 
 
 def test_a_slow_box_is_configuring_until_it_confirms(loop: BoxLoop) -> None:
@@ -72,7 +72,7 @@ def test_a_slow_box_is_configuring_until_it_confirms(loop: BoxLoop) -> None:
         loop.control.box.set({"Energy": 9000.0})
     let_go.set()
     loop.until(lambda: loop.state is SeriesState.IDLE, "ready")
-    assert loop.told[-1] == 12000.0
+    assert loop.updates[-1] == 12000.0
     assert loop.sentence == "Ready."
 
 
@@ -83,7 +83,7 @@ def test_a_late_failure_is_said_and_the_boxs_own_value_shown(loop: BoxLoop) -> N
     let_go.set()
     loop.until(lambda: loop.state is SeriesState.IDLE, "ready")
     assert loop.sentence == "Ready. Energy was not set: 12 keV is too much."
-    assert loop.told[-1] == 8000.0
+    assert loop.updates[-1] == 8000.0
 
 
 def test_what_another_client_sets_is_seen_and_taken_over(loop: BoxLoop) -> None:
@@ -95,7 +95,7 @@ def test_what_another_client_sets_is_seen_and_taken_over(loop: BoxLoop) -> None:
     loop.streamer.say(state="idle")
     loop.wait(0.1)
     assert loop.state is SeriesState.IDLE
-    assert loop.told[-1] == 9000.0
+    assert loop.updates[-1] == 9000.0
 
 
 def test_a_snapshot_that_is_late_moves_nothing(loop: BoxLoop) -> None:
@@ -118,7 +118,7 @@ def test_a_box_that_is_lost_between_series_is_a_fault_and_reset_reaches_it_again
 
 
 def test_a_box_found_armed_is_disarmed_by_reset_alone(loop: BoxLoop) -> None:
-    loop.link.death, loop.link.found = "died", ARMED_BY_OTHERS
+    loop.link.death, loop.link.fresh_status = "died", ARMED_BY_OTHERS
     loop.control.step()
     loop.control.reset()
     loop.control.step()
@@ -160,7 +160,7 @@ def test_a_reset_that_fails_late_is_a_fault_again(loop: BoxLoop) -> None:
 def test_a_box_that_is_being_reached_at_start_is_moving_and_then_shown(loop: BoxLoop) -> None:
     loop.link.death = "died"
     loop.control.step()
-    loop.link.found = StreamerStatus(
+    loop.link.fresh_status = StreamerStatus(
         state="configuring", message="the detector is being reached", peers=None, acquired=None
     )
     loop.control.reset()
@@ -171,7 +171,7 @@ def test_a_box_that_is_being_reached_at_start_is_moving_and_then_shown(loop: Box
     loop.streamer.say(state="idle", message="")
     loop.wait(0.1)
     assert loop.state is SeriesState.IDLE
-    assert loop.told[-1] == 15000.0
+    assert loop.updates[-1] == 15000.0
 
 
 def test_a_streamer_that_dies_while_the_box_is_configured_is_a_fault(loop: BoxLoop) -> None:
@@ -193,4 +193,4 @@ def test_the_waiting_client_and_the_devices_thread_do_not_both_finish(patient: B
     assert loop.state is SeriesState.IDLE, "whoever asked still waits"
     let_go.set()
     writer.join(5.0)
-    assert loop.told == [8000.0, 12000.0]
+    assert loop.updates == [8000.0, 12000.0]

@@ -37,7 +37,7 @@ def finish(loop: Loop, reason: str = "") -> None:
     loop.streamer.say(state="idle", end_sent=True)
     loop.control.step()
     loop.receiver.end(reason)
-    loop.hear()
+    loop.observe()
     loop.control.step()
 
 

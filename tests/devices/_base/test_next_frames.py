@@ -35,11 +35,11 @@ def test_they_are_what_the_receiver_will_store(loop: Loop) -> None:
 
 def test_without_a_receiver_they_are_as_sent_until_it_answers(loop: Loop) -> None:
     loop.receiver.away = True
-    loop.hear()
+    loop.observe()
     assert measured(loop) == ((2, 2), "uint16")
     assert not loop.control.next_frames.outdated()
     loop.receiver.away, loop.receiver.stores = False, [7, 9]
-    loop.hear()
+    loop.observe()
     assert loop.control.next_frames.outdated()
     assert measured(loop) == ((7, 9), "float32")
     assert not loop.control.next_frames.outdated()
@@ -48,11 +48,11 @@ def test_without_a_receiver_they_are_as_sent_until_it_answers(loop: Loop) -> Non
 def test_a_receiver_that_was_away_may_store_them_otherwise(loop: Loop) -> None:
     assert measured(loop) == ((2, 2), "uint16")
     loop.receiver.away = True
-    loop.hear()
+    loop.observe()
     assert not loop.control.next_frames.outdated()
     assert frames(loop) == ((2, 2), "uint16")
     loop.receiver.away, loop.receiver.stores = False, [7, 9]
-    loop.hear()
+    loop.observe()
     assert loop.control.next_frames.outdated()
     assert measured(loop) == ((7, 9), "float32")
 
@@ -85,7 +85,7 @@ def test_a_running_series_has_the_receivers_own_word(loop: Loop) -> None:
     assert loop.control.view.dataset == "entry/instrument/stand-in/data"
     assert loop.receiver.series is not None
     loop.receiver.series = replace(loop.receiver.series, shape=[5, 6], dtype="int32")
-    loop.hear()
+    loop.observe()
     assert frames(loop) == ((5, 6), "int32")
 
 
@@ -93,7 +93,7 @@ def test_until_the_receiver_knows_they_are_what_was_prepared(loop: Loop) -> None
     loop.control.arm(settings(3))
     assert loop.receiver.series is not None
     loop.receiver.series = replace(loop.receiver.series, shape=[], dtype="")
-    loop.hear()
+    loop.observe()
     assert frames(loop) == ((2, 2), "uint16")
 
 

@@ -21,22 +21,22 @@ class Device:
         self.refuses = refuses
         self.events: list[tuple[str, Any]] = []
         self.ons = threading.Semaphore(0)
-        self._told: dict[str, Any] = {}
+        self._pushed: dict[str, Any] = {}
 
     def get_name(self) -> str:
         return "lab/stand-in/1"
 
     def set_state(self, state: tango.DevState) -> None:
-        self._told["State"] = state
+        self._pushed["State"] = state
 
     def set_status(self, status: str) -> None:
-        self._told["Status"] = status
+        self._pushed["Status"] = status
 
     def push_change_event(self, name: str, *values: Any) -> None:
         if name == self.refuses:
             self.refuses = ""
             tango.Except.throw_exception("API_CommandTimedOut", "Not able to acquire the monitor", "here")
-        self.events.append((name, values[0] if values else self._told[name]))
+        self.events.append((name, values[0] if values else self._pushed[name]))
         if self.events[-1] == ("State", ON):
             self.ons.release()
 

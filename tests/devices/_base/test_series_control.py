@@ -40,7 +40,7 @@ class Loop:
         self.link = StandInLink(self.streamer)
         self.control = SeriesControl(self.link, self.receiver, clock=self.clock, limits=LIMITS)  # type: ignore[arg-type]
         self.control.step()
-        self.hear()
+        self.observe()
 
     @property
     def state(self) -> SeriesState:
@@ -50,24 +50,24 @@ class Loop:
     def sentence(self) -> str:
         return self.control.view.sentence
 
-    def hear(self) -> None:
+    def observe(self) -> None:
         """The receiver's snapshot arrives."""
         self.control.record.on_receiver("receiver away" if self.receiver.away else self.receiver.snapshot())
 
-    def wait(self, seconds: float, *, hear: bool = True) -> None:
+    def wait(self, seconds: float, *, observing: bool = True) -> None:
         """Time passes, with snapshots as they come in life."""
         steps = min(200, max(1, round(seconds / 0.05)))
         for _ in range(steps):
             self.clock.now += seconds / steps
-            if hear:
-                self.hear()
+            if observing:
+                self.observe()
             self.control.step()
 
     def frame(self) -> None:
         """One frame goes all the way."""
         self.streamer.say(acquired=self.streamer.now.acquired + 1, sent=self.streamer.now.sent + 1)
         self.receiver.take(1)
-        self.hear()
+        self.observe()
         self.control.step()
 
 
@@ -87,7 +87,7 @@ def test_a_series_goes_from_arm_to_the_closed_file(loop: Loop) -> None:
     loop.control.step()
     assert loop.state is SeriesState.CLOSING
     loop.receiver.end()
-    loop.hear()
+    loop.observe()
     loop.control.step()
     assert loop.state is SeriesState.IDLE
     assert "3 of 3 frames stored in /data/x.h5" in loop.sentence
@@ -396,7 +396,7 @@ def test_a_receiver_that_still_writes_is_never_hurried(loop: Loop) -> None:
 def test_a_receiver_that_never_closes_is_a_fault(loop: Loop) -> None:
     loop.control.arm(settings(3))
     loop.streamer.say(state="idle", end_sent=True)
-    loop.wait(LIMITS.end_lost + LIMITS.closing + LIMITS.settle + 2.0)
+    loop.wait(LIMITS.end_lost + LIMITS.closing + LIMITS.final_counts + 2.0)
     assert loop.state is SeriesState.FAULT
     assert "has not closed the file" in loop.sentence
 
@@ -428,7 +428,7 @@ def test_stop_waits_for_a_long_exposure_and_then_becomes_abort(loop: Loop) -> No
     assert "abort" not in loop.streamer.calls
     loop.wait(5.0)
     assert loop.streamer.calls[-1] == "abort"
-    loop.wait(LIMITS.abort + LIMITS.settle + 1.0)
+    loop.wait(LIMITS.abort + LIMITS.final_counts + 1.0)
     assert loop.state is SeriesState.FAULT
     assert "within 3 s of Abort" in loop.sentence
 
@@ -481,7 +481,7 @@ def test_reset_ends_the_series_at_a_receiver_that_was_started_again(loop: Loop) 
     loop.receiver.away = True
     loop.wait(LIMITS.receiver_silent + 0.2)
     loop.streamer.say(state="idle")
-    loop.wait(LIMITS.settle + 0.2)
+    loop.wait(LIMITS.final_counts + 0.2)
     assert loop.state is SeriesState.FAULT
     loop.receiver.away = False  # and the device has not heard of it yet
     before = len(loop.receiver.stops)
@@ -496,7 +496,7 @@ def test_reset_leaves_a_series_of_somebody_else_alone(loop: Loop) -> None:
     loop.receiver.away = True
     loop.wait(LIMITS.receiver_silent + 0.2)
     loop.streamer.say(state="idle")
-    loop.wait(LIMITS.settle + 0.2)
+    loop.wait(LIMITS.final_counts + 0.2)
     loop.receiver.away = False
     loop.receiver.begin("somebody else's", 5)
     loop.control.reset()

@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = self._path()
-        self._answer(*(self.server.fails.get(path) or _found(self.server.get(path))))
+        self._answer(*(self.server.fails.get(path) or _status_of(self.server.get(path))))
 
     def do_PUT(self) -> None:
         path = self._path()
@@ -168,5 +168,5 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _found(content: object | None) -> tuple[int, object]:
+def _status_of(content: object | None) -> tuple[int, object]:
     return (404, "Parameter does not exist") if content is None else (200, content)

@@ -34,18 +34,21 @@ def test_a_drawn_rectangle_is_whole_pixels_of_the_frame(
 
 def test_before_the_next_regions_are_known_those_of_the_series_are_listed() -> None:
     (row,) = model.rows([SEEN], None)
-    assert (row.name, row.place, row.sum, row.mean, row.max, row.waits) == ("peak", PEAK, 1200, 1, 9, False)
+    assert (row.name, row.place, row.sum, row.mean, row.max, row.pending) == ("peak", PEAK, 1200, 1, 9, False)
 
 
 def test_what_differs_from_the_series_counts_from_the_next_one_on() -> None:
     listed = model.rows([SEEN], BOTH)
-    assert [(row.name, row.waits, row.sum) for row in listed] == [("peak", False, 1200), ("edge", True, None)]
-    assert model.note(listed, kept=True) == "edge counts from the next series on."
+    assert [(row.name, row.pending, row.sum) for row in listed] == [
+        ("peak", False, 1200),
+        ("edge", True, None),
+    ]
+    assert model.footer(listed, kept=True) == "edge counts from the next series on."
     moved = model.rows([SEEN], {"peak": EDGE, "edge": EDGE})
-    assert model.note(moved, kept=True) == "peak and edge count from the next series on."
-    assert "Kept" in model.note(model.rows([SEEN], {"peak": PEAK}), kept=True)
-    assert "Keep has it remember" in model.note(model.rows([SEEN], {"peak": PEAK}), kept=False)
-    assert model.note([], kept=False) == model.HOW_TO_BEGIN
+    assert model.footer(moved, kept=True) == "peak and edge count from the next series on."
+    assert "Kept" in model.footer(model.rows([SEEN], {"peak": PEAK}), kept=True)
+    assert "Keep has it remember" in model.footer(model.rows([SEEN], {"peak": PEAK}), kept=False)
+    assert model.footer([], kept=False) == model.HOW_TO_BEGIN
 
 
 @pytest.mark.parametrize(

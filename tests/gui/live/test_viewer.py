@@ -46,7 +46,7 @@ def hover(viewer: Viewer, row: int, column: int) -> str:
     return viewer.pixel_text()
 
 
-def shown(viewer: Viewer) -> np.ndarray:
+def pixels_of(viewer: Viewer) -> np.ndarray:
     return np.asarray(viewer.plot.image().getData(copy=False))
 
 
@@ -55,12 +55,12 @@ def test_the_picture_equals_the_frame_and_the_item_stays_the_same(
 ) -> None:
     viewer = show(receiver.url)
     receiver.frame(frame(1), 0)
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(1)), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), frame(1)), timeout=DEADLINE)
     item = viewer.plot.image()
 
     receiver.frame(frame(2), 1)
 
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(2)), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), frame(2)), timeout=DEADLINE)
     assert viewer.plot.image() is item
     assert viewer.plot.getAllImages() == [item, viewer.plot.overlay()]
     assert viewer.readings.value("Frame on show", "Number") == "1"
@@ -134,19 +134,19 @@ def test_the_channel_to_show_is_chosen_where_a_frame_has_several(
     both = np.stack([np.full((6, 8), 3, np.uint16), np.full((6, 8), 5, np.uint16)])
     names = ["threshold_1", "threshold_2"]
     receiver.frame(both, 0, channels=names)
-    qtbot.waitUntil(lambda: shown(viewer).shape == (12, 8), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: pixels_of(viewer).shape == (12, 8), timeout=DEADLINE)
     box = viewer.controls.channel
     qtbot.waitUntil(box.isVisible, timeout=DEADLINE)
     assert [box.itemText(place) for place in range(box.count())] == ["all", *names]
 
     box.setCurrentText("threshold_2")
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), both[1]), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), both[1]), timeout=DEADLINE)
     receiver.frame(both + 1, 1, channels=names)
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), both[1] + 1), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), both[1] + 1), timeout=DEADLINE)
     assert box.currentText() == "threshold_2"
 
     receiver.frame(both[0], 2)  # the next series has no channels
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), both[0]), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), both[0]), timeout=DEADLINE)
     qtbot.waitUntil(lambda: not box.isVisible(), timeout=DEADLINE)
     assert viewer.banner.title() != "REFUSED"
 
@@ -213,7 +213,7 @@ def test_a_down_sampled_picture_keeps_the_detectors_pixel_positions(
     receiver.frame(frame(), 0)
     qtbot.waitUntil(lambda: viewer.drawn() == 1, timeout=DEADLINE)
 
-    assert np.array_equal(shown(viewer), frame()[::4, ::4])
+    assert np.array_equal(pixels_of(viewer), frame()[::4, ::4])
     pixel = viewer.plot.pixel_at(41.0, 9.0)
     assert pixel is not None
     assert (pixel.row, pixel.column, pixel.value) == (8, 40, frame()[8, 40])
@@ -226,7 +226,7 @@ def test_blobs_of_one_frame_are_drawn_one_below_the_other(qtbot: Any, receiver: 
 
     receiver.frame(modules, 0)
 
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), modules.reshape(12, 5)), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), modules.reshape(12, 5)), timeout=DEADLINE)
 
 
 def test_the_counts_are_shown_and_what_is_wrong_is_marked(qtbot: Any, receiver: StandIn, show: Show) -> None:
@@ -384,16 +384,16 @@ def test_the_receivers_death_and_restart_are_survived_with_the_last_picture_kept
     receiver.down()
     qtbot.waitUntil(lambda: viewer.banner.title() == "AWAY", timeout=DEADLINE)
     assert "away since" in viewer.banner.text()
-    assert np.array_equal(shown(viewer), frame(1))
+    assert np.array_equal(pixels_of(viewer), frame(1))
 
     receiver.up()
     qtbot.waitUntil(lambda: viewer.banner.title() == "IDLE", timeout=DEADLINE)
     assert "before its restart" in viewer.banner.text()
-    assert np.array_equal(shown(viewer), frame(1))
+    assert np.array_equal(pixels_of(viewer), frame(1))
 
     receiver.run()
     receiver.frame(frame(2), 0)
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(2)), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), frame(2)), timeout=DEADLINE)
     assert viewer.banner.title() == "RUNNING"
 
 
@@ -414,7 +414,7 @@ def test_a_paused_viewer_asks_for_no_frame_but_follows_the_counts(
     qtbot.waitUntil(lambda: viewer.readings.value("Account", "Received") == "2", timeout=DEADLINE)
     assert sum(path.startswith("/last_frame") for path in receiver.requests) == asked
     viewer.controls.pause.trigger()
-    qtbot.waitUntil(lambda: np.array_equal(shown(viewer), frame(2)), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: np.array_equal(pixels_of(viewer), frame(2)), timeout=DEADLINE)
 
 
 def test_the_rate_is_set_from_the_tool_bar(qtbot: Any, receiver: StandIn, show: Show) -> None:

@@ -113,12 +113,12 @@ class Foreign:
     """A web server that is no receiver, and counts how often it was asked."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.requests = 0
         foreign = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                foreign.asked += 1
+                foreign.requests += 1
                 self.send_error(404)
 
             def log_message(self, *_: object) -> None:
@@ -162,7 +162,7 @@ def test_somebody_who_says_nothing_is_told_of_too(mute: str) -> None:
 @pytest.mark.slow
 def test_it_is_told_once_however_often_it_asks_again(foreign: Foreign) -> None:
     with view(foreign.url) as running:
-        running.until(lambda: foreign.asked >= 4)
+        running.until(lambda: foreign.requests >= 4)
         assert running.interrupt() == 0
     (sentence,) = running.said
     assert f"waits for a receiver: receiver at {foreign.url} answered GET /status with HTTP 404" in sentence

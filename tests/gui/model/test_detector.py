@@ -27,10 +27,10 @@ class Followed:
         self.device = StandInDevice()
         self.model = DetectorModel(NAME, self.device)
         self._changed = threading.Condition()
-        self.model.on_change(self._note)
+        self.model.on_change(self._on_change)
         self.model.start()
 
-    def _note(self) -> None:
+    def _on_change(self) -> None:
         with self._changed:
             self._changed.notify_all()
 

@@ -16,7 +16,7 @@ from penstock.devices._base.processes import Child, free_port
 from penstock.devices._base.registration import register
 from penstock.devices._base.server import server_classes
 from penstock.gui.model import directory
-from penstock.gui.model.directory import PROPERTY, DirectoryError, Found, find_devices, open_database
+from penstock.gui.model.directory import PROPERTY, DirectoryEntry, DirectoryError, find_devices, open_database
 from tests.system.beamline import until
 
 
@@ -47,7 +47,7 @@ def test_detectors_and_receivers_are_found_and_nothing_else(database: tango.Data
     assert [(device.name.lower(), device.kind) for device in found] == [
         ("lab/det/1", "detector"), ("lab/det/2", "detector"), ("lab/receiver/1", "receiver"),
     ]  # fmt: skip
-    assert found[1] == Found("lab/det/2", "detector", "Simulator", "Simulator/lab", False)
+    assert found[1] == DirectoryEntry("lab/det/2", "detector", "Simulator", "Simulator/lab", False)
 
 
 def test_who_has_registered_nothing_finds_nothing(database: tango.Database) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.gui.model import fleet as module
-from penstock.gui.model.directory import DirectoryError, Found
+from penstock.gui.model.directory import DirectoryEntry, DirectoryError
 from penstock.gui.model.fleet import Fleet
 from tests.gui.panel.fleet_of import StandInDevice
 from tests.system.beamline import until
 
-DETECTOR = Found("p09/det/1", "detector", "Simulator", "Simulator/p09", True)
+DETECTOR = DirectoryEntry("p09/det/1", "detector", "Simulator", "Simulator/p09", True)
 
 
 class Database:
@@ -21,10 +21,10 @@ class Database:
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
-        self.asked = threading.Semaphore(0)
+        self.requests = threading.Semaphore(0)
 
-    def find(self) -> list[Found]:
-        self.asked.release()
+    def find(self) -> list[DirectoryEntry]:
+        self.requests.release()
         if self.errors:
             raise self.errors.pop(0)
         return [DETECTOR]
@@ -58,7 +58,7 @@ def test_it_is_looked_at_from_time_to_time(monkeypatch: pytest.MonkeyPatch, flee
     monkeypatch.setattr(module, "LOOK_EVERY", 0.01)
     database = Database()
     followed(database, fleets)
-    assert all(database.asked.acquire(timeout=5.0) for _ in range(3))
+    assert all(database.requests.acquire(timeout=5.0) for _ in range(3))
 
 
 def test_an_answer_that_nobody_expected_is_said_and_does_not_end_it(fleets: list[Fleet]) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from penstock.gui.model.account import ENDLESS
 from penstock.gui.model.attribute import Value
-from penstock.gui.model.directory import Found
+from penstock.gui.model.directory import DirectoryEntry
 from penstock.gui.model.fleet_row import Row, away, faults_first, row, summary
 
-DETECTOR = Found("p09/det/1", "detector", "Simulator", "Simulator/p09", True)
-RECEIVER = Found("p09/receiver/1", "receiver", "PenstockReceiver", "Simulator/p09", True)
+DETECTOR = DirectoryEntry("p09/det/1", "detector", "Simulator", "Simulator/p09", True)
+RECEIVER = DirectoryEntry("p09/receiver/1", "receiver", "PenstockReceiver", "Simulator/p09", True)
 URL = "http://daq-1:5000"
 
 

@@ -26,7 +26,7 @@ def test_only_what_is_new_is_read() -> None:
     assert [texts(new) for _, new in (lines.read(), lines.read())] == [["first"], []]
     log.add(Kind.DONE, "second")
     assert texts(lines.read()[1]) == ["second"]
-    assert texts(lines.shown()) == ["first", "second"]
+    assert texts(lines.visible()) == ["first", "second"]
 
 
 def test_several_logs_are_merged_by_time() -> None:
@@ -44,11 +44,11 @@ def test_the_oldest_go_and_those_that_were_shown_are_counted() -> None:
     lines.filter = Filter(kinds=frozenset({Kind.TROUBLE}))
     for kind in (Kind.TROUBLE, Kind.STATE, Kind.TROUBLE, Kind.STATE):
         log.add(kind, "old")
-    assert (lines.read()[0], len(lines.shown())) == (0, 2)
+    assert (lines.read()[0], len(lines.visible())) == (0, 2)
     for text in ("new 1", "new 2"):
         log.add(Kind.TROUBLE, text)
     dropped, new = lines.read()
-    assert (dropped, texts(new), texts(lines.shown())) == (1, ["new 1", "new 2"], ["old", "new 1", "new 2"])
+    assert (dropped, texts(new), texts(lines.visible())) == (1, ["new 1", "new 2"], ["old", "new 1", "new 2"])
 
 
 def test_more_at_once_than_is_kept_leaves_the_newest() -> None:
@@ -59,7 +59,7 @@ def test_more_at_once_than_is_kept_leaves_the_newest() -> None:
     for number in range(1, 9):
         log.add(Kind.STATE, str(number))
     dropped, new = lines.read()
-    assert (dropped, texts(new), texts(lines.shown())) == (1, ["6", "7", "8"], ["6", "7", "8"])
+    assert (dropped, texts(new), texts(lines.visible())) == (1, ["6", "7", "8"], ["6", "7", "8"])
 
 
 def test_a_filter_wants_every_word_in_whatever_case_and_one_of_the_kinds() -> None:

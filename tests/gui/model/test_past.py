@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.gui.model.outcome import Outcome
-from penstock.gui.model.past import COLUMNS, DAY, FRAMES, VERDICT, PastRow, shown
+from penstock.gui.model.past import COLUMNS, DAY, FRAMES, VERDICT, PastRow, filtered
 from penstock.receiver.models import Counts, PastSeries, Series
 
 NOW = time.mktime((2026, 3, 5, 15, 0, 0, 0, 0, -1))
@@ -72,12 +72,12 @@ def test_every_range_of_lost_frames_is_named() -> None:
      ("yesterday complete /nowhere", "")],
 )  # fmt: skip
 def test_words_find_series(words: str, ids: str) -> None:
-    assert "".join(row.past.series.id for row in shown(ALL, words, DAY, falling=True)) == ids
+    assert "".join(row.past.series.id for row in filtered(ALL, words, DAY, falling=True)) == ids
 
 
 def test_numbers_sort_as_numbers_and_faults_before_the_rest() -> None:
     def order(column: int, falling: bool) -> str:
-        return "".join(row.past.series.id for row in shown(ALL, "", column, falling=falling))
+        return "".join(row.past.series.id for row in filtered(ALL, "", column, falling=falling))
 
     assert order(FRAMES, True) == "dbac"
     assert order(VERDICT, False) == "cbda"

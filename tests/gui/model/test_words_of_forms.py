@@ -6,7 +6,7 @@ import pytest
 
 from penstock.gui.model.attribute import Attribute
 from penstock.gui.model.device_name import BadDeviceName, checked, key
-from penstock.gui.model.folders import client_root, joined, relative
+from penstock.gui.model.folders import client_root, join_path, relative
 from penstock.gui.model.labels import explanation, in_sections, label, unit
 
 
@@ -65,7 +65,7 @@ def test_the_data_root_has_the_name_that_it_has_here(root: str, sent: str, seen:
 def test_folders_are_told_from_the_data_root() -> None:
     assert relative("/data/visitors/2025", "/data") == "visitors/2025"
     assert relative("/data", "/data") == relative("/elsewhere", "/data") == relative("", "/data") == ""
-    assert joined("/data", "", "raw", "") == "/data/raw"
+    assert join_path("/data", "", "raw", "") == "/data/raw"
 
 
 @pytest.mark.parametrize("name", ["sim/det/1", "tango://db:10000/sim/det/1", "//db:10000/b303a-o/ec/x-1"])

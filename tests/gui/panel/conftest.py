@@ -22,7 +22,7 @@ DEADLINE = 5000
 """Milliseconds."""
 
 
-class Shown:
+class OpenedPanel:
     """A panel on the screen, and the device behind it."""
 
     def __init__(self, qtbot: Any) -> None:
@@ -64,9 +64,9 @@ class Shown:
 
 
 @pytest.fixture
-def shown(qtbot: Any) -> Iterator[Shown]:
+def opened(qtbot: Any) -> Iterator[OpenedPanel]:
     theme.apply(qt.QApplication.instance(), theme.DARK)
-    one = Shown(qtbot)
+    one = OpenedPanel(qtbot)
     yield one
     one.panel.close()
     one.panel.wait_closed()

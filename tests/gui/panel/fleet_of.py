@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.gui.model.attribute import Value
 from penstock.gui.model.device import Greeting, Listener
-from penstock.gui.model.directory import DirectoryError, Found
+from penstock.gui.model.directory import DirectoryEntry, DirectoryError
 from penstock.gui.model.fleet import Fleet
 from tests.system.beamline import until
 
@@ -49,23 +49,23 @@ class Beamtime:
 
     def __init__(self) -> None:
         self.devices: dict[str, StandInDevice] = {}
-        self.found: dict[str, Found] = {}
+        self.entries: dict[str, DirectoryEntry] = {}
         self.trouble = ""
         self.fleet = Fleet(self._find, lambda found: self.devices[found.name], now=lambda: NOW)
 
-    def _find(self) -> Sequence[Found]:
+    def _find(self) -> Sequence[DirectoryEntry]:
         if self.trouble:
             raise DirectoryError(self.trouble)
-        return list(self.found.values())
+        return list(self.entries.values())
 
     def detector(
         self, name: str, *, why: str = "", url: str = "", cls: str = "Simulator", **values: Any
     ) -> None:
-        self._add(Found(name, "detector", cls, f"{cls}/lab", True), StandInDevice(values, why, url))
+        self._add(DirectoryEntry(name, "detector", cls, f"{cls}/lab", True), StandInDevice(values, why, url))
 
     def receiver(self, name: str, *, why: str = "", url: str = "", **values: Any) -> None:
         self._add(
-            Found(name, "receiver", "PenstockReceiver", "PenstockReceiver/lab", True),
+            DirectoryEntry(name, "receiver", "PenstockReceiver", "PenstockReceiver/lab", True),
             StandInDevice(values, why, url),
         )
 
@@ -73,8 +73,8 @@ class Beamtime:
         """Wait until the database has been looked at."""
         until(lambda: self.fleet.looked, "the database is looked at")
 
-    def _add(self, found: Found, device: StandInDevice) -> None:
-        self.found[found.name] = found
+    def _add(self, found: DirectoryEntry, device: StandInDevice) -> None:
+        self.entries[found.name] = found
         self.devices[found.name] = device
 
 

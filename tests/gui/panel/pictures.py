@@ -49,7 +49,7 @@ class Photographer:
             assert time.monotonic() < end, f"{what}: not within {PATIENCE:g} s"
             time.sleep(0.005)
 
-    def settle(self, seconds: float = 0.4) -> None:
+    def process_events(self, seconds: float = 0.4) -> None:
         """Let pictures be drawn and layouts be made."""
         end = time.monotonic() + seconds
         self.until(lambda: time.monotonic() > end, "settled")
@@ -64,7 +64,7 @@ class Photographer:
                 continue
             if resize:
                 window.resize(width, height)
-            self.settle()
+            self.process_events()
             picture = window.screen().grabWindow(window.winId()) if _on_a_screen() else window.grab()
             assert picture.save(str(file)), file
             assert not resize or picture.width() >= width, f"{file}: {picture.width()} pixels wide"
@@ -82,7 +82,7 @@ class Photographer:
         finally:
             window.close()
             window.deleteLater()
-            self.settle(0.05)
+            self.process_events(0.05)
 
     def each_theme(self) -> Iterator[theme.Theme]:
         """Dark, then light: windows choose when they are made."""
@@ -114,11 +114,11 @@ def idle(beamline: Beamline, station: Station, camera: Photographer) -> None:
             ):
                 opens()
                 (dialog,) = window.findChildren(kind)
-                camera.settle(0.5)
+                camera.process_events(0.5)
                 camera.take(name, dialog, resize=False)
                 dialog.close()
             window.tabs.setCurrentIndex(0)
-            camera.settle(1.0)
+            camera.process_events(1.0)
             camera.take("fleet_idle", window)
 
 
@@ -133,7 +133,7 @@ def running(beamline: Beamline, station: Station, camera: Photographer) -> None:
             camera.until(lambda p=panel: p.view().account.done > 60, "running")
             camera.take("panel_running", window)
             window.tabs.setCurrentIndex(0)
-            camera.settle(1.0)
+            camera.process_events(1.0)
             camera.take("fleet_running", window)
         station.detector.Abort()
         station.calm()
@@ -151,7 +151,7 @@ def fault(beamline: Beamline, station: Station, camera: Photographer) -> None:
             camera.until(lambda p=panel: p.view().state == "FAULT", "fault")
             camera.take("panel_fault", window)
             window.tabs.setCurrentIndex(0)
-            camera.settle(1.0)
+            camera.process_events(1.0)
             camera.take("fleet_fault", window)
     station.calm()
 
@@ -166,7 +166,7 @@ def receiver_away(beamline: Beamline, station: Station, camera: Photographer) ->
             camera.until(lambda p=panel: p.view().check is not None and not p.view().check.ok, "noticed")
             camera.take("panel_receiver-away", window)
             window.tabs.setCurrentIndex(0)
-            camera.settle(1.0)
+            camera.process_events(1.0)
             camera.take("fleet_receiver-away", window)
         station.receiver.start()
         station.calm()
@@ -182,7 +182,7 @@ def database_away(beamline: Beamline, station: Station, camera: Photographer) ->
             assert panel.view().presence is Presence.WAITED_FOR
             camera.take("panel_database-away", window)
             window.tabs.setCurrentIndex(0)
-            camera.settle(1.0)
+            camera.process_events(1.0)
             camera.take("fleet_database-away", window)
     beamline.restart_database()
 

@@ -10,7 +10,7 @@ from silx.gui import qt
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.panel.detector_panel import DetectorPanel
 from tests.gui.model.stand_in import StandInDevice
-from tests.gui.panel.conftest import DEADLINE, Shown
+from tests.gui.panel.conftest import DEADLINE, OpenedPanel
 
 LAST = json.dumps({"series": "a", "verdict": "10 of 10 frames stored.", "complete": True, "planned": 10})
 
@@ -39,35 +39,37 @@ def test_a_model_that_its_host_has_started_is_left_running(qtbot: Any) -> None:
     model.stop()
 
 
-def test_the_running_series_or_else_the_last_one_is_shown_where_both_have_no_room(shown: Shown) -> None:
-    area = shown.panel.series
-    shown.appear()
+def test_the_running_series_or_else_the_last_one_is_shown_where_both_have_no_room(
+    opened: OpenedPanel,
+) -> None:
+    area = opened.panel.series
+    opened.appear()
     assert area.running.isVisible()
     assert not area.last.isVisible()
-    shown.device.say(LastSeries=LAST)
-    shown.until(area.last.isVisible)
+    opened.device.say(LastSeries=LAST)
+    opened.until(area.last.isVisible)
     assert not area.running.isVisible()
-    shown.device.say(State="RUNNING")
-    shown.until(area.running.isVisible)
+    opened.device.say(State="RUNNING")
+    opened.until(area.running.isVisible)
     assert not area.last.isVisible()
-    shown.panel.resize(1900, 1000)
-    shown.until(lambda: area.running.isVisible() and area.last.isVisible())
+    opened.panel.resize(1900, 1000)
+    opened.until(lambda: area.running.isVisible() and area.last.isVisible())
 
 
-def test_everything_is_reached_by_tab_and_has_a_name(shown: Shown) -> None:
-    shown.appear()
+def test_everything_is_reached_by_tab_and_has_a_name(opened: OpenedPanel) -> None:
+    opened.appear()
     reached: set[Any] = set()
-    shown.panel.settings.series.fields["ExposureTime"].editor.setFocus()
+    opened.panel.settings.series.fields["ExposureTime"].editor.setFocus()
     widget = qt.QApplication.focusWidget()
     while widget is not None and widget not in reached:
         reached.add(widget)
-        shown.qtbot.keyClick(widget, qt.Qt.Key_Tab)
+        opened.qtbot.keyClick(widget, qt.Qt.Key_Tab)
         widget = qt.QApplication.focusWidget()
-    fields = shown.panel.settings.series.fields.values()
+    fields = opened.panel.settings.series.fields.values()
     assert {field.editor for field in fields} <= reached
-    file = shown.panel.settings.file
+    file = opened.panel.settings.file
     assert file is not None
-    assert {file.template, file.number, file.folder, shown.button("Arm"), shown.button("Live")} <= reached
+    assert {file.template, file.number, file.folder, opened.button("Arm"), opened.button("Live")} <= reached
     for field in fields:
         assert field.editor.accessibleName()
         assert "Tango attribute" in field.editor.accessibleDescription()
@@ -88,15 +90,15 @@ def test_the_picture_has_more_room_than_what_stands_below_it(qtbot: Any) -> None
     panel.wait_closed()
 
 
-def test_the_devices_words_are_shown_as_they_are(shown: Shown) -> None:
-    shown.device.refuse["Arm"] = "no <b>beam</b>"
-    shown.appear(Status="Cooling to <i>-20</i>.", FileWritten="/data/<b>x</b>.h5", nFramesPlanned=1)
-    shown.until(lambda: "<i>-20</i>" in shown.panel.banner.text())
-    shown.button("Arm").click()
-    shown.until(shown.panel.actions_bar.notice)
+def test_the_devices_words_are_shown_as_they_are(opened: OpenedPanel) -> None:
+    opened.device.refuse["Arm"] = "no <b>beam</b>"
+    opened.appear(Status="Cooling to <i>-20</i>.", FileWritten="/data/<b>x</b>.h5", nFramesPlanned=1)
+    opened.until(lambda: "<i>-20</i>" in opened.panel.banner.text())
+    opened.button("Arm").click()
+    opened.until(opened.panel.actions_bar.notice)
     theirs = [
         label
-        for label in shown.panel.findChildren(qt.QLabel)
+        for label in opened.panel.findChildren(qt.QLabel)
         if any(mark in label.text() for mark in ("<i>", "<b>"))
     ]
     assert len(theirs) >= 3

@@ -34,7 +34,9 @@ def show(qtbot: Any) -> Iterator[Open]:
         qtbot.addWidget(page)
         page.resize(1280, 800)
         page.show()
-        qtbot.waitUntil(lambda: len(page.names()) == len(line.found) and not page.said().startswith("Asking"))
+        qtbot.waitUntil(
+            lambda: len(page.names()) == len(line.entries) and not page.said().startswith("Asking")
+        )
         return page
 
     yield opened
@@ -129,7 +131,7 @@ def test_a_device_that_is_registered_later_appears_with_f5(show: Open, qtbot: An
     line.detector("p09/lambda/1", State="ON", Status="Ready.")
     qtbot.keyClick(page.findChild(qt.QTableView), qt.Qt.Key_F5)
     qtbot.waitUntil(lambda: "p09/lambda/1" in page.names())
-    del line.found["p09/zyla/1"]
+    del line.entries["p09/zyla/1"]
     qtbot.keyClick(page.findChild(qt.QTableView), qt.Qt.Key_F5)
     qtbot.waitUntil(lambda: "p09/zyla/1" not in page.names())
 
@@ -190,8 +192,8 @@ def test_it_can_be_read_in_both_themes_at_1280_by_800(look: theme.Theme, show: O
         zyla, receiver, pilatus, *_, running = (view.rowHeight(number) for number in range(8))
         assert zyla > pilatus > receiver == running, "what is wrong has the lines that it needs"
         picture = page.grab().toImage()
-        shown = {picture.pixelColor(x, y).name() for x in range(12, 120) for y in range(60, 400)}
-        assert {look.state[kind] for kind in ("fault", "away", "idle", "running")} <= shown
+        opened = {picture.pixelColor(x, y).name() for x in range(12, 120) for y in range(60, 400)}
+        assert {look.state[kind] for kind in ("fault", "away", "idle", "running")} <= opened
     finally:
         application.setPalette(before[0])
         application.setStyleSheet(before[1])

@@ -39,10 +39,10 @@ def model() -> Model:
 @pytest.fixture
 def view(qtbot: Any, model: Model) -> LogView:
     theme.apply(qt.QApplication.instance(), theme.DARK)
-    return shown(qtbot, LogView(model))
+    return put_on_show(qtbot, LogView(model))
 
 
-def shown(qtbot: Any, widget: LogView) -> LogView:
+def put_on_show(qtbot: Any, widget: LogView) -> LogView:
     qtbot.addWidget(widget)
     widget.resize(620, 200)
     widget.show()
@@ -143,7 +143,7 @@ def test_trouble_has_a_sign_besides_its_colour(model: Model, view: LogView) -> N
 
 def test_several_logs_are_one_with_the_detectors_name(qtbot: Any) -> None:
     models = [Model("sim/det/1"), Model("sim/det/2")]
-    view = shown(qtbot, LogView(models))
+    view = put_on_show(qtbot, LogView(models))
     for model in models:
         model.add("here")
     qtbot.waitUntil(lambda: len(texts(view)) == 2)

@@ -16,7 +16,7 @@ from penstock.gui.panel.notifier import Notifier
 
 class Model:
     def on_change(self, call: Callable[[], None]) -> None:
-        self.tell = call
+        self.change = call
 
 
 def in_thread(work: Callable[[], object]) -> None:
@@ -30,12 +30,12 @@ def test_a_thousand_changes_in_a_thread_are_one_signal_in_the_windows_thread(qtb
     notifier = Notifier(model)
     heard: list[object] = []
     notifier.changed.connect(lambda: heard.append(qt.QThread.currentThread()))
-    in_thread(lambda: [model.tell() for _ in range(1000)])
+    in_thread(lambda: [model.change() for _ in range(1000)])
     assert heard == []
     qtbot.waitUntil(lambda: bool(heard))
     assert heard == [qt.QApplication.instance().thread()]
     with qtbot.waitSignal(notifier.changed):
-        in_thread(model.tell)
+        in_thread(model.change)
 
 
 def test_a_closed_one_is_silent_whatever_the_model_still_tells(qtbot: Any) -> None:
@@ -43,11 +43,11 @@ def test_a_closed_one_is_silent_whatever_the_model_still_tells(qtbot: Any) -> No
     notifier, other = Notifier(model), Notifier(quiet := Model())
     heard: list[int] = []
     notifier.changed.connect(lambda: heard.append(1))
-    in_thread(model.tell)
+    in_thread(model.change)
     notifier.close()
-    in_thread(model.tell)
+    in_thread(model.change)
     with qtbot.waitSignal(other.changed):  # posted later than the first: that would have come by now
-        in_thread(quiet.tell)
+        in_thread(quiet.change)
     assert heard == []
 
 
@@ -57,4 +57,4 @@ def test_one_that_qt_has_deleted_is_silent(qtbot: Any) -> None:
     notifier.deleteLater()
     with qtbot.waitSignal(notifier.destroyed):
         pass
-    in_thread(model.tell)
+    in_thread(model.change)

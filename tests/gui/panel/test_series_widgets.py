@@ -136,7 +136,9 @@ def test_a_file_is_checked_beside_the_windows(
     qtbot.waitUntil(last.check.isEnabled, timeout=DEADLINE)
     last.check.click()
     assert not last.check.isEnabled()
-    qtbot.waitUntil(lambda: last.found().startswith("▲") and "broken.h5" in last.found(), timeout=DEADLINE)
+    qtbot.waitUntil(
+        lambda: last.check_result().startswith("▲") and "broken.h5" in last.check_result(), timeout=DEADLINE
+    )
     assert last.check.isEnabled()
 
 

@@ -75,13 +75,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made.streamer.close()
 
 
-def service(tmp_path: Path) -> Supervisor:
+def supervisor(tmp_path: Path) -> Supervisor:
     entry = {"source": {"endpoints": ["tcp://127.0.0.1:1"]}, "data_root": str(tmp_path)}
     return Supervisor("sim-1", msgspec.convert(entry, ReceiverConfig))
 
 
 def test_the_committed_openapi_document_is_the_one_of_the_code(tmp_path: Path) -> None:
-    current = create_app(service(tmp_path)).openapi()
+    current = create_app(supervisor(tmp_path)).openapi()
     if os.environ.get("PENSTOCK_REFRESH"):
         OPENAPI.write_text(json.dumps(current, indent=2) + "\n")
     assert json.loads(OPENAPI.read_text()) == json.loads(json.dumps(current)), (

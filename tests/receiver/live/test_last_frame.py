@@ -34,7 +34,7 @@ class Writer(LastFrame):
         self._orders.join()
 
 
-def shown(reader: LastFrame) -> tuple[int, int]:
+def last_shown(reader: LastFrame) -> tuple[int, int]:
     """Version and index of the frame that is shown; its pixels are those of its index."""
     held = reader.read()
     assert held is not None
@@ -62,7 +62,7 @@ def test_a_viewer_that_asks_gets_the_next_frame(ends: tuple[LastFrame, LastFrame
     reader.want()
     writer.offer("a", 3, frame(3))
     writer.step(1.0)
-    assert shown(reader) == (2, 3)
+    assert last_shown(reader) == (2, 3)
 
 
 def test_a_viewer_that_comes_late_gets_the_newest_frame_although_no_other_comes(
@@ -74,7 +74,7 @@ def test_a_viewer_that_comes_late_gets_the_newest_frame_although_no_other_comes(
         writer.step(float(number))
     reader.want()
     writer.step(5.0)
-    assert shown(reader)[1] == 4
+    assert last_shown(reader)[1] == 4
 
 
 def test_the_last_frame_of_a_series_is_shown_asked_for_or_not(ends: tuple[LastFrame, LastFrame]) -> None:
@@ -83,7 +83,7 @@ def test_the_last_frame_of_a_series_is_shown_asked_for_or_not(ends: tuple[LastFr
         writer.offer("a", number, frame(number))
         writer.step(float(number))
     writer.finalize()
-    assert shown(reader)[1] == 4
+    assert last_shown(reader)[1] == 4
 
 
 def test_no_more_frames_are_copied_than_eyes_can_follow(ends: tuple[LastFrame, LastFrame]) -> None:
@@ -104,7 +104,7 @@ def test_versions_only_grow(ends: tuple[LastFrame, LastFrame]) -> None:
         reader.want()
         writer.offer("a", number, frame(number))
         writer.step(1.0 + number)
-        versions.append(shown(reader)[0])
+        versions.append(last_shown(reader)[0])
     assert versions == sorted(set(versions))
 
 
@@ -131,7 +131,7 @@ def test_a_writer_that_was_killed_in_the_middle_of_a_copy_blocks_no_viewer(
     reader.want()
     writer.offer("a", 1, frame(1))
     writer.step(2.0)
-    assert shown(reader)[1] == 1, "the next data process writes into the same memory"
+    assert last_shown(reader)[1] == 1, "the next data process writes into the same memory"
 
 
 def test_a_frame_that_cannot_be_copied_ends_nothing(
@@ -147,7 +147,7 @@ def test_a_frame_that_cannot_be_copied_ends_nothing(
     reader.want()
     writer.offer("a", 1, frame(1))
     writer.step(2.0)
-    assert shown(reader)[1] == 1
+    assert last_shown(reader)[1] == 1
 
 
 class Gate(Writer):
@@ -176,7 +176,7 @@ def test_the_thread_that_every_frame_passes_does_not_wait_for_the_copy() -> None
     assert writer._orders.unfinished_tasks == 1, "while one copy waits there is no second one"
     writer.open.set()
     writer.finalize()
-    assert shown(reader)[1] == 99, "the last one is shown when the series has ended"
+    assert last_shown(reader)[1] == 99, "the last one is shown when the series has ended"
     os.close(descriptor)
 
 

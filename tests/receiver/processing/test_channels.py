@@ -229,14 +229,14 @@ def test_channels_have_datasets_of_their_names_unless_these_are_taken(
     assert nexus.channel_names(sent) == names
 
 
-def placed(metadata: dict[str, Any], channels: tuple[str, ...]) -> dict[tuple[str, ...], nexus.Field]:
+def fields_by_path(metadata: dict[str, Any], channels: tuple[str, ...]) -> dict[tuple[str, ...], nexus.Field]:
     found = list(nexus.fields(metadata, "sim", channels))
     assert len({field.path for field in found}) == len(found)
     return {field.path[2:]: field for field in found}
 
 
 def test_a_value_for_each_channel_goes_to_its_group_and_the_firsts_to_the_detector_too() -> None:
-    found = placed({"threshold_energy": {"low": 4000.0, "high": 7000.0}}, ("low", "high"))
+    found = fields_by_path({"threshold_energy": {"low": 4000.0, "high": 7000.0}}, ("low", "high"))
     assert found["low_channel", "threshold_energy"].value == 4000.0
     assert found["high_channel", "threshold_energy"].value == 7000.0
     assert found["high_channel", "threshold_energy"].units == "eV"
@@ -245,10 +245,10 @@ def test_a_value_for_each_channel_goes_to_its_group_and_the_firsts_to_the_detect
 
 
 def test_values_for_other_channels_than_announced_are_kept_in_header() -> None:
-    found = placed({"threshold_energy": {"low": 4000.0, "middle": 7000.0}}, ("low", "high"))
+    found = fields_by_path({"threshold_energy": {"low": 4000.0, "middle": 7000.0}}, ("low", "high"))
     assert set(found) == {("header", "threshold_energy")}
 
 
 def test_a_free_key_does_not_take_the_place_of_a_channel() -> None:
-    found = placed({"low": 1, "low_channel": 2}, ("low", "high"))
+    found = fields_by_path({"low": 1, "low_channel": 2}, ("low", "high"))
     assert set(found) == {("low_2",), ("low_channel_2",)}

@@ -52,10 +52,10 @@ class Bench:
         self.series = Gated(rois)
         self.threads.begin(self.series)
 
-    def settled(self) -> int:
+    def complete_below(self) -> int:
         progress = self.theirs.progress()
         assert progress is not None
-        return progress.settled
+        return progress.complete_below
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_whoever_receives_waits_while_too_many_frames_wait_and_none_is_left_out(
     bench.threads.drain()
     assert bench.threads.nbytes == 0
     bench.threads.step(FRAMES_PER_THREAD + 1)
-    assert bench.settled() == FRAMES_PER_THREAD + 1
+    assert bench.complete_below() == FRAMES_PER_THREAD + 1
 
 
 def test_one_frame_may_wait_however_large_it_is(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,10 +116,10 @@ def test_a_frame_is_accounted_for_once_its_values_are_there(bench: Bench) -> Non
     bench.begin()
     bench.threads.offer(0, frame(0))
     bench.threads.step(3)  # 1 and 2 never came
-    assert bench.settled() == 0
+    assert bench.complete_below() == 0
     bench.series.gate.set()
     bench.threads.drain()
-    assert bench.settled() == 3
+    assert bench.complete_below() == 3
 
 
 def test_a_fault_of_ours_costs_the_values_of_its_frame_and_no_more(
@@ -168,11 +168,11 @@ def test_values_that_are_no_longer_kept_are_refused_with_a_sentence(
     bench.threads.drain()
     bench.threads.step(10)
 
-    class Service:
+    class FakeSupervisor:
         name, roi_memory, status = "sim-1", bench.theirs, Status(state="running")
 
     def ask(first: int) -> Any:
-        return asyncio.run(http_rois.values(cast(Supervisor, Service()), first, 10, "a", 0.0))
+        return asyncio.run(http_rois.values(cast(Supervisor, FakeSupervisor()), first, 10, "a", 0.0))
 
     with pytest.raises(Refused, match="are kept from frame 6 on, and 5 was asked for; the file has them all"):
         ask(5)

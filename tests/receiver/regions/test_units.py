@@ -119,7 +119,7 @@ def test_what_one_end_writes_the_other_reads(ends: tuple[RegionMemory, RegionMem
     ours.finalize(3)
     progress = theirs.progress()
     assert progress is not None
-    assert (progress.kept.series, progress.kept.rois, progress.settled) == ("a", {"peak": PEAK}, 3)
+    assert (progress.kept.series, progress.kept.rois, progress.complete_below) == ("a", {"peak": PEAK}, 3)
     found = theirs.read(progress, 0, 3)
     assert found is not None
     np.testing.assert_array_equal(found[:, 0, 0], [7, np.nan, 9])

@@ -235,7 +235,7 @@ def test_hostile_message_is_a_named_error_of_the_peer(parts: list[bytes], kind: 
     assert len(str(caught.value)) < 500
 
 
-def judged(source: DectrisV1Source, parts: Sequence[bytes]) -> None:
+def check_decoding(source: DectrisV1Source, parts: Sequence[bytes]) -> None:
     message = source.decode(parts)
     if isinstance(message, Frame):
         blobs.check(message)
@@ -253,7 +253,7 @@ def test_message_cut_anywhere_is_an_error_of_the_peer(message: list[bytes]) -> N
                 source.decode(cut)  # the user's own text may be anything
             else:
                 with pytest.raises(RemoteError):
-                    judged(source, cut)
+                    check_decoding(source, cut)
 
 
 @pytest.mark.parametrize("shape", [[0, 2], [-3, -2], [2**40, 2**40]])

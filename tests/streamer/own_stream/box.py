@@ -259,7 +259,7 @@ class Box(StreamingDetector):
         while own():
             self._edges_wait.wait(0.05)
             self._edges_wait.clear()
-            while own() and self._edges.waiting:
+            while own() and self._edges.pending:
                 self._edges.take()
                 self._take(per_edge, settings)
 

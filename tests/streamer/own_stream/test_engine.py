@@ -203,13 +203,13 @@ def test_no_state_is_seen_without_the_time_at_which_it_began(
     machine = rig.engine._machine
     fire = machine.fire
 
-    def noted(event: Event, cause: str, **more: Any) -> bool:
+    def observed(event: Event, cause: str, **more: Any) -> bool:
         series = rig.engine._series
         if series is not None:
             begun[event] = {Event.ARM: series.armed_at, Event.END: series.ended_at}.get(event, 0.0)
         return fire(event, cause, **more)
 
-    monkeypatch.setattr(machine, "fire", noted)
+    monkeypatch.setattr(machine, "fire", observed)
     rig.arm(trigger_mode=TriggerMode.SOFTWARE)
     done(rig.engine.abort())
     rig.until_state("idle")

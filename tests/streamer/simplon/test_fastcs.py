@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from penstock.streamer.simplon.control_unit import ControlUnit
-from tests.judges import judge
 from tests.streamer.simplon.client import SENSOR, Client, decoded
+from tests.third_party import program_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -59,7 +59,7 @@ asyncio.run(main(int(sys.argv[1]), sys.argv[2]))
 
 @pytest.mark.parametrize("api", ["1.8.0", "1.6.0"])
 def test_fastcs_reads_every_key_and_takes_a_series(api: str) -> None:
-    python = judge("fastcs", "python")
+    python = program_of("fastcs", "python")
     with ControlUnit(api=api, sensor=SENSOR) as box:
         client = Client(box, api)
         box.power(False)  # so that the judge initialises it

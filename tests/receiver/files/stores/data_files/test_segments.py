@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import pytest
 
-from penstock.checks.judge import judge
+from penstock.checks.series_check import check_series
 from penstock.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage
@@ -215,12 +215,12 @@ def test_check_and_verify_follow_the_frames_into_the_segments(path: Path) -> Non
     series.add(*(frame(index, "crc32") for index in range(10)))
     series.close(reason="complete", triggered=10)
     with SeriesFile(path) as file:
-        assert judge(file).is_clean()
+        assert check_series(file).is_clean()
         assert verify(file).is_sound
     path.with_name("scan_000002.h5").unlink()
     with SeriesFile(path) as file:
         assert verify(file).gone == "4-7"
-        assert "hollow" in {finding.kind for finding in judge(file).findings}
+        assert "hollow" in {finding.kind for finding in check_series(file).findings}
 
 
 def copy_of_a_killed_one(path: Path, series: Written) -> Path:

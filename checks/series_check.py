@@ -64,7 +64,7 @@ class Verdict:
         return asdict(self)
 
 
-def judge(
+def check_series(
     series: SeriesFile, *, read_frames: bool = True, progress: Callable[[int], None] | None = None
 ) -> Verdict:
     """Look at everything in a series file.
@@ -78,7 +78,7 @@ def judge(
         ReaderError: the file is damaged in its structure, so that there is nothing to judge.
     """
     try:
-        return _judge(series, read_frames, progress)
+        return _check(series, read_frames, progress)
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
         # What HDF5 raises for damaged structures depends on where it stumbles.
         raise ReaderError(
@@ -86,7 +86,7 @@ def judge(
         ) from error
 
 
-def _judge(series: SeriesFile, read_frames: bool, progress: Callable[[int], None] | None) -> Verdict:
+def _check(series: SeriesFile, read_frames: bool, progress: Callable[[int], None] | None) -> Verdict:
     counts = dict(series.counts)
     status = series.frame_status
     verdict = Verdict(
@@ -116,28 +116,28 @@ def ranges(indices: Sequence[int] | np.ndarray[Any, Any]) -> str:
     return ", ".join(shown) + (f" and {left} more ranges" if left else "")
 
 
-def _problem(kind: str, sentence: str) -> Finding:
+def _as_problem(kind: str, sentence: str) -> Finding:
     return Finding("problem", kind, sentence)
 
 
-def _note(kind: str, sentence: str) -> Finding:
+def _as_note(kind: str, sentence: str) -> Finding:
     return Finding("note", kind, sentence)
 
 
 def _structure(series: SeriesFile) -> Iterator[Finding]:
     file = series.file
     if text(file.attrs.get("NX_class")) != "NXroot":
-        yield _note("no_nxroot", "the file's root has no NX_class NXroot; viewers cope")
+        yield _as_note("no_nxroot", "the file's root has no NX_class NXroot; viewers cope")
     if series.data is None:
-        yield _problem("no_frames", f"{series.group.name} has no dataset `data`: not one frame was stored")
+        yield _as_problem("no_frames", f"{series.group.name} has no dataset `data`: not one frame was stored")
     elif series.default_plot is None:
-        yield _problem(
+        yield _as_problem(
             "no_default_plot",
             "the `default` attributes do not lead from the root to an NXdata with a signal; "
             "viewers will not find the frames by themselves",
         )
     elif file[series.default_plot] != series.data:
-        yield _note("other_default_plot", f"viewers show {series.default_plot} first, not the frames")
+        yield _as_note("other_default_plot", f"viewers show {series.default_plot} first, not the frames")
     unclassed: list[str] = []
 
     def visit(name: str, node: Any) -> None:
@@ -147,11 +147,11 @@ def _structure(series: SeriesFile) -> Iterator[Finding]:
     file.visititems(visit)
     if unclassed:
         shown = ", ".join(f"/{name}" for name in unclassed[:5])
-        yield _problem("no_nx_class", f"{len(unclassed)} groups have no NX_class: {shown}")
+        yield _as_problem("no_nx_class", f"{len(unclassed)} groups have no NX_class: {shown}")
     for name, place in KNOWN.items():
         found: Any = series.group.get(name) if place.parent is Parent.DETECTOR else None
         if place.units and hasattr(found, "shape") and not text(found.attrs.get("units")):
-            yield _problem("no_units", f"{found.name} has no units; {place.units} is what it should be in")
+            yield _as_problem("no_units", f"{found.name} has no units; {place.units} is what it should be in")
 
 
 def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> np.ndarray[Any, Any]:
@@ -164,7 +164,7 @@ def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> 
 
 def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
     if series.state == "in progress":
-        yield _problem(
+        yield _as_problem(
             "in_progress",
             "the file is still written, or its receiver was killed; "
             "check it again once the series has ended; if no receiver writes it any more, what was flushed "
@@ -172,11 +172,13 @@ def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
         )
     elif series.state == "incomplete":
         where = f" (missing at index {missing})" if missing else ""
-        yield _problem("incomplete", f"the series is incomplete{where}: {series.reason or 'no reason given'}")
+        yield _as_problem(
+            "incomplete", f"the series is incomplete{where}: {series.reason or 'no reason given'}"
+        )
     elif series.state not in ("complete", None):
-        yield _problem("unknown_state", f'the state "{series.state}" is none that Penstock writes')
+        yield _as_problem("unknown_state", f'the state "{series.state}" is none that Penstock writes')
     if series.index_source is not None and "uncertain" in series.index_source:
-        yield _note(
+        yield _as_note(
             "index_uncertain",
             f"the index of a frame is its order of {series.index_source}: "
             "nobody knows which triggers were missed",
@@ -187,19 +189,19 @@ def _account(
     series: SeriesFile, counts: dict[str, int], status: np.ndarray[Any, Any] | None
 ) -> Iterator[Finding]:
     if not series.has_account:
-        yield _note(
+        yield _as_note(
             "no_account", "the file does not say how many frames were planned: gaps at its end cannot be seen"
         )
         return
     counts.setdefault("partial", 0)  # files from before there were any
     absent = [name for name in (*STATUSES, "planned") if name != "planned" and name not in counts]
     if absent or status is None:
-        yield _problem("damaged_account", f"the account lacks {', '.join(absent) or 'frame_status'}")
+        yield _as_problem("damaged_account", f"the account lacks {', '.join(absent) or 'frame_status'}")
         return
     if series.state == "in progress":
         return  # each dataset grows in steps of its own, and the counts are written at the end
     if series.data is not None and len(status) != len(series):
-        yield _problem(
+        yield _as_problem(
             "status_length",
             f"frame_status has {plural(len(status), 'value')} for {plural(len(series), 'frame')}; "
             "one each is right",
@@ -208,7 +210,7 @@ def _account(
     total = sum(counts[name] for name in STATUSES)
     if planned is not None and total != planned:
         parts = " + ".join(f"{counts[name]} {name.replace('_', ' ')}" for name in STATUSES)
-        yield _problem(
+        yield _as_problem(
             "sum",
             f"{parts} = {plural(total, 'frame is', 'frames are')} accounted for, {planned} were planned",
         )
@@ -218,7 +220,7 @@ def _account(
         # What never came lies mostly beyond the last index, where there is no status any more.
         most = found + beyond if name in ("missing", "not_triggered") else found
         if not found <= counts[name] <= most:
-            yield _problem(
+            yield _as_problem(
                 "counts",
                 f"the account says {counts[name]} {name.replace('_', ' ')}, frame_status has {found}",
             )
@@ -228,17 +230,17 @@ def _account(
         is_absent = np.isin(modules[: len(status), number], ABSENT)
         gone = np.flatnonzero(is_absent & (status[: len(modules)] == FrameStatus.PARTIAL))
         if len(gone):
-            yield _note("module", f"module {number} is missing or corrupt in frames {ranges(gone)}")
+            yield _as_note("module", f"module {number} is missing or corrupt in frames {ranges(gone)}")
     unknown = ~np.isin(status, [int(known) for known in FrameStatus if known is not FrameStatus.PENDING])
     if unknown.any():
-        yield _problem(
+        yield _as_problem(
             "unknown_status",
             f"frame_status has values that mean nothing at {ranges(np.flatnonzero(unknown))}",
         )
     for name in ("duplicate", "late", "out_of_range", "stale"):
         if counts.get(name):
             messages = plural(counts[name], "message was", "messages were")
-            yield _note(name, f"{messages} {name.replace('_', ' ')}")
+            yield _as_note(name, f"{messages} {name.replace('_', ' ')}")
 
 
 def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[Finding]:
@@ -248,20 +250,22 @@ def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[
     if status is None:
         gaps = np.flatnonzero(np.diff(numbers.astype(np.int64)) != 1)
         if len(gaps):
-            yield _problem(
+            yield _as_problem(
                 "sequence",
                 f"sequence_number does not go up by one after frame {ranges(gaps)}: frames are missing",
             )
         return
     if len(numbers) != len(status):
-        yield _problem(
+        yield _as_problem(
             "sequence_length",
             f"sequence_number has {plural(len(numbers), 'value')} for {plural(len(status), 'frame')}",
         )
         return
     here = np.flatnonzero(np.isin(status, IN_FILE) & (numbers >= 0))
     if len(np.unique(numbers[here] - here)) > 1:
-        yield _problem("sequence", "frames do not lie at their sequence_number: they are in the wrong places")
+        yield _as_problem(
+            "sequence", "frames do not lie at their sequence_number: they are in the wrong places"
+        )
 
 
 def _frames(
@@ -288,9 +292,9 @@ def _frames(
         if progress is not None:
             progress(index + 1)
     if hollow:
-        yield _problem("hollow", f"frames {ranges(hollow)} count as stored but nothing is there")
+        yield _as_problem("hollow", f"frames {ranges(hollow)} count as stored but nothing is there")
     if unreadable:
-        yield _problem(
+        yield _as_problem(
             "unreadable",
             f"frames {ranges(unreadable)} cannot be unpacked ({why}); "
             "they were damaged before they were written, or on the disk",

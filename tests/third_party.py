@@ -10,7 +10,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parent.parent / ".venv-judges"
 
 
-def judge(name: str, program: str) -> Path:
+def program_of(name: str, program: str) -> Path:
     """Path of a program of a judge; the test is skipped where it is missing, but not by `make test-slow`."""
     path = FOLDER / name / "bin" / program
     if not path.is_file():

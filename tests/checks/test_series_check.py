@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import pytest
 
-from penstock.checks.judge import Verdict, judge, ranges
+from penstock.checks.series_check import Verdict, check_series, ranges
 from penstock.receiver.reader import SeriesFile
 from tests.data import recording
 from tests.receiver.h5_file import write_series
@@ -17,7 +17,7 @@ from tests.receiver.h5_file import write_series
 
 def verdict_of(path: Path, **options: Any) -> Verdict:
     with SeriesFile(path) as series:
-        return judge(series, **options)
+        return check_series(series, **options)
 
 
 def kinds(verdict: Verdict, level: str = "problem") -> set[str]:
