@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.receiver.processing.frame_processor import FrameProcessor
-from penstock.receiver.processing.prefetch import Prefetch
+from penstock.receiver.processing.prefetch import Prefetch, Ready
 from penstock.receiver.processing.transforms.bslz4 import Bslz4
 from penstock.receiver.processing.transforms.cbf import Cbf
 from penstock.receiver.processing.transforms.chain import Chain
@@ -102,10 +102,9 @@ def measure(image: np.ndarray, rounds: int) -> Result:
         for ready in waiting.drain():
             take(ready)
 
-    def take(message: object) -> None:
-        assert isinstance(message, Frame)
-        worker.process(message)
-        worker.forget(message)
+    def take(ready: Ready) -> None:
+        assert isinstance(ready.message, Frame)
+        worker.process(ready.message, ready.result)
 
     worker = FrameProcessor(chain, threads)
     worker.begin(Header(filename="", shape=SHAPE, type="int32", compression="cbf"))

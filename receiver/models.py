@@ -252,8 +252,8 @@ class Status:
     byte_rate: float = 0.0
     """Bytes a second over the last second."""
     queue_bytes: int = 0
-    """Bytes that wait in the fullest of the data process' own queues: frames ahead of their header or of
-    other modules, frames for threads that transform them, or frames for several writers."""
+    """Bytes that wait in the fullest of the data process' own queues: for messages before them or for other
+    modules, for threads that transform frames, or for several writers."""
     queue_limit_bytes: int = 0
     """What may wait in that queue; 0 where there is none: one loop does it all, and frames wait at the
     streamer."""

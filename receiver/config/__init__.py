@@ -18,7 +18,6 @@ from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.processing.transforms.assemble import Assemble
 from penstock.receiver.processing.transforms.chain import check_order
 from penstock.receiver.sources import KINDS
-from penstock.stins.texts import plural
 
 # Bounded above too: JSON, by which the data process is told, knows no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -144,7 +143,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     peer_gone: Positive = 2.0
     """Seconds after the last connection was lost that end a series."""
     hold_mb: Positive = 256.0
-    """Memory for frames that arrive before their header (several sockets)."""
+    """Memory for what waits for messages before it (several sockets), or for other modules."""
     memory_mb: Positive = 4096.0
     """Memory of the data process. The check refuses frames with which its queues could take more."""
     min_free_mb: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 64.0
@@ -217,12 +216,6 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ValueError(
                 f"{key} is {getattr(self, key)}, and modules (source.join) are stored as they were received, "
                 f"by one writer in one file: leave out {key}, or put {{type: assemble}} into the transforms"
-            )
-        if self.forward and self.source.sockets > 1:
-            raise ValueError(
-                f"forward names {plural(len(self.forward), 'consumer')} and source.sockets is "
-                f"{self.source.sockets}; frames of several sockets would reach consumers in another order "
-                "than they were sent: set source.sockets to 1, or leave out forward"
             )
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 
 import zmq
@@ -46,7 +45,13 @@ class Ingest:
         self._by_endpoint = [
             [each for each in self._all if each.endpoint == endpoint] for endpoint in config.endpoints
         ]
-        self._order = deque(self._sockets)
+        self.number = 0
+        """Of the socket whose message came last; where modules are joined, of the module."""
+        self.idle = [False] * len(self._sockets)
+        """For each socket, whether nothing waited there when it was last looked at, in the last round of
+        `messages`."""
+        self._turn = 0  # number of the socket that is read next
+        self._held_back: set[int] = set()
         self._paused = False
         self.is_behind = False
         """Whether the last round of `messages` ended before each of several sockets was found empty."""
@@ -68,8 +73,7 @@ class Ingest:
         """
         if paused != self._paused:
             self._paused = paused
-            for socket in self._sockets:
-                self._poller.modify(socket, 0 if paused else zmq.POLLIN)
+            self._poll_sockets()
         for socket in writable:
             self._poller.register(socket, zmq.POLLOUT)
         for ready, _ in self._poller.poll(int(seconds * 1000)):
@@ -78,30 +82,58 @@ class Ingest:
         for socket in writable:
             self._poller.unregister(socket)
 
-    def messages(self) -> Iterator[list[memoryview]]:
-        """What has arrived: multi-part messages, their parts not copied.
+    def hold_back(self, number: int) -> None:
+        """Read no more of this socket until `let_go`: it is ahead of the others."""
+        self._held_back.add(number)
+        self._poll_sockets()
 
-        Each socket gives at most `BURST` messages before the next one has its turn.
+    def let_go(self) -> None:
+        """Read all sockets again."""
+        if self._held_back:
+            self._held_back.clear()
+            self._poll_sockets()
+
+    def _poll_sockets(self) -> None:
+        for number, socket in enumerate(self._sockets):
+            is_quiet = self._paused or number in self._held_back
+            self._poller.modify(socket, 0 if is_quiet else zmq.POLLIN)
+
+    def messages(self) -> Iterator[list[memoryview]]:
+        """Yield what has arrived: multi-part messages, their parts not copied; `BURST` per socket at most.
+
+        Several sockets give one message each in turn, so that none runs ahead because another was read first.
         """
-        # The first socket of one call is the last of the next: whoever stops early starves none.
-        self._order.rotate(-1)
-        self.is_behind = several = len(self._order) > 1
-        empty = 0
-        for socket in tuple(self._order):
-            receive = socket.recv
-            for _ in range(BURST):
-                try:
-                    part = receive(zmq.NOBLOCK, False)
-                except zmq.Again:
-                    empty += 1
-                    break
-                parts = [part.buffer]
-                # As `recv_multipart` does it, but for asking the socket after each part: a microsecond.
-                while part.more:
-                    part = receive(0, False)
-                    parts.append(part.buffer)
+        if len(self._sockets) > 1:
+            yield from self._in_turn()
+            return
+        receive = self._sockets[0].recv
+        for _ in range(BURST):
+            try:
+                part = receive(zmq.NOBLOCK, False)
+            except zmq.Again:
+                return
+            parts = [part.buffer]
+            # As `recv_multipart` does it, but for asking the socket after each part: a microsecond.
+            while part.more:
+                part = receive(0, False)
+                parts.append(part.buffer)
+            yield parts
+
+    def _in_turn(self) -> Iterator[list[memoryview]]:
+        sockets = self._sockets
+        idle = self.idle = [False] * len(sockets)
+        self.is_behind = True  # unless this is read to its end
+        for _ in range(BURST * len(sockets)):
+            number = self._turn  # goes on where the last round ended: whoever stops early starves none
+            self._turn = (number + 1) % len(sockets)
+            parts = None if number in self._held_back else _received(sockets[number])
+            idle[number] = parts is None
+            if parts is not None:
+                self.number = number
                 yield parts
-        self.is_behind = several and empty < len(self._order)
+            elif all(idle):
+                self.is_behind = False
+                return
 
     def connections(self) -> list[Connection]:
         """Sockets connected now, by endpoint."""
@@ -181,3 +213,15 @@ class Ingest:
         for option, value in KEEPALIVE:
             socket.set(option, value)
         return Connecting(socket, endpoint)
+
+
+def _received(socket: zmq.Socket[bytes]) -> list[memoryview] | None:
+    try:
+        part = socket.recv(zmq.NOBLOCK, False)
+    except zmq.Again:
+        return None
+    parts = [part.buffer]
+    while part.more:
+        part = socket.recv(0, False)
+        parts.append(part.buffer)
+    return parts

@@ -10,12 +10,12 @@ import uuid
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from penstock.receiver.merge.events import Event, NotTaken, Stale
+from penstock.receiver.connection.events import Event, NotTaken, Stale
+from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.receiver.connection.known_starts import KnownStarts
 from penstock.receiver.merge.stream import Stream, series_of
 from penstock.receiver.processing import joined as joined_series
 from penstock.receiver.processing.joined import JoinedStart
-from penstock.receiver.series.past_series import PastSeries
-from penstock.receiver.series.running_series import held_bytes
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Header, Message, Start
 from penstock.stins.texts import of_series, plural
@@ -43,7 +43,7 @@ class Beginning:
         self._streams = streams
         self._within = within
         self._since: float | None = None
-        self.past = PastSeries()
+        self.known = KnownStarts()
         """Series whose start messages begin nothing any more."""
         self.bytes = 0
         """Memory of what waits behind start messages."""
@@ -107,7 +107,7 @@ class Beginning:
             start, wrong = joined_series.start(endpoints, starts, name or uuid.uuid4().hex)
         except RemoteError as error:
             if name is not None:
-                self.past.add(name, [start.header for start in starts])
+                self.known.add(*(each.header for each in starts))
             refused = NotTaken(error.kind, str(error), starts[0].header)
             return [refused, *self.forget_all()], None
         said: list[Event] = [
@@ -130,7 +130,7 @@ class Beginning:
         why = self._too_late(missing) if missing else self._differ()
         for stream in self._streams:
             if stream.next is not None and stream.next.header.series is not None:
-                self.past.add(stream.next.header.series, None)
+                self.known.add_name(stream.next.header.series)
         return [why, *self.forget_all()]
 
     def forget(self, stream: Stream) -> list[Stale]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.receiver.merge.events import Cut
+from penstock.receiver.connection.events import Cut
 from penstock.receiver.merge.stream import Stream
 from penstock.receiver.processing import joined as joined_series
 from penstock.stins.errors import RemoteError, StinsError
@@ -57,7 +57,7 @@ class Ending:
         stream.lost = "its end message was lost, it has begun the next series"
         self._ended_at = now
 
-    def note_connections(self, now: float, connected: Sequence[bool]) -> None:
+    def observe(self, now: float, connected: Sequence[bool]) -> None:
         """Remember since when a module has no connection."""
         for stream, is_connected in zip(self._streams, connected, strict=True):
             if is_connected:
@@ -112,10 +112,9 @@ class Ending:
         if len(ends) < len(self._streams):
             lost = (f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost)
             return Cut("; ".join(lost))
-        whole = True
-        for stream in self._streams:
-            assert stream.part is not None
-            stream.part.end = stream.end
-            whole = whole and stream.part.all_messages_in()
+        whole = all(
+            stream.numbering is not None and stream.end is not None and stream.numbering.is_whole(stream.end)
+            for stream in self._streams
+        )
         endpoints = [stream.endpoint for stream in self._streams]
         return joined_series.end(endpoints, ends, series, frames if whole else None)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.receiver.merge.stream import Stream
 from penstock.receiver.processing import joined as joined_series
 from penstock.receiver.processing.joined import Joined, JoinedFrame
-from penstock.receiver.series.running_series import held_bytes
 from penstock.stins.messages import Buffer, Frame, Image
 
 
@@ -62,6 +62,11 @@ class FrameQueue:
 
     def __len__(self) -> int:
         return len(self._frames)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the series has ended, so that nothing more of it is to be joined."""
+        return self._joined.is_over
 
     @property
     def messages(self) -> int:

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from penstock.receiver.connection.events import Event, Stale
+from penstock.receiver.connection.numbering import Numbering
 from penstock.receiver.merge.beginning import Beginning
 from penstock.receiver.merge.ending import Ending
-from penstock.receiver.merge.events import Cut, Event, Stale
 from penstock.receiver.merge.frame_queue import FrameQueue
 from penstock.receiver.merge.stream import Stream
-from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
-
-__all__ = ["Merge", "Event", "Cut", "Stale"]
 
 
 class Merge:
@@ -85,15 +83,24 @@ class Merge:
     # -- messages and clocks -------------------------------------------------------------------
 
     def take(self, module: int, message: Message, now: float) -> list[Event]:
-        """One message of one module's stream; `now` is the moment on the injected monotonic clock."""
+        """Take in one message of one module's stream.
+
+        Args:
+            module: its number.
+            message: as it was decoded.
+            now: moment on the injected monotonic clock, in seconds.
+        """
+        return self._forget_ended() + self._take(module, message, now)
+
+    def _take(self, module: int, message: Message, now: float) -> list[Event]:
         stream = self._streams[module]
         stream.last = now
         stream.absent = False
-        part, frames = stream.part, self._frames
-        if part is not None and frames is not None and stream.is_running(message):
+        numbering, frames = stream.numbering, self._frames
+        if numbering is not None and frames is not None and stream.is_running(message):
             if isinstance(message, Frame):
                 stream.lost = ""  # it was gone, and is back
-                return self._join(frames, module, part, message, now)
+                return self._join(frames, module, numbering, message, now)
             assert isinstance(message, SeriesEnd)
             self._ending.has_ended(stream, message, now)
             return self._not_waited_for(now)
@@ -105,11 +112,12 @@ class Merge:
         """Let the clocks run; call it a few times a second.
 
         Args:
+            now: moment on the injected monotonic clock, in seconds.
             idle: of each module, whether nothing of it waits to be read.
             connected: of each module, whether somebody is connected.
         """
-        self._ending.note_connections(now, connected)
-        events: list[Event] = []
+        self._ending.observe(now, connected)
+        events = self._forget_ended()
         if self._frames is None:
             events += self._begin(now)
             if self._frames is None:
@@ -128,10 +136,6 @@ class Merge:
         """What waits for other modules leaves without them: the series is about to end."""
         return [] if self._frames is None else [*self._frames.everything()]
 
-    def over(self, series: str) -> int:
-        """This series has ended behind the joiner; returns how many messages that drops."""
-        return self._leave() if series == self._series else 0
-
     def forget(self) -> int:
         """Drop everything: the receiver goes into Error. Returns how many messages that were."""
         return self._leave() + sum(stale.count for stale in self._beginning.forget_all())
@@ -140,7 +144,7 @@ class Merge:
 
     def _take_start(self, stream: Stream, start: Start, now: float) -> list[Event]:
         runs = self._frames is not None
-        if self._beginning.past.has_begun(start.header) or (runs and stream.has_begun(start)):
+        if start.header in self._beginning.known or (runs and stream.has_begun(start)):
             return [Stale()]  # it came twice
         events = self._beginning.start(stream, start)
         if runs and not stream.is_done:
@@ -162,10 +166,10 @@ class Merge:
             begun.start.joined, name, self._streams, self._taken, self._gap, self._origin or 0
         )
         for stream, start in zip(self._streams, begun.starts, strict=True):
-            stream.begin(RunningSeries(start, self._origin))
+            stream.begin(start, Numbering(start.header, self._origin))
         events.append(begun.start)
         for module, message in begun.behind:
-            events += self.take(module, message, now)
+            events += self._take(module, message, now)
         return events
 
     def _not_waited_for(self, now: float) -> list[Event]:
@@ -181,14 +185,21 @@ class Merge:
         self._leave()
         return events + self._begin(now)
 
+    def _forget_ended(self) -> list[Event]:
+        """The collector may have ended the running series meanwhile."""
+        if self._frames is None or not self._frames.is_over:
+            return []
+        return [Stale(dropped)] if (dropped := self._leave()) else []
+
     def _leave(self) -> int:
         """The running series is over; returns how many of its messages have waited."""
         if self._frames is None:
             return 0
         dropped = self._frames.messages
         self._frames = None
-        parts = [stream.part for stream in self._streams if stream.part is not None]
-        self._beginning.past.add(self._series, [part.sent.header for part in parts])
+        headers = [stream.start.header for stream in self._streams if stream.start is not None]
+        if any(header.series is not None for header in headers):  # others come in their order
+            self._beginning.known.add(*headers)
         for stream in self._streams:
             stream.leave()
         return dropped
@@ -196,11 +207,10 @@ class Merge:
     # -- frames --------------------------------------------------------------------------------
 
     def _join(
-        self, frames: FrameQueue, module: int, part: RunningSeries, frame: Frame, now: float
+        self, frames: FrameQueue, module: int, numbering: Numbering, frame: Frame, now: float
     ) -> list[Event]:
-        index = part.index(frame.image)
-        part.has_come(frame.image.msg_number)
-        part.account.received += 1  # gives the next one its index, where frames have no number
+        numbering.count(frame.image.msg_number)
+        index = numbering.index(frame.image)
         events: list[Event] = [*frames.join(module, index, frame, now)]
         if frames.bytes + self._beginning.bytes > self._hold:
             events += self._make_room()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from penstock.receiver.series.running_series import RunningSeries
+from penstock.receiver.connection.numbering import Numbering
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
 
@@ -18,8 +18,10 @@ class Stream:
         self.gone_since: float | None = None
         """Moment since which nobody is connected."""
 
-        self.part: RunningSeries | None = None
-        """Its share of the running series; gives each frame its index."""
+        self.start: Start | None = None
+        """Its start message of the running series."""
+        self.numbering: Numbering | None = None
+        """Gives each of its frames the index in the running series."""
         self.end: SeriesEnd | None = None
         self.lost = ""
         """Why nothing more is expected of it in the running series."""
@@ -39,23 +41,23 @@ class Stream:
 
     def is_running(self, message: Message) -> bool:
         """Whether a message is of the running series, for all that this stream says."""
-        if self.part is None or self.next is not None or self.end is not None or isinstance(message, Start):
+        if self.start is None or self.next is not None or self.end is not None or isinstance(message, Start):
             return False
         name = series_of(message)
-        return name is None or self.part.header.series in (None, name)
+        return name is None or self.start.header.series in (None, name)
 
     def has_begun(self, start: Start) -> bool:
         """Whether this is the start message of the running series."""
         name = start.header.series
-        return name is not None and self.part is not None and self.part.sent.header == start.header
+        return name is not None and self.start is not None and self.start.header == start.header
 
-    def begin(self, part: RunningSeries) -> None:
-        """A series begins, of which this is its share."""
-        self.part, self.gone_since = part, None
+    def begin(self, start: Start, numbering: Numbering) -> None:
+        """A series begins."""
+        self.start, self.numbering, self.gone_since = start, numbering, None
 
     def leave(self) -> None:
         """The running series is over."""
-        self.part, self.end, self.lost, self.absent = None, None, "", False
+        self.start, self.numbering, self.end, self.lost, self.absent = None, None, None, "", False
 
 
 def series_of(message: Message) -> str | None:

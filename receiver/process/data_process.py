@@ -5,7 +5,7 @@ the parent dies, the running series is left to the next start, or closed if it c
 process ends; if this process dies, the parent says so.
 
 Started by `supervisor.Supervisor`, never by hand:
-python -m penstock.receiver.process.data_process CONTROL_FD LAST_FRAME_FD ASKED_FRAME_FD ROIS_FD
+python -m penstock.receiver.process.data_process CONTROL_FD LAST_FRAME_FD REQUESTED_FRAME_FD ROIS_FD
 """
 
 from __future__ import annotations
@@ -30,22 +30,17 @@ TICK = 0.05
 """Seconds between two looks at clocks, connections and commands."""
 
 
-def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionMemory) -> None:
+def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: RegionMemory) -> None:
     """Loop until told to quit.
 
     Args:
         link: to the parent.
         last_frame: where the live view looks.
-        asked_frame: where it finds a frame that it asked for by its index.
+        requested_frame: where it finds a frame that it asked for by its index.
         rois: where it finds the values of regions of interest.
     """
     setup = link.setup()
-    kind = Pipeline
-    if setup.config.source.join == "modules":
-        from penstock.receiver.process.module_pipeline import ModulePipeline
-
-        kind = ModulePipeline
-    pipeline = kind(setup.name, setup.config, last_frame, asked_frame, rois=rois)
+    pipeline = Pipeline(setup.name, setup.config, last_frame, requested_frame, rois=rois)
     pipeline.recover()
     pipeline.ingest.watch(link.fileno)
     state = pipeline.machine.state
@@ -57,7 +52,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionM
             fresh = pipeline.machine.state is not state
             for command in link.commands():
                 if command.action == "frame":
-                    pipeline.asked.ask(command.number, command.index)
+                    pipeline.outputs.requested.ask(command.number, command.index)
                     continue
                 fresh = True
                 match command.action:
@@ -77,7 +72,7 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionM
                             os._exit(1)  # no file is closed, no consumer told: the series has not ended
                         return
                 link.handled = command.number
-            fresh = pipeline.answer_asked() or fresh
+            fresh = pipeline.answer_request() or fresh
             state = pipeline.machine.state
             now = time.monotonic()
             if fresh or now >= tell_due:
@@ -97,13 +92,13 @@ def run(link: Link, last_frame: LastFrame, asked_frame: LastFrame, rois: RegionM
 
 def main() -> None:
     """Entry of the data process."""
-    control, shared, asked, rois = map(int, sys.argv[1:5])
+    control, shared, requested, rois = map(int, sys.argv[1:5])
     logs.begin()
     # The parent gets the terminal's Ctrl-C, and a supervisor's request, which goes to all processes of a
     # service, and tells this process to quit, so that files are closed.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    run(Link(socket.socket(fileno=control)), LastFrame(shared), LastFrame(asked), RegionMemory(rois))
+    run(Link(socket.socket(fileno=control)), LastFrame(shared), LastFrame(requested), RegionMemory(rois))
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ class Link:
         if content != self._told:
             self._version += 1
         told = replace(status, version=self._version)
-        snapshot = Snapshot(told, self.handled, pipeline.asked.answer, pipeline.measures(), ended)
+        snapshot = Snapshot(told, self.handled, pipeline.answer, pipeline.measures(), ended)
         try:
             self._socket.send(self._encoded(snapshot), socket.MSG_DONTWAIT)
         except BlockingIOError:

@@ -105,7 +105,7 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
     if sizes.images:
         found["images in the metadata (pixel_mask, flatfield)"] = sizes.images
     if sockets > 1:
-        found["frames ahead of their header (hold_mb)"] = int(config.hold_mb * 1e6)
+        found["messages that wait for others (hold_mb)"] = int(config.hold_mb * 1e6)
     if config.transforms:
         each = frame_bytes + plain_bytes
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0

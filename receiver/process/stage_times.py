@@ -146,7 +146,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
 LOSSES = ("missing", "partial", "corrupt", "not_triggered", "out_of_range")
 """Counts of a series' account that are losses."""
 QUEUES: Mapping[str, str] = {
-    "held": "frames ahead of their header, or that wait for other modules, bounded by hold_mb",
+    "held": "messages that wait for those before them, or for other modules, bounded by hold_mb",
     "transforms": "frames that threads transform, or that wait for them",
     "writers": "frames for several writers, bounded by write_queue_mb",
     "rois": "frames whose regions of interest are found in threads",

@@ -1,15 +1,14 @@
-"""The worker: what is done to each frame between source and collector's sinks.
+"""The frame processor: what is done to each frame between collector and outputs.
 
-Judges the blob before anything is allocated for it, then sends the frame through the configured chain of
-transforms. With several threads, frames pass the chain ahead of their turn: those that the pipeline has
-decoded, but not yet handed to the collector. What they become waits here until the collector asks.
+Checks the blob before anything is allocated for it, then sends the frame through the configured chain of
+transforms. With several threads, frames pass the chain before it is their turn (`Prefetch`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 from penstock.receiver.processing.channels import PartialFrame, sound_ones
 from penstock.receiver.processing.memory_limit import MemoryLimit
@@ -24,8 +23,12 @@ MAX_FRAMES = 2**53
 """More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
 
 
+Result: TypeAlias = "Future[Frame]"
+"""A frame that a thread transforms."""
+
+
 class FrameProcessor:
-    """Judges and transforms the frames of one series after another.
+    """Checks and transforms the frames of one series after another.
 
     Args:
         chain: what every frame passes; `None`: nothing.
@@ -39,7 +42,6 @@ class FrameProcessor:
         self._chain = chain
         self._budget = budget
         self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
-        self._prefetch: dict[int, Future[Frame]] = {}
         self._checksum: str | None = None
         self._channels: tuple[str, ...] = ()
         self._format: tuple[tuple[int, ...], str, str] | None = None
@@ -106,7 +108,7 @@ class FrameProcessor:
 
     @property
     def parallel(self) -> bool:
-        """Whether `prefetch` does something."""
+        """Whether `submit` does something."""
         return self._pool is not None
 
     def keep_pixels(self, keep: bool) -> None:
@@ -114,23 +116,22 @@ class FrameProcessor:
         if self._chain is not None:
             self._chain.keeps_pixels = keep
 
-    def prefetch(self, frame: Frame) -> None:
-        """Let a thread transform this frame; `process` takes the result, `forget` drops it."""
-        if self._pool is not None and self._chain is not None:
-            self._prefetch[id(frame)] = self._pool.submit(self._chain.apply, frame)
-
-    def forget(self, frame: Frame) -> None:
-        """The frame's turn has passed, whether or not it was processed."""
-        if (future := self._prefetch.pop(id(frame), None)) is not None:
-            future.cancel()
+    def submit(self, frame: Frame) -> Result | None:
+        """Let a thread transform this frame; return what `process` takes when its turn comes."""
+        pool, chain = self._pool, self._chain
+        return None if pool is None or chain is None else pool.submit(chain.apply, frame)
 
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def process(self, frame: Frame) -> Frame:
-        """The frame as it goes into file, consumers and live view.
+    def process(self, frame: Frame, result: Result | None = None) -> Frame:
+        """Return the frame as it goes into file, consumers and live view.
+
+        Args:
+            frame: as it came.
+            result: what `submit` returned for it.
 
         Raises:
             BlobError: the blob is not what the image header, or its checksum, says, or the frame
@@ -159,8 +160,7 @@ class FrameProcessor:
                     f"{', '.join(image.checksums)}; the data were damaged on the way",
                 )
         if self._chain is not None:
-            future = self._prefetch.pop(id(frame), None)
-            frame = self._chain.apply(frame) if future is None else future.result()
+            frame = self._chain.apply(frame) if result is None else result.result()
         self._format = self._format or found_format
         return frame
 

@@ -46,6 +46,8 @@ class Joined:
         start messages do not."""
         self.why_not = ""
         """Why the modules do not make one image, once `arranged` was asked."""
+        self.is_over = False
+        """Whether the series has ended: nothing more is to be joined for it."""
         self._arranged: dict[tuple[int, int], Layout | None] = {}
 
     def arranged(self, rows: int, columns: int) -> Layout | None:

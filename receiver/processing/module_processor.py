@@ -1,6 +1,6 @@
-"""The worker of joined frames: judges and transforms each module by itself, and assembles if so configured.
+"""The processor of joined frames: each module is checked and transformed by itself, then they are assembled.
 
-One bad module leaves the others of its frame as good as they are.
+The last only if the steps say so. One bad module leaves the others of its frame as good as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.receiver.processing.fill_value import fill_value
-from penstock.receiver.processing.frame_processor import FrameProcessor
+from penstock.receiver.processing.frame_processor import FrameProcessor, Result
 from penstock.receiver.processing.joined import (
     IMAGES,
     Joined,
@@ -36,7 +36,7 @@ from penstock.stins.messages import Buffer, Frame, Header, Start
 
 
 class ModuleProcessor(FrameProcessor):
-    """Judges and transforms the joined frames of one series after another.
+    """Checks and transforms the joined frames of one series after another.
 
     Args:
         steps: what every frame passes; those before `assemble` each module, those behind it the whole image.
@@ -127,22 +127,26 @@ class ModuleProcessor(FrameProcessor):
             else self._before.describe({key: value}, header)[key]
         )
 
-    def prefetch(self, frame: Frame) -> None:
-        """Let a thread do it, once the format is known; see `FrameProcessor.ahead`."""
-        if self._pool is not None and isinstance(frame, JoinedFrame) and frame.joined.format is not None:
-            self._prefetch[id(frame)] = self._pool.submit(self._judged, frame)
+    def submit(self, frame: Frame) -> Result | None:
+        """Let a thread do it, once the format is known; see `FrameProcessor.submit`."""
+        if self._pool is None or not isinstance(frame, JoinedFrame) or frame.joined.format is None:
+            return None
+        return self._pool.submit(self._checked, frame)
 
-    def process(self, frame: Frame) -> JoinedFrame:
-        """The frame as it goes into file, consumers and live view: modules that are corrupt, and why, stand
-        in `corrupt`.
+    def process(self, frame: Frame, result: Result | None = None) -> JoinedFrame:
+        """Return the frame as it goes into file, consumers and live view: modules that are corrupt, and why,
+        stand in `corrupt`.
+
+        Args:
+            frame: as it was joined.
+            result: what `submit` returned for it.
 
         Raises:
             BlobError: its modules cannot be assembled.
             TransformError: a step failed for another reason than what is in the frame.
         """
         assert isinstance(frame, JoinedFrame)
-        future = self._prefetch.pop(id(frame), None)
-        done = self._judged(frame) if future is None else future.result()
+        done = self._checked(frame) if result is None else result.result()
         assert isinstance(done, JoinedFrame)
         return done
 
@@ -161,7 +165,7 @@ class ModuleProcessor(FrameProcessor):
             header = msgspec.structs.replace(header, shape=None, compression=None, checksum=None)
         return header if self._after is None else self._after.announce(header)
 
-    def _judged(self, frame: JoinedFrame) -> JoinedFrame:
+    def _checked(self, frame: JoinedFrame) -> JoinedFrame:
         """Runs in any thread once `joined.format` is known."""
         good: dict[int, Frame] = {}
         corrupt: dict[int, StinsError] = {}
@@ -176,13 +180,13 @@ class ModuleProcessor(FrameProcessor):
             partial.insert(0, f"without {', '.join(absent)}")
         # Consumers are told; what came is `images`' affair from here on.
         whole = msgspec.structs.replace(frame.image, partial="; ".join(partial) or None)
-        judged = msgspec.structs.replace(frame, corrupt=corrupt, image=whole)
+        checked = msgspec.structs.replace(frame, corrupt=corrupt, image=whole)
         if not good:
-            return msgspec.structs.replace(judged, blobs=[b""] * len(frame.blobs))
+            return msgspec.structs.replace(checked, blobs=[b""] * len(frame.blobs))
         first = next(iter(good.values())).image
         size = first.shape[-2:]
         if not self.assembles:
-            return self._blobs(judged, good, frame.joined.arranged(size[0], size[1]))
+            return self._blobs(checked, good, frame.joined.arranged(size[0], size[1]))
         layout = _layout(frame.joined, size)
         dtype = np.dtype(first.type).newbyteorder("<")
         if self._budget is not None:
@@ -199,12 +203,12 @@ class ModuleProcessor(FrameProcessor):
         assembled = Frame(image, [memoryview(pixels.data).cast("B")])
         if self._after is not None:
             assembled = self._after.apply(assembled)
-            return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs)
+            return msgspec.structs.replace(checked, image=assembled.image, blobs=assembled.blobs)
         covered = layout.covered([module in good for module in range(len(frame.blobs))])
-        return msgspec.structs.replace(judged, image=assembled.image, blobs=assembled.blobs, covered=covered)
+        return msgspec.structs.replace(checked, image=assembled.image, blobs=assembled.blobs, covered=covered)
 
     def _module(self, frame: JoinedFrame, module: int) -> Frame:
-        """One module's frame, judged and transformed.
+        """Return one module's frame, checked and transformed.
 
         Raises:
             RemoteError: it is corrupt.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,57 +11,28 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.connection.numbering import Numbering
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.joined import Joined
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.account import Account
-from penstock.receiver.series.message_numbers import MessageNumbers
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import (
     Buffer,
     EndReason,
-    Frame,
     Header,
-    Image,
     IndexSource,
-    Message,
     SeriesEnd,
     Start,
 )
 from penstock.stins.texts import named, plural, quoted
 
-MESSAGE_BYTES = 500
-BLOB_BYTES = 500
-TEXT_FACTOR = 4
-"""What a message takes that is held, beside its blobs' content: itself, the handles of each blob, and this
-many bytes for each of its header's. 1.3 kB were measured for a message with one blob, 1.8 kB are counted."""
-
 MAX_MESSAGE = 1000
 """Characters of the sender's own sentence that are kept."""
 MAX_REASON = 2000
 """Of all that is said of the end of a series: it goes through a datagram, into logs and into the file."""
-
-
-def held_bytes(message: Message) -> int:
-    """Memory that a message takes while it waits, so that a million of empty ones are not free."""
-    if isinstance(message, Frame):
-        blobs = sum(map(len, message.blobs)) + BLOB_BYTES * len(message.blobs)
-        return MESSAGE_BYTES + blobs + TEXT_FACTOR * len(msgspec.json.encode(message.image))
-    if isinstance(message, Start):
-        header = TEXT_FACTOR * len(msgspec.json.encode(message.header))
-        part = 0 if message.part is None else len(message.part)
-        return MESSAGE_BYTES + header + part + _content_bytes(message.metadata)
-    return MESSAGE_BYTES + TEXT_FACTOR * len(msgspec.json.encode(message))
-
-
-def _content_bytes(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return sum(_content_bytes(key) + _content_bytes(item) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return sum(map(_content_bytes, value))
-    return value.nbytes if isinstance(value, np.ndarray) else sys.getsizeof(value)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -74,7 +44,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Interruption(msgspec.Struct, frozen=True):
-    """One death of the receiver within a series that it took up again."""
+    """One death of the receiver within a series that it resumed."""
 
     first: int
     """First index of which the file knew nothing."""
@@ -115,9 +85,8 @@ class RunningSeries:
         self.end: SeriesEnd | None = None
         self.stopping = ""
         """Why its sender ends it before its plan, in words, where its end message cannot say that."""
-        self.messages = 0
-        """Frame messages of this series, whatever was in them."""
-        self._numbers = MessageNumbers()
+        self.numbering = Numbering(start.header, origin, resumed=resumed is not None)
+        """Gives each frame its index."""
         self.joined: Joined | None = None
         """What its modules' streams have in common, where it is joined of several."""
         self.modules: ModuleStatus | None = None
@@ -128,10 +97,6 @@ class RunningSeries:
         """As it came: `header` and `metadata` are what the transforms make of it."""
         self.interruptions = () if resumed is None else resumed.interruptions
         """Deaths of the receiver within this series."""
-        self.index_source: str = start.header.index_source or "unknown"
-        # Streams that name their series number its frames from 0; others show their origin with
-        # the first frame.
-        self._origin = 0 if origin is None and start.header.series is not None else origin
 
     @property
     def name(self) -> str:
@@ -161,53 +126,19 @@ class RunningSeries:
         name = self.header.checksum or ""
         return name if not name or name in ALGORITHMS else f"unchecked: {name}"
 
-    def index(self, image: Image) -> int:
-        """Place of a frame in the series: its number less the origin.
-
-        Without a number, `msg_number` gives the place; without both, the order of arrival does, and
-        the series says so.
-        """
-        after_header = (
-            image.msg_number - self.header.msg_number - 1
-            if image.msg_number is not None and self.header.msg_number is not None
-            else None
-        )
-        if image.frame is not None:
-            if self._origin is None:
-                # A frame that was lost before this one shifts both numbers alike.
-                self._origin = 0 if after_header is None else image.frame - after_header
-            return image.frame - self._origin
-        if after_header is not None:
-            return after_header
-        if self.interruptions:
-            return -1  # how many came before, nobody knows: out of range
-        self.index_source = IndexSource.ARRIVAL
-        return self.account.received + self.account.out_of_range
-
     @property
     def unconfirmed(self) -> bool:
         """Whether it was taken up again after a death of the receiver, and nothing of it has come since."""
-        return bool(self.interruptions) and self.messages == 0
-
-    def has_come(self, number: int | None) -> None:
-        """A frame message of this series is here; `number` is its msg_number."""
-        self.messages += 1
-        if number is not None:
-            self._numbers.take(number)
+        return bool(self.interruptions) and self.numbering.messages == 0
 
     @property
-    def highest_number(self) -> int:
-        """Greatest msg_number of its messages; -1 where they have none."""
-        start = self.header.msg_number
-        return max(-1 if start is None else start, self._numbers.highest)
+    def index_source(self) -> str:
+        """How frames are known to be of their triggers."""
+        return self.numbering.index_source
 
-    def all_messages_in(self) -> bool:
-        """Whether every frame message that was sent before the end message has arrived."""
-        if self.end is None or self.interruptions:
-            return False
-        if self.end.msg_number is not None and self.header.msg_number is not None:
-            return self._numbers.count >= self.end.msg_number - self.header.msg_number - 1
-        return self.end.sent is not None and self.messages - self.account.duplicate >= self.end.sent
+    def _is_whole(self) -> bool:
+        """Whether the end message has come, and every frame message before it."""
+        return self.end is not None and self.numbering.is_whole(self.end, self.account.duplicate)
 
     def close(self, cause: str | None) -> Outcome:
         """Settle the account.
@@ -217,18 +148,20 @@ class RunningSeries:
         """
         end = self.end
         triggered = None if end is None else end.triggered
-        if triggered is None and cause is None and (self.stopping or self.all_messages_in()):
+        if triggered is None and cause is None and (self.stopping or self._is_whole()):
             # Every message that the peer sent is here, so what it did not send was not triggered; or the peer
             # has ended it before its plan, and its end message comes behind its last frame.
             triggered = self.account.highest + 1
         announced = self.account.planned is not None
         self.account.close(triggered)
+        if self.joined is not None:
+            self.joined.is_over = True
         counts = self.account.counts()
         planned = counts.planned or 0
         good = counts.stored + counts.delivered + counts.discarded
         complete = good == planned and (announced or cause is None)
         if self.index_source == IndexSource.ARRIVAL and good != planned:
-            self.index_source = "arrival, uncertain"
+            self.numbering.index_source = "arrival, uncertain"
         return Outcome(complete, quoted(self._reason(complete, cause, announced), MAX_REASON))
 
     def _reason(self, complete: bool, cause: str | None, announced: bool) -> str:

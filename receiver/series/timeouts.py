@@ -1,4 +1,4 @@
-"""Timeouts: since when nothing has come, who is connected, and when that is the end of a series."""
+"""Time-outs: when silence, or a lost connection, ends a series. That of a frame is in `gap_clock`."""
 
 from __future__ import annotations
 
@@ -23,34 +23,29 @@ class Timeouts:
         self._config = config
         self._end_lost_after = end_lost_after
         self._disconnected_since: float | None = None
-        self._anew_since: float | None = None
         self.last_message = 0.0
         """When the last message came."""
 
-    @property
-    def may_be_another(self) -> bool:
-        """Whether nothing has come since lost connections were made again: a streamer that was started anew,
-        and knows nothing of the running series, may have taken the place of the one that died."""
-        return self._anew_since is not None and self.last_message <= self._anew_since
-
     def begin(self, now: float) -> None:
         """A series begins."""
-        self._disconnected_since = self._anew_since = None
+        self._disconnected_since = None
         self.last_message = now
 
-    def on_reconnect(self, now: float) -> None:
-        """Everything of a lost connection has been read, and it is made again: maybe to another streamer."""
-        self._anew_since = now
-
-    def note_connections(self, connections: int, now: float) -> None:
-        """So many there are now."""
+    def observe(self, connections: int, now: float) -> None:
+        """Take in how many connections there are now."""
         if connections:
             self._disconnected_since = None
         elif self._disconnected_since is None:
             self._disconnected_since = now
 
-    def timeout_reason(self, series: RunningSeries, now: float) -> str | None:
-        """Why a silent series has to end, or `None` while its silence is legitimate."""
+    def timeout_reason(self, series: RunningSeries, now: float, *, suspended: bool) -> str | None:
+        """Return why a silent series has to end, or `None` while its silence is legitimate.
+
+        Args:
+            series: the running one.
+            now: moment on the collector's clock, in seconds.
+            suspended: whether the streamer that is connected may know nothing of it.
+        """
         silent = now - self.last_message
         if series.account.all_accounted() and silent > self._end_lost_after:
             return "its end message was lost"
@@ -63,7 +58,7 @@ class Timeouts:
         mode, frame_time = series.header.trigger_mode, series.header.frame_time
         if mode == "INTERNAL" and frame_time is not None:
             limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
-        elif mode in (None, "INTERNAL") or self.may_be_another:
+        elif mode in (None, "INTERNAL") or suspended:
             limit = self._config.idle_limit  # nobody can say why it is silent
         else:
             return None  # waits for triggers; that may take hours

@@ -1,4 +1,4 @@
-"""A collector between messages that a test makes and a sink that remembers, on a clock that a test moves."""
+"""A collector, behind several sockets with its reorder buffer, between a test's messages and a memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.connection.reorder_buffer import ReorderBuffer
 from penstock.receiver.models import Counts, FrameStatus
 from penstock.receiver.processing.frame_processor import FrameProcessor
 from penstock.receiver.series.collector import Collector
+from penstock.receiver.series.frame_entry import FrameEntry
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
@@ -38,7 +40,10 @@ class Sink:
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         self.frames.append((series.id, index, status))
 
-    def end(self, series: RunningSeries, outcome: Outcome) -> None:
+    def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
+        raise AssertionError("there are no modules")
+
+    def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
         self.ended.append((series, outcome))
 
     def not_taken(self, header: Header, error: Exception) -> None:
@@ -74,19 +79,30 @@ class Bench:
         source = {"endpoints": ["tcp://127.0.0.1:1"], **keys.pop("source", {})}
         config = msgspec.convert({"data_root": "/", "source": source, **keys}, ReceiverConfig)
         self.sink = Sink()
-        self.collector = Collector(config, self.sink, FrameProcessor())
+        entry = FrameEntry(self.sink, FrameProcessor(), config.source.frame_origin)
+        self.collector = Collector(config, self.sink, entry)
+        several = config.source.sockets > 1
+        self.buffer = ReorderBuffer(config.gap.seconds, config.hold_mb * 1e6) if several else None
         self.now = 1000.0
         self.connections = 1
 
     def say(self, *messages: Message) -> None:
         """Messages arrive, now."""
         for message in messages:
-            self.collector.handle(message, self.now)
+            self.collector.on_message(self.now)
+            for ready in [message] if self.buffer is None else self.buffer.put(message, self.now):
+                self.collector.handle(ready, self.now)
+            self._release()
+
+    def _release(self) -> None:
+        while self.buffer is not None and (ready := self.buffer.release(self.now)) is not None:
+            self.collector.handle(ready, self.now)
 
     def wait(self, seconds: float, steps: int = 20) -> None:
         """Let the clock run for so long."""
         for _ in range(steps):
             self.now += seconds / steps
+            self._release()
             self.collector.tick(self.now, self.connections)
 
     def lose(self) -> None:
@@ -95,8 +111,16 @@ class Bench:
 
     def reconnect(self) -> None:
         """It is made again, now that everything that came over it has been handled."""
-        self.collector.on_reconnect(self.now)
+        for ready in [] if self.buffer is None else self.buffer.end_session():
+            self.collector.handle(ready, self.now)
+        self.collector.on_reconnect()
         self.connections = 1
+
+    def stop(self, cause: str) -> None:
+        """Somebody stops the series."""
+        for ready in [] if self.buffer is None else self.buffer.flush():
+            self.collector.handle(ready, self.now)
+        self.collector.stop(cause)
 
     @property
     def running(self) -> bool:

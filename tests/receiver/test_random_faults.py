@@ -8,7 +8,9 @@ and every series must have an end. Through real sockets and processes: test_gene
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pytest
 
@@ -16,6 +18,7 @@ from penstock.receiver.models import Counts, FrameStatus
 from penstock.stins.messages import Frame
 from tests.receiver.sample_series import Bench, corrupt, end, frame, start
 
+Item = TypeVar("Item")
 GAP, GONE = 2.0, 3.0
 CASES = 2000
 """Seeds; each is three series."""
@@ -135,8 +138,10 @@ class Generator:
         self, name: str, planned: int, triggered: int, log: FaultLog
     ) -> list[tuple[Frame, int, FrameStatus]]:
         """The frame messages that reach the receiver, in the order in which they do."""
-        made: list[tuple[Frame, int, FrameStatus]] = []
-        for index in range(triggered):
+        spread = self.chance.choice([0, 2, 8])
+        made: list[list[tuple[Frame, int, FrameStatus]]] = []
+        # One socket keeps the order of sending, so that only the sender can mix frames up.
+        for index in self.mixed(range(triggered), spread if self.sockets == 1 else 0):
             fate = self.chance.choices(FATES, WEIGHTS)[0]
             sound = (frame(index, self.next_number(), name), index, FrameStatus.STORED)
             broken = (corrupt(index, name, self.number), index, FrameStatus.CORRUPT)
@@ -146,28 +151,36 @@ class Generator:
                 case "lost":
                     log.lost_on_the_way += 1
                 case "corrupt":
-                    made.append(broken)
+                    made.append([broken])
                 case "corrupt, then sound":
-                    made += [broken, (frame(index, self.next_number(), name), index, FrameStatus.STORED)]
+                    made.append([broken, (frame(index, self.next_number(), name), index, FrameStatus.STORED)])
                 case "sent twice":
-                    made += [sound, (frame(index, self.next_number(), name), index, FrameStatus.STORED)]
+                    made.append([sound, (frame(index, self.next_number(), name), index, FrameStatus.STORED)])
                 case "doubled on the way":
-                    made += [sound, sound]
+                    made.append([sound, sound])
                 case "discarded":
-                    made.append((frame(index, self.number, name, discard=True), index, FrameStatus.DISCARDED))
+                    made.append(
+                        [(frame(index, self.number, name, discard=True), index, FrameStatus.DISCARDED)]
+                    )
                 case "far away":
                     beyond = planned + self.chance.randrange(10**6)
-                    made += [sound, (frame(beyond, self.next_number(), name), beyond, FrameStatus.STORED)]
+                    made.append(
+                        [sound, (frame(beyond, self.next_number(), name), beyond, FrameStatus.STORED)]
+                    )
                 case _:
-                    made.append(sound)
-        spread = self.chance.choice([0, 2, 8])
-        order = sorted(range(len(made)), key=lambda place: place + self.chance.random() * spread)
-        return [made[place] for place in order]
+                    made.append([sound])
+        # Copies of one frame stay together: their order is that of sending in any case.
+        return [each for copies in self.mixed(made, 0 if self.sockets == 1 else spread) for each in copies]
+
+    def mixed(self, items: Sequence[Item], spread: int) -> list[Item]:
+        """Return them in another order: each may have got this many places ahead."""
+        order = sorted(range(len(items)), key=lambda place: place + self.chance.random() * spread)
+        return [items[place] for place in order]
 
     def lose_end(self) -> None:
         """No end message: a person stops the series, or the next header does."""
         if self.chance.random() < 0.5:
-            self.bench.collector.stop("stop requested", self.bench.now)
+            self.bench.stop("stop requested")
 
     def end(self, name: str, log: FaultLog, last: int, triggered: int, arrived: int, first: int) -> None:
         """The end message, from a sender that says what was triggered or from one that does not."""
@@ -188,7 +201,7 @@ def test_the_account_equals_the_generators_own_fault_log(block: int) -> None:
         previous = None
         for name in names:
             previous = name if generator.series(name, previous) else None
-        generator.bench.collector.stop("the test is over", generator.bench.now)
+        generator.bench.stop("the test is over")
         ended = generator.bench.sink.ended
         assert [series.id for series, _ in ended] == names, f"seed {seed}"
         for series, outcome in ended:

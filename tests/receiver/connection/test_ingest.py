@@ -11,7 +11,6 @@ import zmq
 from penstock.receiver.config import SourceConfig
 from penstock.receiver.connection import connecting
 from penstock.receiver.connection.ingest import Ingest
-from penstock.receiver.connection.module_sockets import ModuleIngest
 from tests.streams import Streamer
 
 DEADLINE = 10.0
@@ -23,10 +22,10 @@ MESSAGES = [[b"%d" % number] for number in range(5)]
 class Sockets:
     """Of a receiver, for one streamer after the other at one endpoint."""
 
-    def __init__(self, kind: type[Ingest] = Ingest, number: int = 1) -> None:
+    def __init__(self, number: int = 1) -> None:
         self.streamer = Streamer()
         self.endpoint = self.streamer.endpoint
-        self.ingest = kind(
+        self.ingest = Ingest(
             SourceConfig(endpoints=(self.endpoint,), sockets=number, max_message_mb=LARGEST / 1e6)
         )
         self.number = number
@@ -67,9 +66,9 @@ class Sockets:
         self.streamer = Streamer(self.endpoint)
 
 
-@pytest.fixture(params=[(Ingest, 1), (Ingest, 3), (ModuleIngest, 1)], ids=["one", "three", "module"])
+@pytest.fixture(params=[1, 3], ids=["one", "three"])
 def sockets(request: pytest.FixtureRequest) -> Iterator[Sockets]:
-    sockets = Sockets(*request.param)
+    sockets = Sockets(request.param)
     try:
         yield sockets
     finally:

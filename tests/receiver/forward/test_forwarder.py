@@ -476,13 +476,32 @@ def test_a_consumer_that_is_stopped_or_killed_never_stalls_the_file(
         assert tries < 50
 
 
-@pytest.fixture
+def test_a_consumer_gets_frames_of_several_sockets_in_the_order_of_sending(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, reader: Callable[..., Reader]
+) -> None:
+    entry = {"name": "offline", "endpoint": "tcp://127.0.0.1:*"}
+    receiver = start_receiver(forward=[entry], source={"sockets": 2})
+    connected = receiver.wait(lambda status: status.connections[0].connections == 2)
+    consumer = reader(connected.consumers[0].endpoint)
+    receiver.wait(lambda status: status.consumers[0].connected == 1)
+    for _ in range(3):
+        series = streamer.series_of("", 200)
+        heads = [json.loads(parts[0]) for parts in consumer.series()]
+        assert [head["frame"] for head in heads if head["htype"] == "image"] == list(range(200))
+        assert receiver.ended(series).counts.delivered == 200
+
+
+@pytest.fixture(params=[1, 2], ids=["one socket", "two sockets"])
 def stalled(
-    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer, child: Callable[[str], Child]
+    request: pytest.FixtureRequest,
+    start_receiver: Callable[..., ReceiverProcess],
+    streamer: Streamer,
+    child: Callable[[str], Child],
 ) -> tuple[ReceiverProcess, Child, str, int]:
     """A receiver whose series waits for a consumer that is stopped; id of the series and frames sent."""
     entry = {"name": "offline", "endpoint": "tcp://127.0.0.1:*", "queue_mb": 2, "when_full": "block"}
-    receiver = start_receiver(forward=[entry], gap={"policy": "fail", "seconds": 0.2})
+    source = {"sockets": request.param}
+    receiver = start_receiver(forward=[entry], gap={"policy": "fail", "seconds": 0.2}, source=source)
     consumer = child(receiver.connected().consumers[0].endpoint)
     receiver.wait(lambda status: status.consumers[0].connected == 1)
     consumer.signal(signal.SIGSTOP)

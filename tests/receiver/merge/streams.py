@@ -9,12 +9,15 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.merge.collector import ModuleCollector
-from penstock.receiver.merge.merge import Cut, Event, Merge, Stale
+from penstock.receiver.connection.events import Cut, Event, Stale
+from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.receiver.merge.merge import Merge
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.joined import JoinedFrame
 from penstock.receiver.processing.module_processor import ModuleProcessor
-from penstock.receiver.series.running_series import RunningSeries, held_bytes
+from penstock.receiver.series.collector import Collector
+from penstock.receiver.series.module_entry import ModuleEntry
+from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from tests.receiver.sample_series import Sink
@@ -42,7 +45,8 @@ class ModuleSink(Sink):
         self.joined.append(frame)
         self._keep(index, frame)
 
-    def late_modules(self, series: RunningSeries, index: int, frame: JoinedFrame) -> None:
+    def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
+        assert isinstance(frame, JoinedFrame)
         self.late.append(index)
         self._keep(index, frame)
 
@@ -75,9 +79,10 @@ class ModuleBench:
         config = msgspec.convert(entry, ReceiverConfig)
         self.sink = ModuleSink()
         self.worker = ModuleProcessor(config.transforms)
-        self.collector = ModuleCollector(config, self.sink, self.worker)
+        entry = ModuleEntry(self.sink, self.worker, config)
+        self.collector = Collector(config, self.sink, entry, max(2 * GAP, HEADERS))
         self.joiner = Merge(
-            config.source.endpoints, self.collector.has, gap=config.gap.seconds,
+            config.source.endpoints, entry.has, gap=config.gap.seconds,
             within=config.source.join_seconds, gone_after=config.peer_gone, hold=config.hold_mb * 1e6,
             origin=config.source.frame_origin,
         )  # fmt: skip
@@ -108,11 +113,11 @@ class ModuleBench:
         """As the pipeline does it."""
         for event in events:
             if isinstance(event, Stale):
-                self.collector.drop(event)
+                self.collector.drop(event.count)
             elif isinstance(event, StinsError):
                 self.sink.bad_message(event)
             elif isinstance(event, Cut):
-                self.collector.stop(event.cause, self.now)
+                self.collector.stop(event.cause)
             else:
                 self.collector.handle(event, self.now)
 

@@ -7,8 +7,8 @@ import math
 import msgspec
 import pytest
 
+from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.series.running_series import held_bytes
 from tests.receiver.merge.streams import GAP, HEADERS, ModuleBench, end, frame, room_for, running, start
 
 STORED, PARTIAL = FrameStatus.STORED, FrameStatus.PARTIAL

@@ -125,7 +125,7 @@ def test_after_an_error_everything_that_is_held_is_dropped_and_counted() -> None
     bench.say(0, frame(0, 0))
     bench.say(1, frame(0, 1))
     assert bench.joiner.forget() == 2
-    bench.collector.forget()
+    bench.collector.fail("the disk is full")
     bench.say_all(frame(1), end())
     bench.say_all(start("b", frames=1), frame(0, series="b"), end("b"))
     assert bench.sink.outcome.complete

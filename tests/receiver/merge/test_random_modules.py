@@ -109,7 +109,7 @@ def test_account_and_module_statuses_equal_the_log(block: int) -> None:
         for number in range(3):
             detector.series(number)
         bench = detector.bench
-        bench.collector.stop("the test is over", bench.now)
+        bench.collector.stop("the test is over")
         assert len(bench.sink.ended) == 3, f"seed {seed}"
         for (series, outcome), log in zip(bench.sink.ended, detector.logs, strict=True):
             counts, told = series.account.counts(), f"seed {seed}: {outcome.reason}"

@@ -25,7 +25,6 @@ class Told:
 
     def __init__(self) -> None:
         self.shown = Status(state="idle", detector="sim-1")
-        self.asked = self
         self.answer = FrameAnswer(0)
         self.ended: deque[PastSeries] = deque()
 

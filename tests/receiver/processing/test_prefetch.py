@@ -44,12 +44,12 @@ def test_messages_keep_their_order_and_every_frame_is_transformed(worker: FrameP
     came = [ready for message in sent for ready in waiting.push(message, running=False)]
     assert len(came) == len(sent) - THREADS * FRAMES_PER_THREAD
     came += waiting.drain()
-    assert all(one is other for one, other in zip(came, sent, strict=True))
-    for message in came:
+    assert all(ready.message is other for ready, other in zip(came, sent, strict=True))
+    for message, result, _ in came:
         if isinstance(message, Frame):
-            assert message.image.frame is not None
+            assert message.image.frame is not None and result is not None
             np.testing.assert_array_equal(
-                unpacked(worker.process(message)), pixels(message.image.frame, dtype="int32")
+                unpacked(worker.process(message, result)), pixels(message.image.frame, dtype="int32")
             )
 
 
@@ -57,14 +57,14 @@ def test_what_waits_is_bounded_in_bytes(worker: FrameProcessor, monkeypatch: pyt
     monkeypatch.setattr(prefetch, "BYTES", 1)
     waiting = Prefetch(worker, THREADS)
     assert list(waiting.push(first := cbf(0), running=True)) == []
-    assert list(waiting.push(cbf(1), running=True)) == [first]
+    assert [ready.message for ready in waiting.push(cbf(1), running=True)] == [first]
 
 
 def test_frames_of_no_series_cost_no_thread_time(
     worker: FrameProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transformed: list[Frame] = []
-    monkeypatch.setattr(worker, "prefetch", transformed.append)
+    monkeypatch.setattr(worker, "submit", transformed.append)
     waiting = Prefetch(worker, THREADS)
     list(waiting.push(cbf(0), running=False))
     assert transformed == []
@@ -75,17 +75,9 @@ def test_frames_of_no_series_cost_no_thread_time(
 
 def test_a_broken_frame_is_refused_when_its_turn_comes(worker: FrameProcessor) -> None:
     bad = Frame(cbf(5).image, [b"cut"])
-    worker.prefetch(bad)
+    result = worker.submit(bad)
     with pytest.raises(BlobError, match="frame 5: a CBF blob of 3 bytes"):
-        worker.process(bad)
-
-
-def test_a_frame_whose_turn_has_passed_is_forgotten(worker: FrameProcessor) -> None:
-    frame = cbf(0)
-    worker.prefetch(frame)
-    worker.forget(frame)
-    worker.forget(frame)
-    np.testing.assert_array_equal(unpacked(worker.process(frame)), pixels(0, dtype="int32"))
+        worker.process(bad, result)
 
 
 def test_without_a_chain_or_with_one_thread_nothing_runs_ahead() -> None:

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
+from penstock.receiver.connection.known_starts import REMEMBERED
+from penstock.receiver.connection.reorder_buffer import FIRST_SECONDS
 from penstock.receiver.series.account import Account
-from penstock.receiver.series.past_series import REMEMBERED_SERIES
-from penstock.receiver.series.reorder_buffer import SETTLE_SECONDS
 from penstock.receiver.series.running_series import Interruption, ResumedSeries
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Message, Start
@@ -124,7 +123,7 @@ def test_a_streamer_that_was_only_connected_again_goes_on_with_its_series(hold_m
     bench.reconnect()
     bench.wait(0.1)
     bench.say(frame(2, 3), frame(1, 2))
-    bench.wait(SETTLE_SECONDS + 0.1)
+    bench.wait(FIRST_SECONDS + 0.1)
     bench.say(frame(4, 5), frame(3, 4), end(6))
     assert (complete(bench), bench.sink.errors) == ([True], [])
 
@@ -151,8 +150,8 @@ def test_what_waits_for_a_start_message_is_not_lost_when_the_connection_is_lost_
 def test_what_waits_for_a_start_message_is_of_the_series_that_is_stopped() -> None:
     bench = in_doubt()
     bench.say(frame(1, 2), frame(2, 3))
-    bench.collector.stop("stopped", bench.now)
-    bench.say(named("/b.h5", 6, frames=2), frame(0, 7), frame(1, 8), end(9))
+    bench.stop("stopped")
+    bench.say(frame(3, 4), end(5), named("/b.h5", 6, frames=2), frame(0, 7), frame(1, 8), end(9))
     assert [series.account.counts().received for series, _ in bench.sink.ended] == [3, 2]
 
 
@@ -277,15 +276,6 @@ def test_the_others_have_their_turn_after_one_that_cannot_be() -> None:
     assert (ids(bench), complete(bench)) == (["/a.h5", "/c.h5"], [False, True])
 
 
-def test_what_waits_is_bounded_in_bytes_and_what_is_not_taken_is_named() -> None:
-    bench = Bench(hold_mb=1, **TWO)
-    bench.say(*(named(f"/{series}.h5", 4 * series, str(series)) for series in range(200)))
-    large = Start(start(10**6, "late").header, {"flat_field": np.zeros(10**6, np.uint8)})
-    with pytest.raises(RemoteError, match=r"x.h5: 199 others wait.*\(series late\)") as caught:
-        bench.say(large)
-    assert caught.value.kind == "hold_overflow"
-
-
 class Split:
     """Messages of one streamer that come over several sockets: in order in each, by chance otherwise."""
 
@@ -322,7 +312,8 @@ def test_without_names_every_frame_is_in_its_own_series_in_whatever_order_socket
     assert ids(bench) == [f"/{series}.h5" for series in range(12)]
     assert complete(bench) == [True] * 12
     assert all(name == f"/{series:g}.h5" for name, series in seen)
-    assert (len(seen), bench.collector.held_bytes) == (len(messages) - 24, 0)
+    assert bench.buffer is not None
+    assert (len(seen), bench.buffer.nbytes) == (len(messages) - 24, 0)
 
 
 @pytest.mark.parametrize("series", ["a", None])
@@ -369,8 +360,7 @@ def test_what_waits_behind_a_series_that_cannot_be_is_not_lost_with_it() -> None
         bench.wait(2.1)
     bench.wait(0.1)
     assert (ids(bench), complete(bench)) == (["/x.h5", "/a.h5", "/c.h5"], [False, True, True])
-    bench.wait(3.0)
-    assert bench.sink.errors == ["no_header"] * 3
+    assert (bench.sink.errors, bench.collector.drained) == ([], 3)
 
 
 def test_a_name_that_comes_again_on_several_sockets_is_told_by_number() -> None:
@@ -402,7 +392,7 @@ def test_a_series_without_a_name_whose_start_message_comes_again_stays_whole(soc
 
 def test_as_many_series_are_remembered_as_are_said_to_be() -> None:
     bench = Bench()
-    for series in range(REMEMBERED_SERIES + 1):
+    for series in range(REMEMBERED + 1):
         name = str(series)
         bench.say(named("/x.h5", series=name, frames=1), frame(0, None, name), end(None, name))
     bench.say(named("/x.h5", series="1", frames=1))

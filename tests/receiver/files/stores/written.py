@@ -80,8 +80,8 @@ class Written:
     def add(self, *frames: Frame) -> None:
         """Frames that arrived sound."""
         for item in frames:
-            index = self.series.index(item.image)
-            self.series.messages += 1
+            self.series.numbering.count(item.image.msg_number)
+            index = self.series.numbering.index(item.image)
             self.writer.add(index, item)
             self.series.account.take(index, FrameStatus.STORED)
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from penstock.receiver.series import message_numbers
-from penstock.receiver.series.message_numbers import MessageNumbers
+from penstock.receiver.connection import message_numbers
+from penstock.receiver.connection.message_numbers import MessageNumbers
 
 
 @pytest.mark.parametrize("seed", range(200))

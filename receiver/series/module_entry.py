@@ -1,78 +1,56 @@
-"""The collector of joined frames: enters each module, and what the frame is by that, into the account."""
+"""The entry of joined frames: each module is accounted for, and the frame by what its modules are."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.merge.merge import Stale
 from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.frame_processor import Result
 from penstock.receiver.processing.joined import JoinedFrame, JoinedStart
 from penstock.receiver.processing.module_layout import LayoutError
 from penstock.receiver.processing.module_processor import ModuleProcessor
-from penstock.receiver.series.collector import Collector, Sink
+from penstock.receiver.series.frame_entry import out_of_range
 from penstock.receiver.series.gap_clock import GapError
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
+from penstock.receiver.series.sink import Sink
 from penstock.stins.errors import BlobError, StinsError
-from penstock.stins.messages import Message, Start
+from penstock.stins.messages import Frame, Start
 from penstock.stins.texts import of_series
 
 NOTHING_YET = (FrameStatus.PENDING, FrameStatus.MISSING)
 
 
-class ModuleSink(Sink, Protocol):
-    """Where a joined series goes."""
-
-    def late_modules(self, series: RunningSeries, index: int, frame: JoinedFrame) -> None:
-        """Sound modules of a frame that the sink has had without them."""
-
-
-class ModuleCollector(Collector):
-    """As `Collector`, for what a `Merge` gives, in its order.
+class ModuleEntry:
+    """Joined frames.
 
     Args:
-        config: gap policy and limits.
-        sink: receives what is sorted.
-        processor: judges and transforms each module.
+        sink: receives sound frames; its exceptions pass through to the caller.
+        processor: checks and transforms each module.
+        config: gap policy and the number of a series' first frame.
     """
 
-    def __init__(self, config: ReceiverConfig, sink: ModuleSink, processor: ModuleProcessor) -> None:
-        # A module may be behind the others, and what is partial by now may still become whole.
-        super().__init__(config, sink, processor, max(2 * config.gap.seconds, config.source.join_seconds))
-        self._to = sink
-        self._in_order = True
+    def __init__(self, sink: Sink, processor: ModuleProcessor, config: ReceiverConfig) -> None:
+        self._sink = sink
         self._modules = processor
+        self._policy = config.gap.policy
+        self._origin = config.source.frame_origin
+        self._series: RunningSeries | None = None
+        """The one that began last."""
         self._laid_out = False
 
     def has(self, series: str, index: int) -> bool:
         """Whether something of this frame has been entered."""
-        running = self.series
+        running = self._series
         if running is None or running.id != series or not running.account.in_range(index):
             return False
         return running.account.status(index) not in NOTHING_YET
 
-    def on_message(self, now: float) -> None:
-        """A message has come that may wait for others: its stream is not silent."""
-        self._timeouts.last_message = now
+    def begin(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
+        """Return the series that the start messages of all modules announce.
 
-    def drop(self, stale: Stale) -> None:
-        """Count messages that belong to no series."""
-        self.drained += stale.count
-        if self.series is not None:
-            self.series.account.stale += stale.count
-
-    def handle(self, message: Message, now: float) -> None:
-        """Take one message in; see `Collector.handle`."""
-        if not isinstance(message, JoinedFrame):
-            super().handle(message, now)
-        elif self.series is None or message.image.series != self.series.id:
-            self.drained += len(message.came)
-        else:
-            self._timeouts.last_message = now
-            self._enter(self.series, message)
-
-    def _announce(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
+        Raises:
+            StinsError: they announce what cannot be, or more than memory allows.
+        """
         # Which modules of a frame were there, only the process that was killed knew: none is taken up.
         assert isinstance(start, JoinedStart) and resumed is None
         joined = start.joined
@@ -82,20 +60,21 @@ class ModuleCollector(Collector):
             self._sink.bad_message(unable)
         header = self._modules.announced_joined(start.header, joined)
         announced = Start(header, self._modules.described(start))
-        series = RunningSeries(announced, self._config.source.frame_origin)
+        series = self._series = RunningSeries(announced, self._origin)
         series.joined, series.modules = joined, ModuleStatus(len(joined.endpoints))
         self._laid_out = False
         if header.shape is not None:
             self._say_layout(series, header.shape)
         return series
 
-    def _enter(self, series: RunningSeries, frame: JoinedFrame) -> None:
-        series.has_come(None)  # it is made of several messages
+    def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
+        """Enter what has come of a frame of the running series; see `Entry.take`."""
         account, modules = series.account, series.modules
-        assert modules is not None
-        index = series.index(frame.image)
+        assert isinstance(frame, JoinedFrame) and modules is not None
+        series.numbering.count(None)  # it is made of several messages
+        index = series.numbering.index(frame.image)
         if not account.in_range(index):
-            self._out_of_range(series, index, frame)
+            out_of_range(self._sink, series, index, frame)
             return
         known = self.has(series.id, index)
         before = modules.good(index)
@@ -115,7 +94,7 @@ class ModuleCollector(Collector):
             )
             return
         try:
-            frame = self._modules.process(frame.without(again))
+            frame = self._modules.process(frame.without(again), None if again else result)
         except BlobError as error:
             status = modules.enter(index, dict.fromkeys(came, FrameStatus.CORRUPT))
             if known:
@@ -131,7 +110,7 @@ class ModuleCollector(Collector):
         if sound and not self._laid_out:
             self._say_layout(series, frame.image.shape)
         if sound and before:
-            self._to.late_modules(series, index, frame)
+            self._sink.late_modules(series, index, frame)
         elif sound:
             self._sink.frame(series, index, frame, status)
         if known:
@@ -155,7 +134,7 @@ class ModuleCollector(Collector):
         missing = [
             name for name, image in zip(frame.joined.endpoints, frame.images, strict=True) if image is None
         ]
-        if missing and self._config.gap.policy == "fail":
+        if missing and self._policy == "fail":
             raise GapError(
                 f"frame {frame.image.frame} has come without {', '.join(missing)}, and gap.policy is fail; "
                 "look for losses at these modules' streamers"

@@ -1,4 +1,4 @@
-"""What the joiner gives: what the collector takes of the modules, and what there is to tell beside it."""
+"""What the collector is given: messages in the order of sending, and what is to be said beside them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from penstock.receiver.processing.joined import JoinedFrame, JoinedStart
 from penstock.stins.errors import RemoteError, StinsError
-from penstock.stins.messages import Header, SeriesEnd
+from penstock.stins.messages import Header, Message
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The running series is over although not every end message has come."""
+    """The running series is over although its end message has not come."""
 
     cause: str
 
@@ -37,4 +36,4 @@ class NotTaken(RemoteError):
         self.header = header
 
 
-Event: TypeAlias = JoinedStart | JoinedFrame | SeriesEnd | Cut | Stale | StinsError
+Event: TypeAlias = Message | Cut | Stale | StinsError

@@ -1,0 +1,167 @@
+"""The reorder buffer of one session: what came over several sockets, in the order of sending.
+
+ZeroMQ deals messages out to several PULL sockets in turn and keeps their order on each of them only.
+`msg_number` restores it: it is one more for each message, start and end messages included, runs on over
+series, and begins at 0 in a streamer that was restarted (STINS).
+
+| message                                  | what happens to it                                              |
+|------------------------------------------|-----------------------------------------------------------------|
+| the expected number                      | passes at once, nothing is counted                              |
+| a higher number                          | is held for those before it, for `seconds`                      |
+| a lower number                           | passes at once: late, or a copy                                 |
+| a start message of a lower number        | begins a new session: proxies hide restarts                     |
+| the first of a session: start, number 0  | passes at once                                                  |
+| … another start, or one that may go on   | is held until every socket has been read                        |
+| … any other                              | is held for its start message, `seconds`                        |
+| without a number                         | passes at once; the collector refuses such a series             |
+
+When the wait is over, the missing numbers are lost: what is held goes on behind them. While the buffer is
+full, a socket that is ahead of the others is not read (`arrivals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.stins.messages import Frame, Header, Message, Start
+
+FIRST_SECONDS = 0.5
+"""Time in which every socket has been read: what is first in a session, but not the number 0, may have
+overtaken the start message."""
+
+
+class _Held(NamedTuple):
+    number: int
+    place: int
+    """Order of arrival, so that no two messages of one number are compared."""
+    since: float
+    nbytes: int
+    message: Message
+
+
+class ReorderBuffer:
+    """The messages of one streamer that wait for those before them.
+
+    Args:
+        seconds: for which a message waits for a missing number (`gap.seconds`).
+        most_bytes: memory that those that wait may take (`hold_mb`), before the buffer is full.
+    """
+
+    def __init__(self, seconds: float, most_bytes: float) -> None:
+        self._seconds = seconds
+        self._most_bytes = most_bytes
+        self._held: list[_Held] = []  # a heap
+        self._expected: int | None = None
+        """Number that comes next; `None` before the first of a session."""
+        self._last: int | None = None
+        """Highest number of the session before."""
+        self._start: Header | None = None
+        self._put = 0
+        self.nbytes = 0
+        """Memory of what waits."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more should be read of a socket that is ahead."""
+        return self.nbytes > self._most_bytes
+
+    def put(self, message: Message, now: float) -> list[Message]:
+        """Take one message in; return those whose turn it is by that, except what `release` gives.
+
+        Args:
+            message: as it was decoded.
+            now: moment on a monotonic clock, in seconds.
+        """
+        number = _number(message)
+        if number is None:
+            return [message]
+        if number == self._expected and not self._held:  # nearly always
+            self._expected = number + 1
+            if isinstance(message, Start):
+                self._start = message.header
+            return [message]
+        expected = self._expected
+        if expected is not None and number < expected:
+            if not isinstance(message, Start) or message.header == self._start:
+                return [message]
+            before = self.end_session()
+            self._hold(message, number, now)
+            return before
+        self._hold(message, number, now)
+        return []
+
+    def release(self, now: float) -> Message | None:
+        """Return the next message of those that wait whose turn it is by now, if there is one."""
+        if not self._held or not self._may_go(self._held[0], now):
+            return None
+        return self._pop()
+
+    def end_session(self) -> list[Message]:
+        """The connections are lost and read to the end, or the streamer was restarted: return what waits, in
+        order. What comes next begins a session."""
+        left = list(self.flush())
+        if self._expected is not None:
+            self._last = self._expected - 1
+        self._expected = None
+        return left
+
+    def flush(self) -> Iterator[Message]:
+        """Yield all that waits, in order: the missing numbers are lost."""
+        while self._held:
+            yield self._pop()
+
+    def resume(self, number: int | None) -> None:
+        """A series goes on whose receiver was killed.
+
+        Args:
+            number: of its start message: the streamer goes on behind it.
+        """
+        self._last = number
+
+    def forget(self) -> int:
+        """Drop what waits, and expect any number; return how many messages that were."""
+        dropped = len(self._held)
+        self._held.clear()
+        self.nbytes = 0
+        self._expected = self._last = None
+        return dropped
+
+    def _hold(self, message: Message, number: int, now: float) -> None:
+        nbytes = held_bytes(message)
+        heappush(self._held, _Held(number, self._put, now, nbytes, message))
+        self._put += 1
+        self.nbytes += nbytes
+
+    def _may_go(self, first: _Held, now: float) -> bool:
+        if self._expected is not None and first.number <= self._expected:
+            return True
+        return now - first.since > self._patience(first)
+
+    def _patience(self, first: _Held) -> float:
+        """For how many seconds the first of those that wait does so."""
+        if self._expected is not None:
+            return self._seconds
+        is_start = isinstance(first.message, Start)
+        if is_start and first.number == 0:
+            return -1.0
+        # A number that has been is of another streamer, whose start message is still to come.
+        may_go_on = self._last is not None and first.number > self._last
+        return min(FIRST_SECONDS, self._seconds / 2) if is_start or may_go_on else self._seconds
+
+    def _pop(self) -> Message:
+        first = heappop(self._held)
+        self.nbytes -= first.nbytes
+        if self._expected is None or first.number >= self._expected:
+            self._expected = first.number + 1
+        if isinstance(first.message, Start):
+            self._start = first.message.header
+        return first.message
+
+
+def _number(message: Message) -> int | None:
+    if isinstance(message, Frame):
+        return message.image.msg_number
+    return message.header.msg_number if isinstance(message, Start) else message.msg_number

@@ -1,0 +1,259 @@
+"""Where a series goes, below the collector: file, consumers, live view, regions of interest, status."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.files import nexus
+from penstock.receiver.files.recovery.recover import Recovered, Resumable
+from penstock.receiver.files.series_files import SeriesFiles
+from penstock.receiver.files.writer import SeriesWriter
+from penstock.receiver.forward.forwarder import Forwarder
+from penstock.receiver.live.last_frame import LastFrame
+from penstock.receiver.live.requested_frame import RequestedFrames
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.process.bad_messages import BadMessages
+from penstock.receiver.process.stage_times import LOSSES, StageTimes
+from penstock.receiver.process.states import Event, State, StateMachine
+from penstock.receiver.process.status_view import StatusView
+from penstock.receiver.processing.joined import JoinedFrame
+from penstock.receiver.regions import memory as region_memory
+from penstock.receiver.regions.memory import RegionMemory
+from penstock.receiver.regions.series import RegionSeries
+from penstock.receiver.regions.threads import RegionThreads
+from penstock.receiver.series.account import IN_FILE
+from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.stins.errors import StinsError
+from penstock.stins.messages import Frame, Header, SeriesEnd
+from penstock.stins.texts import of_series, plural
+
+HAS_VALUES = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.PARTIAL)
+"""Statuses of a frame whose regions of interest have values."""
+
+
+class Outputs:
+    """The collector's sink: it hands each series to everything that is to have it.
+
+    Args:
+        name: of the receiver; also its NXdetector group unless configured.
+        config: the receiver's configuration.
+        last_frame: where the live view looks.
+        requested_frame: where it finds a frame that it asked for by its index.
+        clock: monotonic seconds; injected in tests.
+        rois: where the values of regions of interest are found.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: ReceiverConfig,
+        last_frame: LastFrame,
+        requested_frame: LastFrame,
+        clock: Callable[[], float],
+        rois: RegionMemory | None = None,
+    ) -> None:
+        self.machine = StateMachine(name)
+        self.bad = BadMessages(name)
+        self.times = StageTimes(clock)
+        self.forwarder = Forwarder(config.forward)
+        self.requested = RequestedFrames(requested_frame, clock)
+        self.view = StatusView(config, config.detector or name)
+        self.regions = RegionThreads(rois or RegionMemory(region_memory.create()), config.workers)
+        self.last_frame = last_frame
+        self.writer: SeriesWriter | None = None
+        """Of the running series; `None` where none runs, or nothing is written."""
+        self.latest: int | None = None
+        """Index of the frame that came last in this series."""
+        self.frames = self.nbytes = 0
+        """Sound frames since the start, and the bytes of their blobs."""
+        self.lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
+        self._clock = clock
+        self._files = SeriesFiles(name, config)
+        self._flush_seconds = config.flush_seconds
+        self._flush_due = 0.0
+        self._flushed_bytes = 0  # of `nbytes`, those that came before the last flush
+        self._burst_began = self._last_frame_at = 0.0
+        self._frames_before = 0  # `frames` when the running, or last, burst of messages began
+
+    # -- the collector's sink ------------------------------------------------------------------
+
+    def begin(self, series: RunningSeries) -> None:
+        """A series begins: its file is created before the state says Running."""
+        header, before = series.header, series.resumed
+        rois, known = (self.regions.rois, None) if before is None else (before.rois, before.roi_values)
+        series.rois = RegionSeries(series.id, rois, series.metadata, header.channels or (), known)
+        self.writer, path, started = self._files.begin(series)
+        header = series.header
+        if self.writer is not None:
+            series.rois.to_write = deque()
+        self.regions.begin(series.rois)
+        self._flush_due = self._clock() + self._flush_seconds
+        self._flushed_bytes = self.nbytes
+        self.forwarder.begin(header, series.metadata, series.sent_part)
+        channels = nexus.channel_names(header.channels or ())
+        self.last_frame.begin(series.metadata, channels)
+        self.requested.begin(series.metadata, channels)
+        self.latest = None
+        self.bad.refused = ""
+        self.view.begin(series, path, started)
+        what = f"{path or 'live only'}, {plural(header.frames, 'frame')}{of_series(series.id)}"
+        self.machine.handle(Event.BEGIN, what)
+
+    def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
+        """Hand a sound frame to the file, the consumers and the live view."""
+        times = self.times
+        if timed := times.on:
+            times.lap("check")
+        if self.writer is not None and status in IN_FILE:
+            self.writer.add(index, frame)
+            if timed:
+                times.lap("write")
+                times.stored(frame.image.timestamp)
+        if self.regions.active is not None and status in HAS_VALUES:
+            self.regions.offer(index, frame)
+        self.forwarder.frame(index, frame)
+        if timed:
+            times.lap("forward")
+        self.last_frame.offer(series.id, index, frame)
+        if self.latest is None:
+            self.view.first_frame(series, frame.image.shape, frame.image.type)
+        self.latest = index
+        self.frames += 1
+        self.nbytes += sum(map(len, frame.blobs))
+
+    def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
+        """Write modules that came after their frame. Consumers and live view have had the frame."""
+        assert isinstance(frame, JoinedFrame)
+        if series.writes and self.writer is not None and not frame.image.discard:
+            self.writer.complete(index, frame)
+
+    def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
+        """The series has ended: close its file, then say so."""
+        writer, self.writer = self.writer, None
+        last_frame_at = self._burst_began if self.frames != self._frames_before else self._last_frame_at
+        self.regions.drain()
+        self._step_regions(series)
+        if writer is not None:
+            close_began = self._clock()
+            failed = self._files.end(writer, outcome, failed)
+            self.times.stages["close"].observe(self._clock() - close_began)
+            self._flushed_bytes = self.nbytes
+        self.forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
+        self.last_frame.finalize()
+        counts = series.account.counts()
+        self.regions.end(counts.planned or 0)
+        self.lost.update({kind: getattr(counts, kind) for kind in LOSSES})
+        if counts.received:
+            self.times.idle.observe(self._clock() - last_frame_at)
+        complete = outcome.complete and not failed
+        self.view.end(series.account, complete=complete, reason=failed or outcome.reason)
+        if failed:
+            self.machine.handle(Event.FAIL, failed)
+        else:
+            where = "live only" if writer is None else writer.path
+            self.machine.handle(Event.FINISH, f"{where}: {outcome.reason}{of_series(series.id)}")
+
+    def not_taken(self, header: Header, error: Exception) -> None:
+        """A series could not begin: it is shown as the last one. Where its start message is at fault, and
+        not this side, that is no Error: the status says why it was refused."""
+        self.view.not_taken(header, str(error))
+        self.latest = None
+        if isinstance(error, StinsError):
+            self.bad.refused = str(error)
+
+    def bad_message(self, error: StinsError) -> None:
+        """Count a bad message by its kind, and log the first few."""
+        self.bad.take(error)
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def begin_burst(self, now: float) -> None:
+        """Messages may come now, after a wait."""
+        self.times.begin(now, self.frames)
+        self._burst_began, self._frames_before = now, self.frames
+
+    def end_burst(self) -> None:
+        """All that came at once has been dealt with."""
+        if self.frames != self._frames_before:
+            self._last_frame_at = self._clock()
+
+    def step(self, series: RunningSeries | None, now: float) -> None:
+        """Do what is not done per frame."""
+        if series is not None:
+            self._step_regions(series)
+        self.last_frame.step(now)
+        self.forwarder.step()
+
+    def flush_if_due(self, now: float) -> None:
+        """Flush the file of the running series every `flush_seconds`.
+
+        Raises:
+            WriterError: it cannot be written.
+        """
+        if self.writer is not None and now >= self._flush_due:
+            self._flush(self.writer, now)
+
+    def _flush(self, writer: SeriesWriter, now: float) -> None:
+        began = self._clock()
+        self._flush_due = now + self._flush_seconds
+        self._flushed_bytes = self.nbytes
+        self.regions.drain()  # a frame that survives a kill has its values
+        try:
+            writer.flush()
+        finally:
+            self.times.stages["flush"].observe(self._clock() - began)
+
+    def _step_regions(self, series: RunningSeries) -> None:
+        for error in self.regions.step(series.account.gap_start):
+            self.bad_message(error)
+
+    @property
+    def unflushed_bytes(self) -> int:
+        """Of the frames that the death of the receiver would take along."""
+        return self.nbytes - self._flushed_bytes if self.writer is not None else 0
+
+    def fail(self, why: str) -> None:
+        """Into Error without a series."""
+        if self.machine.state is not State.ERROR:
+            self.machine.handle(Event.FAIL, why)
+
+    def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
+        """Have these regions of interest in every series that begins from now on."""
+        self.regions.rois = rois
+        self.view.config = msgspec.structs.replace(self.view.config, rois=dict(rois))
+
+    # -- deaths --------------------------------------------------------------------------------
+
+    def recover(self) -> Resumable | None:
+        """Deal with what an earlier process left open; return the series that goes on, if one does."""
+        recovered: Recovered = self._files.recover()
+        self.view.recovered(recovered)
+        return recovered.resumable
+
+    def recovered(self, failed: str) -> None:
+        """The series that was to go on has begun, or could not, for this reason."""
+        self.view.recovered(self._files.finalize(failed))
+
+    def leave(self) -> bool:
+        """Hand the running series to the kernel, for the next start to go on with; return whether it can be.
+
+        That is so as long as the journal names it: then this process has to end as if it were killed.
+
+        Raises:
+            WriterError: it cannot be written.
+        """
+        if (writer := self.writer) is None or not self._files.may_go_on():
+            return False
+        self._flush(writer, self._clock())
+        return True
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.forwarder.close()
+        self.regions.close()
+        self._files.close()

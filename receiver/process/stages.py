@@ -1,0 +1,38 @@
+"""The stages of a pipeline: plain frames of one streamer, or one image of several modules."""
+
+from __future__ import annotations
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.connection.arrivals import Arrivals, StreamerArrivals
+from penstock.receiver.process.memory import Budget
+from penstock.receiver.processing.frame_processor import FrameProcessor
+from penstock.receiver.processing.transforms.chain import Chain
+from penstock.receiver.series.collector import Collector
+from penstock.receiver.series.frame_entry import FrameEntry
+from penstock.receiver.series.sink import Sink
+
+
+def of(config: ReceiverConfig, sink: Sink, budget: Budget) -> tuple[Arrivals, FrameProcessor, Collector]:
+    """Return what brings messages, what transforms frames, and the collector between them and the sink."""
+    source = config.source
+    if source.join == "modules":
+        return _of_modules(config, sink, budget)
+    chain = Chain(config.transforms, budget) if config.transforms else None
+    processor = FrameProcessor(chain, config.workers, budget)
+    entry = FrameEntry(sink, processor, source.frame_origin)
+    return StreamerArrivals(config), processor, Collector(config, sink, entry)
+
+
+def _of_modules(
+    config: ReceiverConfig, sink: Sink, budget: Budget
+) -> tuple[Arrivals, FrameProcessor, Collector]:
+    from penstock.receiver.merge.arrivals import ModuleArrivals
+    from penstock.receiver.processing.module_processor import ModuleProcessor
+    from penstock.receiver.series.module_entry import ModuleEntry
+
+    processor = ModuleProcessor(config.transforms, config.workers, budget)
+    entry = ModuleEntry(sink, processor, config)
+    # A module may be behind the others, and what is partial by now may still become whole.
+    end_lost_after = max(2 * config.gap.seconds, config.source.join_seconds)
+    collector = Collector(config, sink, entry, end_lost_after)
+    return ModuleArrivals(config, entry.has), processor, collector

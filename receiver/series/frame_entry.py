@@ -1,0 +1,122 @@
+"""The entry of frames into their series: each is checked, transformed, handed on, and accounted for.
+
+What happens to a frame of the running series:
+
+- in range and sound: stored or delivered, at its own index;
+- sound header, broken blob: its index is corrupt;
+- sent with a part of its pixels: stored or delivered, its index is partial;
+- seen before: duplicate, dropped; after the gap clock gave it up: late, stored all the same;
+- outside the announced range: counted, dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.frame_processor import FrameProcessor, Result
+from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
+from penstock.receiver.series.sink import Sink
+from penstock.stins.errors import BlobError, StinsError
+from penstock.stins.messages import Frame, Start
+from penstock.stins.texts import of_series, plural
+
+
+class Entry(Protocol):
+    """How frames are entered into a series: plain ones, or those that are joined of several modules."""
+
+    def begin(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
+        """Return the series that a start message announces.
+
+        Raises:
+            StinsError: it announces what cannot be.
+        """
+
+    def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
+        """Enter a frame of the running series.
+
+        Args:
+            series: the running one.
+            frame: as it came.
+            result: what a thread makes of it; `None` where none does.
+        """
+
+
+class FrameEntry:
+    """Plain frames.
+
+    Args:
+        sink: receives sound frames; its exceptions pass through to the caller.
+        processor: checks and transforms each frame.
+        origin: number of a series' first frame, where it is configured.
+    """
+
+    def __init__(self, sink: Sink, processor: FrameProcessor, origin: int | None) -> None:
+        self._sink = sink
+        self._processor = processor
+        self._origin = origin
+
+    def begin(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
+        """Return the series that a start message announces.
+
+        Raises:
+            StinsError: it announces what cannot be, or more than memory allows.
+        """
+        unable = self._processor.begin(start.header)
+        if resumed is None:
+            # A series that goes on was let in by the process before this one, which said so.
+            self._processor.admit(start.header)
+            if unable is not None:
+                self._sink.bad_message(unable)
+        announced = Start(self._processor.announced(start.header), self._processor.described(start))
+        return RunningSeries(announced, self._origin, resumed)
+
+    def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
+        """Enter a frame of the running series; see `Entry.take`."""
+        account, numbering = series.account, series.numbering
+        numbering.count(frame.image.msg_number)
+        index = numbering.index(frame.image)
+        if not account.in_range(index):
+            out_of_range(self._sink, series, index, frame)
+            return
+        if account.is_duplicate(index):
+            account.take(index, FrameStatus.STORED)
+            return
+        try:
+            frame = self._processor.process(frame, result)
+        except BlobError as error:
+            left = self._processor.sound_channels(frame)
+            if left is None:
+                account.take(index, FrameStatus.CORRUPT)
+                self._sink.bad_message(error)
+                return
+            frame = left
+        image = frame.image
+        status = FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
+        if image.discard or image.partial is not None:
+            status = FrameStatus.DISCARDED if image.discard else FrameStatus.PARTIAL
+            if not account.improves(index, status):
+                account.take(index, status)
+                return
+        if status is FrameStatus.PARTIAL:
+            self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
+        try:
+            self._sink.frame(series, index, frame, status)
+        except Exception:
+            account.refuse(index)
+            raise
+        account.take(index, status)
+
+
+def out_of_range(sink: Sink, series: RunningSeries, index: int, frame: Frame) -> None:
+    """Count a frame whose index the series does not have."""
+    planned = series.account.planned
+    series.account.out_of_range += 1
+    sink.bad_message(
+        StinsError(
+            "frame_out_of_range",
+            f"{series.name}: frame {frame.image.frame} is index {index} of {plural(planned, 'frame')}; "
+            "it is not stored. Set source.frame_origin if this detector counts from "
+            f"elsewhere{of_series(series.id)}",
+        )
+    )
