@@ -1,4 +1,4 @@
-"""What to do about a file that cannot be written: one sentence for each cause."""
+"""That a file cannot be written, and what to do about it: one sentence for each cause."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
+from penstock.receiver.models import Counts
+from penstock.stins.texts import of_series, plural
 
 AWAY = "The storage of {folder} is away or fails: see whether it is mounted and answers, and what dmesg says"
 BY_ERRNO = {
@@ -36,6 +38,11 @@ BY_KIND: dict[type[Exception], str] = {
     MemoryError: "The host has no memory left: free some, or set memory_mb",
 }
 HDF5_ERRNO = re.compile(r"\berrno = (\d+)")
+STAYS = (
+    '. The file stays "in progress" (penstock check says what is in it); a receiver that is started when it '
+    "can be written marks it"
+)
+"""What becomes of a file whose end could not be written."""
 UNKNOWN = "Look into the receiver's log, and what `penstock check-storage {folder}` says"
 
 
@@ -50,6 +57,43 @@ def remedy(error: Exception, folder: Path) -> str:
     if found is None:
         found = BY_ERRNO.get(errno_of(error))
     return (found or UNKNOWN).format(folder=folder, user=os.geteuid())
+
+
+def not_written(path: Path, what: str, error: Exception, counts: Counts, series: str, more: str) -> str:
+    """That something could not be written into a file: what is in it, and what somebody can do.
+
+    Args:
+        path: of the file.
+        what: could not be written.
+        error: what was raised.
+        counts: of the series.
+        series: its id.
+        more: goes on after what to do.
+    """
+    return (
+        f"{path}: could not write {what}: {_cause(error)}; "
+        f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
+        f"{remedy(error, path.parent)}, then reset the receiver{more}{of_series(series)}"
+    )
+
+
+def not_created(path: Path, error: Exception) -> str:
+    """That a file could not be created, and what somebody can do."""
+    return f"cannot create {path}: {_cause(error)}. {remedy(error, path.parent)}, then reset the receiver"
+
+
+def gone(path: Path, counts: Counts, series: str) -> str:
+    """That a file is no longer where it was created, and what somebody can do."""
+    return (
+        f"{path} was removed, moved or replaced while it was written; the frames stored so far "
+        f"({counts.stored}) went with it. Look who did that (a clean-up job, a sync program?), then reset "
+        f"the receiver{of_series(series)}"
+    )
+
+
+def _cause(error: Exception) -> str:
+    code = errno_of(error)
+    return os.strerror(code) if code else str(error)
 
 
 def errno_of(error: Exception) -> int:

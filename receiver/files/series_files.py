@@ -73,9 +73,9 @@ class SeriesFiles:
             return Recovered()
         self._resumable = None
         if failed:
-            resumable.found.close()
+            resumable.reopened.close()
             return recover.give_up(resumable.left, failed)
-        resumable.left.finalize()
+        resumable.left.remove()
         return Recovered()
 
     def begin(self, series: RunningSeries) -> Begun:
@@ -122,7 +122,8 @@ class SeriesFiles:
     def _begin_again(self, series: RunningSeries, resumed: ResumedSeries) -> Begun:
         assert self._resumable is not None
         path = Path(resumed.filename)
-        writer = SeriesWriter(path, self._detector, series, "", self._writing, found=self._resumable.found)
+        reopened = self._resumable.reopened
+        writer = SeriesWriter(path, self._detector, series, "", self._writing, reopened=reopened)
         self._journal.enter(path, series, resumed.started)
         return Begun(writer, path, resumed.started)
 

@@ -15,26 +15,24 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import h5py
 import msgspec
-import numpy as np
 
 from penstock.receiver.files import lease, nexus, storage, stores, structure
+from penstock.receiver.files.open_file import OpenFile
 from penstock.receiver.files.per_frame import PerFrame
-from penstock.receiver.files.recovery.interrupted import DAMAGED, Interrupted, frames_in
-from penstock.receiver.files.remedies import errno_of, remedy
+from penstock.receiver.files.remedies import STAYS, gone, not_created, not_written
+from penstock.receiver.files.reopened import Reopened, count_what_reads
 from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
-from penstock.receiver.files.stores.disk_file import DiskFile
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.files.stores.reopen import format_of, reopen
 from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.series.account import IN_FILE, Account
+from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
-from penstock.stins.texts import of_series, plural
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +67,7 @@ class SeriesWriter:
         series: its header and metadata are written at once.
         source: where the stream comes from, for the record.
         writing: how many writers, and what may wait for them.
-        found: the file is there already, its writer died: it is continued.
+        reopened: the file is there already, its writer died: it is continued.
         begun: told under which name the file is made until it can be read.
 
     Raises:
@@ -80,7 +78,7 @@ class SeriesWriter:
 
     def __init__(
         self, path: Path, detector: str, series: RunningSeries, source: str, writing: Writing | None = None,
-        found: Interrupted | None = None, begun: Callable[[Path], None] = lambda _: None,
+        reopened: Reopened | None = None, begun: Callable[[Path], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.path = path
         self.detector = nexus.name_of(detector)
@@ -88,57 +86,40 @@ class SeriesWriter:
         self._account: Account = series.account
         self._writing = replace(writing or Writing(), path=path, overwrite=series.header.overwrite)
         self._store: FrameStore | None = None
-        self._reserve: storage.Reserve | None = None
-        self._mark = -1
         folder = storage.open_folder(path)
         try:
-            self._reserve = storage.Reserve(folder)
-            if found is None:
-                self._open(folder, source, begun)
-            else:
-                self._continue(found)
-        except BaseException:
-            self._release_reserve()
-            raise
+            self._open = OpenFile(path, folder)
+            try:
+                if reopened is None:
+                    self._create(folder, source, begun)
+                else:
+                    self._continue(reopened)
+            except BaseException:
+                self._open.release_reserve()
+                raise
         finally:
             os.close(folder)
 
-    def _open(self, folder: int, source: str, begun: Callable[[Path], None]) -> None:
+    def _create(self, folder: int, source: str, begun: Callable[[Path], None]) -> None:
         path, header = self.path, self._series.header
-        # It gets its name when it can be read: a process that is killed here leaves the name free.
-        name = draft = storage.draft_name()
         try:
-            # By the folder that was found, not by its name: see `storage.open_folder`.
-            descriptor = os.open(
-                draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder
-            )
-        except OSError as error:
-            raise self._not_created(error) from error
-        try:
-            # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
-            bounds = "latest" if self._writing.swmr else None
-            self._file = disk_file.open_file(descriptor, path.with_name(draft), "w", bounds)
+            name = draft = self._open.create(folder, swmr=self._writing.swmr)
         except (OSError, RuntimeError) as error:
-            with contextlib.suppress(OSError):
-                os.unlink(draft, dir_fd=folder)
-            raise self._not_created(error) from error
-        self._disk = _disk(self._file)
+            raise WriterError(not_created(path, error)) from error
         try:
-            self._mark = lease.hold(self._disk.descriptor)  # before others see it: nobody replaces it
-            make_room(self._disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
+            self._open.hold_lease()  # before others see it: nobody replaces it
+            make_room(self._open.disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
             self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
-            disk_file.flush(self._file)
-            storage.give_name(draft, path.name, folder, replace=header.overwrite)
-            self._disk.path = path
+            self._open.give_name(draft, folder, replace=header.overwrite)
             name = path.name
             if header.shape is not None and header.type is not None and header.compression is not None:
                 self._create_frames(header.shape, header.type, header.compression)
                 disk_file.flush(self._file)
         except (OSError, RuntimeError, ValueError, TypeError) as error:
-            self._release_reserve()
-            _close_quietly(self._file)
+            self._open.release_reserve()
+            self._open.close_quietly()
             self._let_go()
             with contextlib.suppress(OSError):  # somebody was faster, or the storage is away
                 os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
@@ -146,22 +127,21 @@ class SeriesWriter:
                 raise storage.being_written(path) from error
             if name == draft and isinstance(error, FileExistsError):
                 raise storage.exists(path) from error
-            raise self._not_created(error) from error
+            raise WriterError(not_created(path, error)) from error
 
-    def _continue(self, found: Interrupted) -> None:
-        self._file, detector = found.file, found.detector
-        self._disk = _disk(self._file)
-        self._structure = structure.Structure(found.file["entry"], detector)
+    def _continue(self, reopened: Reopened) -> None:
+        self._open.adopt(reopened.file)
+        detector = reopened.detector
+        self._structure = structure.Structure(reopened.file["entry"], detector)
         self._rows = PerFrame(detector, self._account, self._series.rois)
         try:
             self._check_place()
             frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
             self._store = reopen(detector, self._account.planned, self._writing)
-            self._mark = lease.hold(self._disk.descriptor)
+            self._open.hold_lease()
             if self._store is not None:
-                self._store.grow(
-                    self._rows.rows
-                )  # killed while it grew, the file has room here and not there
+                # Killed while it grew, the file has room here and not there.
+                self._store.grow(self._rows.rows)
             if frames is None:
                 self._writing = replace(self._writing, replace_empty=True)
             elif "data" not in self._structure.entry:
@@ -173,6 +153,11 @@ class SeriesWriter:
             failure = self._failed("the account", error)
             self._let_go()  # the file is whose it was; its descriptors and writers are not
             raise failure from error
+
+    @property
+    def _file(self) -> Any:
+        """As h5py has it: another object once SWMR has ended."""
+        return self._open.file
 
     @property
     def waiting_bytes(self) -> int:
@@ -199,7 +184,7 @@ class SeriesWriter:
             if index >= self._rows.rows:
                 self._grow(index)
             store.write(index, frame)
-            self._disk.check()
+            self._open.disk.check()
         except (OSError, RuntimeError, ValueError) as error:
             raise self._failed(f"frame {index}", error) from error
         self._rows.add(index, image)
@@ -242,7 +227,7 @@ class SeriesWriter:
             if not self._rows.unwritten:
                 return
             self._check_place()
-            make_room(self._disk.descriptor, ROOM_BYTES + self._rows.room)
+            make_room(self._open.disk.descriptor, ROOM_BYTES + self._rows.room)
             disk_file.flush(self._file)  # nobody may see a frame as stored that is not there yet
             self._rows.write()
             self._rows.write_others()
@@ -268,11 +253,11 @@ class SeriesWriter:
         """
         try:
             # Frames that several writers still have must not take what is kept back for the account.
-            failure = self._settle_frames() if self.waiting_bytes else None
-            self._release_reserve()
-            if self._disk.error is not None:
-                self._disk.finalize()
-            failure = failure or self._settle_frames()
+            failure = self._flush_frames() if self.waiting_bytes else None
+            self._open.release_reserve()
+            if self._open.disk.error is not None:
+                self._open.disk.finalize()
+            failure = failure or self._flush_frames()
             disk_file.flush(self._file)
             self._rows.write()
             self._end_reading()
@@ -289,8 +274,8 @@ class SeriesWriter:
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise self._unfinished(error) from error
         finally:
-            self._release_reserve()
-            _close_quietly(self._file)
+            self._open.release_reserve()
+            self._open.close_quietly()
             self._let_go()
         counts = self._account.counts()
         self._account.flushed = counts.stored + counts.partial
@@ -323,25 +308,16 @@ class SeriesWriter:
         self._structure.show_frames(frames, self._store.data, self._series)
 
     def _let_others_read(self) -> None:
-        """From now on the file may be read while it grows, and nothing can be created in it any more."""
+        """From now on the file may be read while it grows, where SWMR is asked for."""
         if self._writing.swmr and self._store is not None:
-            disk_file.flush(self._file)
-            self._disk.at_once = True
-            self._file.swmr_mode = True
+            self._open.start_swmr()
 
     def _end_reading(self) -> None:
-        """Open the file anew without SWMR, where it was open so: texts and new objects are not for SWMR."""
+        """End SWMR, where the file was open so, and find everything in it again."""
         if not self._file.swmr_mode:
             return
         self._check_place()
-        descriptor = os.dup(self._disk.descriptor)  # the same file, whatever has its name by now
-        try:
-            disk_file.close(self._file)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        self._file = disk_file.open_file(descriptor, self.path, "r+", "latest")
-        self._disk = _disk(self._file)
+        self._open.end_swmr()
         self._structure = structure.find(self._file, self.detector)
         self._rows = PerFrame(self._structure.detector, self._account, self._series.rois)
         self._store = reopen(self._structure.detector, self._account.planned, self._writing)
@@ -355,7 +331,7 @@ class SeriesWriter:
             self._store.grow(rows)
         self._rows.resize(rows)
 
-    def _settle_frames(self) -> WriterError | None:
+    def _flush_frames(self) -> WriterError | None:
         """The last frames are with the kernel, or are accounted for as lost."""
         try:
             if self._store is not None:
@@ -384,61 +360,21 @@ class SeriesWriter:
     # -- failure -------------------------------------------------------------------------------
 
     def _check_place(self) -> None:
-        try:
-            here = os.path.samestat(os.stat(self.path), os.fstat(self._disk.descriptor))
-        except (FileNotFoundError, NotADirectoryError):
-            here = False
-        if not here:
-            raise FileGoneError(
-                f"{self.path} was removed, moved or replaced while it was written; the frames stored so far "
-                f"({self._account.counts().stored}) went with it. Look who did that (a clean-up job, a sync "
-                f"program?), then reset the receiver{of_series(self._series.id)}"
-            )
+        if not self._open.is_in_place():
+            raise FileGoneError(gone(self.path, self._account.counts(), self._series.id))
 
     def _failed(self, what: str, error: Exception) -> WriterError:
         return WriterError(self._sentence(what, error))
 
     def _sentence(self, what: str, error: Exception, more: str = "") -> str:
         self._take_back()
-        counts = self._account.counts()
-        return (
-            f"{self.path}: could not write {what}: {_cause(error)}; "
-            f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
-            f"{remedy(error, self.path.parent)}, then reset the receiver{more}{of_series(self._series.id)}"
-        )
+        return not_written(self.path, what, error, self._account.counts(), self._series.id, more)
 
     def _unfinished(self, error: Exception) -> UnfinishedError:
         """The end of the file could not be written; nothing after the last flush is in it for sure."""
-        self._count_what_reads()
-        stays = (
-            '. The file stays "in progress" (penstock check says what is in it); a receiver that is started '
-            "when it can be written marks it"
-        )
-        return UnfinishedError(self._sentence("the end of the file", error, stays))
-
-    def _count_what_reads(self) -> None:
-        """The file is closed and lacks its end: what counts as stored is what somebody finds who opens it."""
-        _close_quietly(self._file)
-        found = np.zeros(self._account.highest + 1, bool)
-        try:
-            there = frames_in(self.path)[: len(found)]
-            found[: len(there)] = there
-        except DAMAGED as error:
-            log.error("%s cannot be read back: %s", self.path, error)
-        account = self._account
-        for index, reads in enumerate(found.tolist()):
-            if not reads and account.status(index) in IN_FILE:
-                account.revise(index, FrameStatus.MISSING, late=False)
-            elif reads and account.status(index) is FrameStatus.MISSING:
-                account.revise(index, FrameStatus.STORED, late=False)
-        counts = account.counts()
-        account.flushed = counts.stored + counts.partial
-
-    def _not_created(self, error: Exception) -> WriterError:
-        what_to_do = remedy(error, self.path.parent)
-        return WriterError(
-            f"cannot create {self.path}: {_cause(error)}. {what_to_do}, then reset the receiver"
-        )
+        self._open.close_quietly()
+        count_what_reads(self.path, self._account)
+        return UnfinishedError(self._sentence("the end of the file", error, STAYS))
 
     def _take_back(self) -> None:
         """Frames that the store had taken and lost are not stored."""
@@ -459,33 +395,4 @@ class SeriesWriter:
             except (OSError, RuntimeError) as error:
                 log.error("closing the frames of %s failed: %s", self.path, error)
             self._store = None
-        if self._mark >= 0:
-            os.close(self._mark)
-            self._mark = -1
-
-    def _release_reserve(self) -> None:
-        if self._reserve is not None:
-            self._reserve.release()
-            self._reserve = None
-
-
-def _cause(error: Exception) -> str:
-    code = errno_of(error)
-    return os.strerror(code) if code else str(error)
-
-
-def _close_quietly(file: h5py.File) -> None:
-    """Close after a failure that is reported already; a second error would only hide the first."""
-    if not file:
-        return
-    path = disk_file.path_of(file)
-    try:
-        disk_file.close(file)
-    except (OSError, RuntimeError) as error:
-        log.error("closing %s after a failure failed too: %s", path, error)
-
-
-def _disk(file: h5py.File) -> DiskFile:
-    found = disk_file.disk_of(file)
-    assert found is not None, "every file that is written is opened by disk_file"
-    return found
+        self._open.release_lease()

@@ -22,6 +22,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.nexus import name_of
+from penstock.receiver.files.stores.file_locks import NO_LOCKS
 from penstock.receiver.series.running_series import Interruption, RunningSeries
 from penstock.stins.messages import Header
 
@@ -29,8 +30,6 @@ log = logging.getLogger(__name__)
 
 FOLDER = ".penstock"
 """In the data root, where no other folder is configured."""
-NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
-"""What file systems answer that have no locks (Lustre mounted without `flock`, old NFS)."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +73,7 @@ def may_go_on(entry: Entry, config: ReceiverConfig) -> bool:
 
 
 class Left:
-    """An entry whose writer is gone, locked by this process until it is settled.
+    """An entry whose writer is gone, locked by this process until it is removed or released.
 
     Args:
         path: of the journal's file.
@@ -87,14 +86,14 @@ class Left:
         self._path = path
         self._descriptor = descriptor
 
-    def finalize(self) -> None:
+    def remove(self) -> None:
         """The file has been dealt with: nobody looks for it again."""
         with contextlib.suppress(OSError):
             self._path.unlink()
         self.release()
 
     def release(self) -> None:
-        """Let go of it; the next start finds it again, unless it is settled."""
+        """Let go of it; the next start finds it again, unless it is removed."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -170,7 +169,7 @@ class Journal:
     def close(self) -> None:
         """The file of the running series is closed."""
         if self._open is not None:
-            self._open.finalize()
+            self._open.remove()
             self._open = None
 
     def keep(self, reason: str) -> None:
@@ -186,7 +185,8 @@ class Journal:
         left.release()
 
     def left(self) -> Iterator[Left]:
-        """Entries of this receiver whose writer is gone, oldest first; each is locked until settled.
+        """Entries of this receiver whose writer is gone, oldest first; each is locked until it is removed
+        or released.
 
         One whose writer lives, here or on another host, and one that cannot be read are said and left.
         """
@@ -217,7 +217,7 @@ class Journal:
                 path.rename(path.with_suffix(".damaged"))  # else it would be said at every start
         else:
             if entry.receiver != self._name or os.fstat(descriptor).st_nlink == 0:
-                pass  # two names can give one file name; or somebody has just settled it
+                pass  # two names can give one file name; or somebody has just removed it
             elif locked or not _lives(entry):
                 return Left(path, descriptor, entry)
             else:

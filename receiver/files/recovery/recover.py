@@ -15,16 +15,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files.recovery.interrupted import (
-    DAMAGED,
-    Interrupted,
-    Untouched,
-    drop_draft,
-    look_at,
-    mark_interrupted,
-    open_again,
-)
+from penstock.receiver.files.recovery.interrupted import Untouched, drop_draft, look_at, mark_interrupted
 from penstock.receiver.files.recovery.journal import Journal, Left, may_go_on
+from penstock.receiver.files.reopened import DAMAGED, Reopened, reopen_file
 from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.files.structure import IN_PROGRESS
 from penstock.receiver.models import Counts, PastSeries, Series
@@ -44,7 +37,7 @@ class Resumable:
     """A series that may still run: its file, open again."""
 
     left: Left
-    found: Interrupted
+    reopened: Reopened
     start: Start
     resumed: ResumedSeries
 
@@ -99,17 +92,17 @@ def finalize(journal: Journal, reason: str) -> Recovered:
 def _open(left: Left) -> Resumable | None:
     entry = left.entry
     if look_at(entry) != IN_PROGRESS:
-        left.finalize()
+        left.remove()
         return None
-    found = open_again(entry.filename)
-    account, header = found.account, entry.header
+    reopened = reopen_file(entry.filename)
+    account, header = reopened.account, entry.header
     assert header is not None
     try:
-        header = _formatted(header, found)
-        rois = region_rows.found_in(found.detector)
-        values = region_rows.read(found.detector, account.highest + 1)
+        header = _formatted(header, reopened)
+        rois = region_rows.found_in(reopened.detector)
+        values = region_rows.read(reopened.detector, account.highest + 1)
     except BaseException:
-        found.close()
+        reopened.close()
         raise
     death = Interruption(account.gap_start, account.highest)
     log.warning(
@@ -120,12 +113,12 @@ def _open(left: Left) -> Resumable | None:
     resumed = ResumedSeries(
         account, (*entry.interruptions, death), entry.filename, entry.started, rois, values
     )
-    return Resumable(left, found, Start(header, entry.metadata), resumed)
+    return Resumable(left, reopened, Start(header, entry.metadata), resumed)
 
 
-def _formatted(header: Header, found: Interrupted) -> Header:
+def _formatted(header: Header, reopened: Reopened) -> Header:
     """With the format of the frames that are in the file, where it was not announced."""
-    known = format_of(found.detector, None)
+    known = format_of(reopened.detector, None)
     if known is None or None not in (header.shape, header.type, header.compression):
         return header
     return msgspec.structs.replace(header, shape=known.shape, type=known.dtype, compression=known.compression)
@@ -137,7 +130,7 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
         sentence = entry.failed or reason
         try:
             if look_at(entry) != IN_PROGRESS:
-                left.finalize()  # it was closed in the last moment
+                left.remove()  # it was closed in the last moment
                 continue
             account = mark_interrupted(entry.filename, sentence)
             counts = account.counts()
@@ -165,7 +158,7 @@ def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterat
 
 def _tell(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
     entry = left.entry
-    left.finalize()
+    left.remove()
     series = Series(
         id=entry.series,
         filename=entry.filename,

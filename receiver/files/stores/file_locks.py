@@ -7,8 +7,8 @@ import fcntl
 import time
 from collections.abc import Callable
 
-NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)
-"""What file systems answer that have none."""
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What file systems answer that have none (Lustre mounted without `flock`, old NFS)."""
 PAUSE_SECONDS = 0.001
 
 

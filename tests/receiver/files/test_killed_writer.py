@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files import stores
-from penstock.receiver.files.recovery.interrupted import mark_interrupted, open_again
+from penstock.receiver.files.recovery.interrupted import mark_interrupted
+from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.write_threads import pwrite_all
 from penstock.receiver.files.writer import SeriesWriter
@@ -83,7 +84,7 @@ def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
     for number, snapshot in enumerate(snapshots):
         killed = path.parent / f"killed-{number}.h5"
         killed.write_bytes(snapshot)
-        found = open_again(killed)
+        found = reopen_file(killed)
         stored = found.account.counts().stored
         seen.add(stored)
         assert found.detector["sequence_number"][:stored].tolist() == list(range(stored))
@@ -115,7 +116,7 @@ def test_what_a_killed_writer_left_behind_the_end_does_not_come_back(path: Path)
             file[f"{DETECTOR}/{name}"].resize(2, axis=0)
             file.flush()
             os.pwrite(file.id.get_vfd_handle(), chunk, place.byte_offset)
-    found = open_again(path)
+    found = reopen_file(path)
     for name, blank in (("sequence_number", -1), ("frame_status", 0)):
         found.detector[name].resize(6, axis=0)
         assert found.detector[name][2:].tolist() == [blank] * 4
@@ -133,7 +134,7 @@ def test_a_frame_whose_number_has_no_chunk_in_the_index_is_missing(path: Path) -
         detector.create_dataset(
             "sequence_number", (2,), "int64", maxshape=(None,), chunks=(64,), fillvalue=-1
         )
-    found = open_again(path)
+    found = reopen_file(path)
     assert found.account.counts().stored == 0
     assert found.detector["trigger"][:].tolist() == [-1, -1]
     found.close()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from penstock.receiver.files import lease, storage
-from penstock.receiver.files.recovery.interrupted import open_again
+from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import SeriesWriter
 from penstock.receiver.series.running_series import RunningSeries
@@ -64,7 +64,7 @@ def test_a_file_that_goes_on_after_a_kill_is_replaced_by_nobody(path: Path) -> N
     shutil.copy(path, left)
     first.close("stopped")
     series = RunningSeries(start(frames=2))
-    writer = SeriesWriter(left, "sim-1", series, "", found=open_again(left))
+    writer = SeriesWriter(left, "sim-1", series, "", reopened=reopen_file(left))
     with pytest.raises(StorageError, match="a receiver is writing"):
         Written(left, start(overwrite=True))
     writer.close(series.close("stopped"), pad=False, synced=False)

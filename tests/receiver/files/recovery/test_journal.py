@@ -157,7 +157,7 @@ def test_of_several_files_only_the_latest_goes_on(config: ReceiverConfig, path: 
     assert recovered.marked[-1].counts.stored == 4
     assert recovered.resumable is not None
     assert recovered.resumable.resumed.filename == str(other)
-    recovered.resumable.found.close()
+    recovered.resumable.reopened.close()
 
 
 def test_a_file_that_was_closed_in_the_last_moment_is_neither_marked_nor_said(

@@ -79,17 +79,17 @@ def going_on(path: Path, config: ReceiverConfig) -> Iterator[Written]:
     assert resumable is not None
     again = Written.__new__(Written)
     again.series = RunningSeries(resumable.start, resumed=resumable.resumed)
-    again.writer = SeriesWriter(path, "sim-1", again.series, "", found=resumable.found)
+    again.writer = SeriesWriter(path, "sim-1", again.series, "", reopened=resumable.reopened)
     try:
         yield again
     finally:
-        resumable.left.finalize()
+        resumable.left.remove()
 
 
 def left(recovered: Recovered) -> None:
     if recovered.resumable is not None:
-        recovered.resumable.found.close()
-        recovered.resumable.left.finalize()
+        recovered.resumable.reopened.close()
+        recovered.resumable.left.remove()
 
 
 def test_a_kill_before_the_file_has_its_name_leaves_the_name_free_and_nothing_behind(

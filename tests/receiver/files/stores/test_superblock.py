@@ -8,7 +8,8 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.receiver.files.recovery.interrupted import DAMAGED, mark_interrupted
+from penstock.receiver.files.recovery.interrupted import mark_interrupted
+from penstock.receiver.files.reopened import DAMAGED
 from penstock.receiver.files.stores.superblock import V0_END, repair, version_of
 from tests.receiver.h5_file import write_series
 

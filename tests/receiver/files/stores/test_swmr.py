@@ -15,6 +15,7 @@ import pytest
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery import interrupted
+from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import Writing
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.writer import SeriesWriter
@@ -126,7 +127,7 @@ def test_after_a_kill_it_opens_with_swmr_only_and_plainly_once_it_is_marked(path
 
 def test_a_killed_series_can_be_continued(path: Path) -> None:
     file = killed(path)
-    found = interrupted.open_again(file)
+    found = reopen_file(file)
     again = Written.__new__(Written)
     again.series = RunningSeries(start(frames=300), None, ResumedSeries(found.account, (), str(file), 0.0))
     again.writer = SeriesWriter(file, "sim-1", again.series, "", Writing(swmr=True), found)

@@ -20,6 +20,7 @@ from penstock.checks.verify import verify
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import interrupted
+from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.data_files import data_file
 from penstock.receiver.files.stores.data_files import store as segments
@@ -251,7 +252,7 @@ def test_a_killed_series_can_be_continued(path: Path) -> None:
     series = written(path)
     series.add(*map(frame, (0, 1, 2, 4)))
     killed = copy_of_a_killed_one(path, series)
-    found = interrupted.open_again(killed)
+    found = reopen_file(killed)
     assert found.account.counts().stored == 4
     again = Written.__new__(Written)
     again.series = type(series.series)(
