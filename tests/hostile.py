@@ -363,14 +363,6 @@ CONFIGS = [
         "one socket an endpoint",
     ),
     BadConfig(
-        "consumers behind several sockets",
-        _entry(
-            "source: {endpoints: ['tcp://h:1'], sockets: 2}, data_root: /, "
-            "forward: [{name: a, endpoint: 'tcp://127.0.0.1:5110'}]"
-        ),
-        "forward names 1 consumer and source.sockets is 2",
-    ),
-    BadConfig(
         "a DECTRIS stream V1 over several sockets",
         _entry("source: {type: dectris-v1, endpoints: ['tcp://h:1'], sockets: 2}, data_root: /"),
         "sockets is 2; messages of a dectris-v1 stream have no numbers",
