@@ -116,6 +116,19 @@ def test_what_happens_to_a_late_frame_is_two_clicks_from_the_readme() -> None:
     assert "receiver/series/account.py" in (ROOT / "docs/explanation/accounting.md").read_text()
 
 
+def test_the_functions_on_the_way_of_a_frame_are_in_their_files() -> None:
+    page = (ROOT / "docs/explanation/the-way-of-a-frame.md").read_text()
+    rows = re.findall(r"^\| .*?\| (`.*?`) \| (.*?) \| [^|]* \|$", page, re.MULTILINE)
+    named = [(names, re.findall(r"\]\(\.\./\.\./([^)]*\.py)\)", files)) for names, files in rows]
+    for names, files in named:
+        code = "".join((ROOT / file).read_text() for file in files)
+        methods = [each for each in re.findall(r"`(\w+)\.(\w+)`", names) if f"class {each[0]}" in code]
+        assert methods or not files, f"{names} is not in {files}"
+        for kind, method in methods:
+            assert f"def {method}(" in code, f"{kind}.{method} is not in {files}"
+    assert len(named) > 15
+
+
 def test_the_script_of_the_tutorial_works_with_an_eiger_by_changing_the_name(tmp_path: Path) -> None:
     page = (ROOT / "docs/tutorial/first-series.md").read_text()
     script = page.partition("## 4. Control it")[2].partition("```python\n")[2].partition("```")[0]

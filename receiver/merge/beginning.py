@@ -151,7 +151,7 @@ class Beginning:
     def _missing(self) -> list[str]:
         return [stream.endpoint for stream in self._streams if stream.next is None]
 
-    def _waiting(self) -> int:
+    def _dropped_messages(self) -> int:
         return sum(1 + len(stream.behind) for stream in self._streams if stream.next is not None)
 
     def _too_late(self, missing: Sequence[str]) -> StinsError:
@@ -163,7 +163,7 @@ class Beginning:
         return NotTaken(
             "series_differ",
             f"the modules have begun different series ({self._names()}); "
-            f"{plural(self._waiting(), 'message is', 'messages are')} dropped. Give every module's "
+            f"{plural(self._dropped_messages(), 'message is', 'messages are')} dropped. Give every module's "
             "streamer the same series id, or none",
             self._first_header(),
         )
@@ -171,7 +171,7 @@ class Beginning:
     def _not_taken(self, why: str) -> StinsError:
         return NotTaken(
             "no_module_header",
-            f"{why}; {plural(self._waiting(), 'message')} of its modules dropped. "
+            f"{why}; {plural(self._dropped_messages(), 'message')} of its modules dropped. "
             "Does every module's streamer run and take part in each series?",
             self._first_header(),
         )

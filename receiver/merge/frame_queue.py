@@ -15,7 +15,7 @@ from penstock.receiver.processing.joined import Joined, JoinedFrame
 from penstock.stins.messages import Buffer, Frame, Image
 
 
-class _Waiting:
+class _Incomplete:
     """One frame of which some modules have come."""
 
     def __init__(self, since: float) -> None:
@@ -54,7 +54,7 @@ class FrameQueue:
         self._taken = taken
         self._gap = gap
         self._origin = origin
-        self._frames: dict[int, _Waiting] = {}  # in the order of `since`
+        self._frames: dict[int, _Incomplete] = {}  # in the order of `since`
         self.bytes = 0
         """Memory of what waits."""
         self.left = 0
@@ -79,7 +79,7 @@ class FrameQueue:
         if waiting is None:
             if self._taken(self._series, index):
                 return [self._frame(index, {module: (frame.image, frame.blobs)})]
-            waiting = self._frames[index] = _Waiting(now)
+            waiting = self._frames[index] = _Incomplete(now)
         nbytes = held_bytes(frame)
         waiting.bytes += nbytes
         self.bytes += nbytes
@@ -129,7 +129,7 @@ class FrameQueue:
                 due.append(index)
         return due
 
-    def _expected(self, waiting: _Waiting) -> list[int]:
+    def _expected(self, waiting: _Incomplete) -> list[int]:
         """Modules that a frame waits for."""
         return [
             module

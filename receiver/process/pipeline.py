@@ -204,7 +204,7 @@ class Pipeline:
         if series is not None and series.active and (warning := self._arrivals.warning):
             series = replace(series, reason="; ".join(filter(None, (series.reason, warning))))
         times = os.times()
-        queue_bytes, queue_limit_bytes = queues.fullest(self._waiting(), self._config)
+        queue_bytes, queue_limit_bytes = queues.fullest(self._queue_bytes(), self._config)
         return Status(
             state=machine.state.value, error=machine.error, detector=self._config.detector or self._name,
             version=version, series=series, counts=counts,
@@ -221,11 +221,11 @@ class Pipeline:
         out, times = self.outputs, self.outputs.times
         return Measures(
             frames=out.frames, nbytes=out.nbytes, lost=dict(out.lost),
-            queues={**self._waiting(), "unflushed": out.unflushed_bytes},
+            queues={**self._queue_bytes(), "unflushed": out.unflushed_bytes},
             stages=times.stages, latency=times.latency, idle=times.idle, stamps_ahead=times.stamps_ahead,
         )  # fmt: skip
 
-    def _waiting(self) -> dict[str, int]:
+    def _queue_bytes(self) -> dict[str, int]:
         """Bytes that wait, by queue; those of `queues.limits`."""
         writer = self.outputs.writer
         return {

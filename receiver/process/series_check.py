@@ -78,7 +78,7 @@ def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str
     if not series.shape or not series.dtype or config.source.join is not None:
         return [], ""  # how modules make one image, their start messages say
     try:
-        stored = _behind(config.transforms, Format(tuple(series.shape), series.dtype, "none"))
+        stored = _after_transforms(config.transforms, Format(tuple(series.shape), series.dtype, "none"))
     except BlobError as error:
         raise Refused(error.kind, str(error)) from error
     except TransformConfigError:
@@ -87,7 +87,7 @@ def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str
 
 
 @lru_cache(FORMATS)
-def _behind(transforms: tuple[Transform, ...], format: Format) -> Format:
+def _after_transforms(transforms: tuple[Transform, ...], format: Format) -> Format:
     """The format behind the transforms. No step makes another shape or type of frames that come packed."""
     if not transforms:
         blob_layout(format.shape, format.type)

@@ -115,11 +115,11 @@ class ModuleProcessor(FrameProcessor):
         metadata: Mapping[str, Any] = start.metadata
         if self._before is None:
             return metadata
-        turned = {key: [self._turned(key, value, start.header) for value in metadata[key]]
+        turned = {key: [self._oriented(key, value, start.header) for value in metadata[key]]
                   for key in IMAGES if key in metadata}  # fmt: skip
         return {**metadata, **turned}
 
-    def _turned(self, key: str, value: Any, header: Header) -> Any:
+    def _oriented(self, key: str, value: Any, header: Header) -> Any:
         """An image of one module as the steps before `assemble` leave it."""
         return (
             value

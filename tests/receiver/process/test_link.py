@@ -43,7 +43,7 @@ def ends() -> Iterator[tuple[socket.socket, Link]]:
         yield parent, Link(child)
 
 
-def heard(parent: socket.socket) -> list[Snapshot]:
+def received(parent: socket.socket) -> list[Snapshot]:
     found = []
     while True:
         try:
@@ -86,12 +86,12 @@ def test_a_snapshot_goes_out_when_something_has_changed_and_once_in_a_heartbeat(
     for now in moments:
         pipeline.shown = replace(pipeline.shown, cpu_seconds=now)  # changes all the time, and is no change
         link.send(pipeline, now)
-    assert [(told.status.version, told.handled) for told in heard(parent)] == [(1, 7), (1, 7)]
+    assert [(told.status.version, told.handled) for told in received(parent)] == [(1, 7), (1, 7)]
     pipeline.shown = replace(pipeline.shown, drained=1)
     link.send(pipeline, moments[-1])
-    assert [told.status.version for told in heard(parent)] == [2]
+    assert [told.status.version for told in received(parent)] == [2]
     link.send(pipeline, moments[-1], fresh=True)
-    assert [told.status.version for told in heard(parent)] == [2]
+    assert [told.status.version for told in received(parent)] == [2]
 
 
 def test_a_parent_that_does_not_read_holds_nothing_up_and_gets_the_next_one(
@@ -102,9 +102,9 @@ def test_a_parent_that_does_not_read_holds_nothing_up_and_gets_the_next_one(
     for number in range(5_000):  # more than a socket takes
         pipeline.shown = replace(pipeline.shown, drained=number)
         link.send(pipeline, 0.0)
-    assert len(heard(parent)) < 5_000
+    assert len(received(parent)) < 5_000
     link.send(pipeline, 0.0)
-    assert [told.status.drained for told in heard(parent)] == [4_999]
+    assert [told.status.drained for told in received(parent)] == [4_999]
 
 
 LONG = 3_000_000
@@ -144,7 +144,7 @@ def test_a_snapshot_of_any_length_is_made_short_enough_to_be_told_and_says_so(
     pipeline.shown = replace(pipeline.shown, drained=7, **shown)
     for now in (0.0, 1.0, 2.0):
         link.send(pipeline, now, fresh=True)
-    told = heard(parent)
+    told = received(parent)
     assert [snapshot.status.drained for snapshot in told] == [7, 7, 7]
     assert [snapshot.status.state for snapshot in told] == ["idle"] * 3
     assert len(caplog.messages) == 1 and "was cut to" in caplog.messages[0]
@@ -157,7 +157,7 @@ def test_an_answer_of_any_length_is_told_too(ends: tuple[socket.socket, Link]) -
     pipeline: Any = Told()
     pipeline.answer = FrameAnswer(3, "unreadable", "why " * LONG)
     link.send(pipeline, 0.0)
-    (told,) = heard(parent)
+    (told,) = received(parent)
     assert (told.answer.ticket, told.answer.kind) == (3, "unreadable")
     assert told.answer.message.startswith("why why") and len(told.answer.message) <= 1002
 
@@ -172,7 +172,7 @@ def test_every_series_that_has_ended_is_told_once_and_in_order(ends: tuple[socke
     pipeline.ended.extend(map(past, range(2 * ENDED_AT_ONCE + 1)))
     while link.send(pipeline, 0.0):
         pass
-    told = [item.series.id for snapshot in heard(parent) for item in snapshot.ended]
+    told = [item.series.id for snapshot in received(parent) for item in snapshot.ended]
     assert told == [str(number) for number in range(2 * ENDED_AT_ONCE + 1)]
     assert not pipeline.ended
 
@@ -186,9 +186,9 @@ def test_a_series_that_has_ended_waits_for_a_parent_that_does_not_read(
         pass
     pipeline.ended.append(past(7))
     assert not link.send(pipeline, 0.0) and len(pipeline.ended) == 1
-    assert len(heard(parent)) > 0
+    assert len(received(parent)) > 0
     assert link.send(pipeline, 0.0)
-    assert [item.series.id for item in heard(parent)[-1].ended] == ["7"]
+    assert [item.series.id for item in received(parent)[-1].ended] == ["7"]
 
 
 def test_of_series_that_have_ended_none_is_left_out_however_short_a_snapshot_is_made(
@@ -199,4 +199,4 @@ def test_of_series_that_have_ended_none_is_left_out_however_short_a_snapshot_is_
     pipeline.shown = replace(pipeline.shown, errors={f"{number}" * 10: number for number in range(100_000)})
     pipeline.ended.extend(map(past, range(ENDED_AT_ONCE)))
     link.send(pipeline, 0.0)
-    assert [item.series.id for item in heard(parent)[0].ended] == [str(n) for n in range(ENDED_AT_ONCE)]
+    assert [item.series.id for item in received(parent)[0].ended] == [str(n) for n in range(ENDED_AT_ONCE)]

@@ -78,7 +78,7 @@ ROTATE, LEFT_RIGHT, UP_DOWN = (
 )  # fmt: skip
 
 
-def turned(
+def oriented(
     *transforms: dict[str, Any], rotation: int = 0, fliplr: bool = False, flipud: bool = False
 ) -> None:
     asked = SeriesCheck(filename="", rotation=rotation, fliplr=fliplr, flipud=flipud)
@@ -86,12 +86,12 @@ def turned(
 
 
 def test_what_the_transforms_turn_may_be_asked_for_by_a_detector_that_streams_by_itself() -> None:
-    turned()
-    turned(ROTATE)  # of the receiver's own accord, as ever
-    turned(ROTATE, rotation=90)
-    turned(LEFT_RIGHT, UP_DOWN, rotation=180)
-    turned(ROTATE, UP_DOWN, rotation=90, flipud=True)
-    turned({"type": "decompress"}, UP_DOWN, fliplr=False, flipud=True)
+    oriented()
+    oriented(ROTATE)  # of the receiver's own accord, as ever
+    oriented(ROTATE, rotation=90)
+    oriented(LEFT_RIGHT, UP_DOWN, rotation=180)
+    oriented(ROTATE, UP_DOWN, rotation=90, flipud=True)
+    oriented({"type": "decompress"}, UP_DOWN, fliplr=False, flipud=True)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_what_they_do_not_is_refused_with_the_remedy(
     transforms: tuple[dict[str, Any], ...], asked: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(Refused, match=words) as refused:
-        turned(*transforms, **asked)
+        oriented(*transforms, **asked)
     assert refused.value.kind == "no_orientation"
     assert "set rotate and flip among the receiver's transforms" in str(refused.value)
