@@ -1,4 +1,4 @@
-"""What arrives of one streamer: its sockets, the decoder, and the reorder buffer behind several sockets."""
+"""The messages of one streamer: its sockets, the decoder, and the reorder buffer behind several sockets."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Arrivals(Protocol):
         """What the running series lacks, in a sentence; "" for nothing."""
 
     def decode(self, parts: list[memoryview]) -> Decoded:
-        """Decode the multi-part message that came last, out of turn.
+        """Decode the multi-part message that was read last, out of turn.
 
         Raises:
             RemoteError: the message is not what the protocol allows.
         """
 
     def receive(self, parts: list[memoryview], now: float) -> Message | tuple[Event, ...]:
-        """Decode the multi-part message that came last; return it, if it is its turn, and what it brings.
+        """Decode the multi-part message that was read last; return what is ready by that.
 
         Raises:
             RemoteError: the message is not what the protocol allows.
@@ -58,7 +58,7 @@ class Arrivals(Protocol):
         waited."""
 
     def resume(self, start: Start) -> None:
-        """A series goes on whose receiver was killed."""
+        """A series is resumed whose receiver was killed."""
 
     def forget(self) -> int:
         """Drop what waits: the receiver goes into Error. Return how many messages that were."""
@@ -143,7 +143,7 @@ class StreamerArrivals:
         return [] if self._buffer is None else [*self._buffer.end_session()]
 
     def resume(self, start: Start) -> None:
-        """A series goes on whose receiver was killed."""
+        """A series is resumed whose receiver was killed."""
         if self._buffer is not None:
             self._buffer.resume(start.header.msg_number)
 

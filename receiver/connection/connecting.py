@@ -1,7 +1,7 @@
 """One socket that connects to a streamer, and connects again only when everything has been read.
 
 ZeroMQ by itself connects again at once, and puts what comes then behind what is still to be read of the lost
-connection. Nobody could tell them apart, and a streamer that was started anew would pass for the one that
+connection. Nobody could tell them apart, and a streamer that was restarted would pass for the one that
 died. So its own attempts are put off, and made here.
 """
 

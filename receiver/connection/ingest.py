@@ -46,7 +46,7 @@ class Ingest:
             [each for each in self._all if each.endpoint == endpoint] for endpoint in config.endpoints
         ]
         self.number = 0
-        """Of the socket whose message came last; where modules are joined, of the module."""
+        """Number of the socket whose message was read last; where modules are joined, of the module."""
         self.idle = [False] * len(self._sockets)
         """For each socket, whether nothing waited there when it was last looked at, in the last round of
         `messages`."""
@@ -56,7 +56,7 @@ class Ingest:
         self.is_behind = False
         """Whether the last round of `messages` ended before each of several sockets was found empty."""
         self._is_gone = False  # whether there has been a connection, and is none
-        self._is_anew = False
+        self._has_reconnected = False
 
     def watch(self, descriptor: int) -> None:
         """Wake `wait` up when this file descriptor can be read."""
@@ -124,7 +124,7 @@ class Ingest:
         idle = self.idle = [False] * len(sockets)
         self.is_behind = True  # unless this is read to its end
         for _ in range(BURST * len(sockets)):
-            number = self._turn  # goes on where the last round ended: whoever stops early starves none
+            number = self._turn  # where the last round ended: whoever stops early starves none
             self._turn = (number + 1) % len(sockets)
             parts = None if number in self._held_back else _received(sockets[number])
             idle[number] = parts is None
@@ -145,8 +145,8 @@ class Ingest:
     def has_reconnected(self) -> bool:
         """Whether, since this was asked last, all connections were lost, everything that came over them was
         read, and they are made again: what comes next may be of another streamer."""
-        is_anew, self._is_anew = self._is_anew, False
-        return is_anew
+        has_reconnected, self._has_reconnected = self._has_reconnected, False
+        return has_reconnected
 
     def reconnect(self) -> list[RemoteError]:
         """Connect again where a connection was lost, and all that came over it has been read.
@@ -164,8 +164,9 @@ class Ingest:
         return errors
 
     def _reconnect(self, sockets: Sequence[Connecting]) -> Iterator[RemoteError]:
-        """Those of one endpoint. A streamer that is gone has lost all its connections: so if some stay for
-        `REFUSED_AFTER`, it is not gone; and if none does, all are read before the first is made again."""
+        """Connect the sockets of one endpoint again. A streamer that is gone has lost all its connections: so
+        if some stay for `REFUSED_AFTER`, it is not gone; and if none does, all are read before the first is
+        made again."""
         if any(each.has_messages for each in sockets if not each.is_connected):
             return
         due = [each for each in sockets if each.is_due]
@@ -179,7 +180,7 @@ class Ingest:
             self._is_gone = False
         else:
             self._is_gone |= any(each.was_lost for each in due)
-            self._is_anew |= self._is_gone
+            self._has_reconnected |= self._is_gone
         for each in due:
             if each.was_refused:
                 yield self._refusal(each.endpoint)

@@ -1,4 +1,4 @@
-"""Which numbers of messages have come, as ranges: one that came twice does not stand for one that is lost."""
+"""The numbers of received messages, as ranges: a duplicate does not stand for a lost one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MessageNumbers:
         return self._stops[-1] - 1 if self._stops else -1
 
     def take(self, number: int) -> None:
-        """A message of this number has come."""
+        """Count a message of this number."""
         if number == self._next:  # nearly always
             self._next = self._stops[-1] = number + 1
             self.count += 1

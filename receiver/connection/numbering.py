@@ -1,4 +1,4 @@
-"""The rule that gives each frame of a series its index, and which of its messages have come."""
+"""The rule that gives each frame of a series its index, and which of its messages were received."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Numbering:
 
     def __init__(self, header: Header, origin: int | None = None, *, resumed: bool = False) -> None:
         self.messages = 0
-        """Frame messages of this series, whatever was in them."""
+        """Frame messages of this series that were counted, whatever was in them."""
         self.index_source: str = header.index_source or "unknown"
         """How frames are known to be of their triggers."""
         self._start = header.msg_number
@@ -28,7 +28,7 @@ class Numbering:
         self._origin = 0 if origin is None and header.series is not None else origin
 
     def count(self, number: int | None) -> None:
-        """A frame message has come; `number` is its msg_number."""
+        """Count a frame message; `number` is its msg_number."""
         self.messages += 1
         if number is not None:
             self._numbers.take(number)
@@ -60,11 +60,11 @@ class Numbering:
         return max(-1 if self._start is None else self._start, self._numbers.highest)
 
     def is_whole(self, end: SeriesEnd, duplicates: int = 0) -> bool:
-        """Whether every frame message that was sent before the end message has come.
+        """Whether every frame message that was sent before the end message was received.
 
         Args:
             end: the end message.
-            duplicates: frames that came twice.
+            duplicates: frames that were received twice.
         """
         if self._resumed:
             return False

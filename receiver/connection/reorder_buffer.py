@@ -1,4 +1,4 @@
-"""The reorder buffer of one session: what came over several sockets, in the order of sending.
+"""The reorder buffer of one session: messages of several sockets, in the order of sending.
 
 ZeroMQ deals messages out to several PULL sockets in turn and keeps their order on each of them only.
 `msg_number` restores it: it is one more for each message, start and end messages included, runs on over
@@ -15,7 +15,7 @@ series, and begins at 0 in a streamer that was restarted (STINS).
 | … any other                              | is held for its start message, `seconds`                        |
 | without a number                         | passes at once; the collector refuses such a series             |
 
-When the wait is over, the missing numbers are lost: what is held goes on behind them. While the buffer is
+When the wait is over, the missing numbers are lost: what is held goes on without them. While the buffer is
 full, a socket that is ahead of the others is not read (`arrivals`).
 """
 
@@ -114,10 +114,10 @@ class ReorderBuffer:
             yield self._pop()
 
     def resume(self, number: int | None) -> None:
-        """A series goes on whose receiver was killed.
+        """A series is resumed whose receiver was killed.
 
         Args:
-            number: of its start message: the streamer goes on behind it.
+            number: of its start message; the streamer continues with a higher one.
         """
         self._last = number
 

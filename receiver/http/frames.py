@@ -79,7 +79,7 @@ class Frames:
         return await asyncio.to_thread(from_closed_file, series.filename, series.id, index)
 
     def _handed_over(self, index: int) -> UnpackedFrame:
-        held = self._supervisor.asked.read()
+        held = self._supervisor.requested.read()
         if held is None or held.info.index != index:
             raise FrameRefused("busy", f"frame {index} was not handed over; ask again")
         return unpacked(held)

@@ -1,4 +1,4 @@
-"""What arrives of the modules of one detector: a socket and a decoder per module, and the merge."""
+"""The messages of the modules of one detector: a socket and a decoder per module, and the merge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ModuleArrivals:
         return self._merge.warning
 
     def decode(self, parts: list[memoryview]) -> Decoded:
-        """Decode the message that came last, out of turn.
+        """Decode the message that was read last, out of turn.
 
         Raises:
             RemoteError: the message is not what the protocol allows.
@@ -60,7 +60,7 @@ class ModuleArrivals:
         return self._sources[self.ingest.number].decode(parts)
 
     def receive(self, parts: list[memoryview], now: float) -> tuple[Event, ...]:
-        """Decode the message that came last; return what its module completes.
+        """Decode the message that was read last; return what its module completes.
 
         Raises:
             RemoteError: the message is not what the protocol allows.
@@ -91,7 +91,7 @@ class ModuleArrivals:
         return []
 
     def resume(self, start: Start) -> None:
-        """No series of modules goes on."""
+        """Do nothing: no series of modules is resumed."""
 
     def forget(self) -> int:
         """Drop what waits: the receiver goes into Error. Return how many messages that were."""

@@ -1,4 +1,4 @@
-"""The beginning of a joined series: the start messages of all modules, and what comes ahead of the last.
+"""The beginning of a joined series: the start messages of all modules, and what is received before the last.
 
 Modules that name their series are joined by that name, others by the order of their start messages. What
 comes behind a start message waits with it until the others have come, for as long as the header clock allows.
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from penstock.receiver.connection.events import Event, NotTaken, Stale
 from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.receiver.connection.known_starts import KnownStarts
+from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream, series_of
-from penstock.receiver.processing import joined as joined_series
 from penstock.receiver.processing.joined import JoinedStart
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Header, Message, Start
@@ -28,14 +28,14 @@ class Begun(NamedTuple):
     starts: list[Start]
     """Of each module."""
     behind: list[tuple[int, Message]]
-    """Module and message: what has come meanwhile, in each module's order."""
+    """Module and message: what was received meanwhile, in each module's order."""
 
 
 class Beginning:
     """What the modules have sent of the next series.
 
     Args:
-        streams: one a module; what stands in `next` and behind it is kept here.
+        streams: one per module; what stands in `next` and behind it is kept here.
         within: seconds after the first start message within which all have to come.
     """
 
@@ -93,7 +93,7 @@ class Beginning:
         return stream
 
     def begin(self) -> tuple[list[Event], Begun | None]:
-        """The series that every module has begun by now, behind what there is to say of it; `None` while one
+        """Return what there is to say, and the series that every module has begun by now; `None` while one
         has not, or if it cannot be taken."""
         starts = [stream.next for stream in self._streams if stream.next is not None]
         if len(starts) < len(self._streams):
@@ -104,7 +104,7 @@ class Beginning:
         name = names.pop() if names else None
         endpoints = [stream.endpoint for stream in self._streams]
         try:
-            start, wrong = joined_series.start(endpoints, starts, name or uuid.uuid4().hex)
+            start, wrong = messages.start(endpoints, starts, name or uuid.uuid4().hex)
         except RemoteError as error:
             if name is not None:
                 self.known.add(*(each.header for each in starts))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.receiver.connection.events import Cut
+from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream
-from penstock.receiver.processing import joined as joined_series
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import SeriesEnd
 from penstock.stins.texts import of_series
@@ -20,7 +20,7 @@ class Ending:
     """Of which modules the running series still waits for the end.
 
     Args:
-        streams: one a module; why one is `lost` is written here.
+        streams: one per module; why one is `lost` is written here.
         gone_after: seconds after which a lost connection means that the streamer is gone.
         within: seconds for which a module may be silent once another has ended.
     """
@@ -69,7 +69,7 @@ class Ending:
         """Modules whose streamer is gone are lost to the series of this name; says so of each.
 
         Args:
-            idle: of each module, whether nothing of it waits to be read.
+            idle: for each module, whether nothing waits to be read at its socket.
         """
         errors: list[StinsError] = []
         for stream, is_idle in zip(self._streams, idle, strict=True):
@@ -91,7 +91,7 @@ class Ending:
         """Modules that stay silent after another has ended have lost their end message; true if one has.
 
         Args:
-            idle: of each module, whether nothing of it waits to be read.
+            idle: for each module, whether nothing waits to be read at its socket.
         """
         if not any(stream.end is not None or stream.next is not None for stream in self._streams):
             return False
@@ -117,4 +117,4 @@ class Ending:
             for stream in self._streams
         )
         endpoints = [stream.endpoint for stream in self._streams]
-        return joined_series.end(endpoints, ends, series, frames if whole else None)
+        return messages.end(endpoints, ends, series, frames if whole else None)

@@ -1,7 +1,7 @@
 """The frames of a joined series that wait for modules: they leave whole, or when the gap clock says so.
 
-The gap clock of a module runs only while nothing of it waits to be read (`idle`): a receiver that was held up
-itself must not call late what lies in its own sockets.
+The gap clock of a module runs only while nothing waits to be read at its socket (`idle`): a receiver that was
+held up itself must not call late what lies in its own sockets.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from penstock.receiver.connection.held_bytes import held_bytes
+from penstock.receiver.merge import messages
 from penstock.receiver.merge.stream import Stream
-from penstock.receiver.processing import joined as joined_series
 from penstock.receiver.processing.joined import Joined, JoinedFrame
 from penstock.stins.messages import Buffer, Frame, Image
 
 
 class _Incomplete:
-    """One frame of which some modules have come."""
+    """One frame of which some modules are there."""
 
     def __init__(self, since: float) -> None:
         self.since = since
         self.came: dict[int, tuple[Image, Sequence[Buffer]]] = {}
         self.again: list[tuple[int, Frame]] = []
-        """Modules that came twice: the first may be corrupt."""
+        """Second copies of a module: the first may be corrupt."""
         self.bytes = 0
 
 
 class FrameQueue:
-    """The frames of one series of which some modules have come, by index.
+    """The frames of one series that wait for modules, by index.
 
     Args:
         joined: the series, as far as each of its frames has to know.
         series: its name.
-        streams: one a module; those that are absent or done are not waited for.
-        taken: whether a frame of this series and index has been entered already; what comes of it now does
+        streams: one per module; those that are absent or done are not waited for.
+        taken: whether a frame of this series and index has been entered already; what arrives of it now does
             not wait for other modules.
         gap: seconds after its first module that a frame waits for the others.
         origin: number of the series' first frame.
@@ -107,7 +107,7 @@ class FrameQueue:
         """Those that have waited too long leave; the modules that they have waited for are absent.
 
         Args:
-            idle: of each module, whether nothing of it waits to be read.
+            idle: for each module, whether nothing waits to be read at its socket.
         """
         overdue = self._overdue(now, idle)
         for index in overdue:
@@ -141,7 +141,7 @@ class FrameQueue:
         return [frame for index in indices for frame in self._leave(index)]
 
     def _leave(self, index: int) -> list[JoinedFrame]:
-        """The frame, and behind it what came twice."""
+        """Take the frame out; return it, and behind it second copies of modules."""
         waiting = self._frames.pop(index)
         self.bytes -= waiting.bytes
         self.left += 1
@@ -151,4 +151,4 @@ class FrameQueue:
         ]
 
     def _frame(self, index: int, came: Mapping[int, tuple[Image, Sequence[Buffer]]]) -> JoinedFrame:
-        return joined_series.frame(self._joined, self._series, index + self._origin, came)
+        return messages.frame(self._joined, self._series, index + self._origin, came)

@@ -1,13 +1,13 @@
-"""The joiner: messages of several modules' streams in, those of one series out.
+"""The merge: messages of several modules' sessions in, those of one series out.
 
-No socket, no thread, no clock of its own, like the collector, which gets what comes out. Each endpoint is one
-module, whose messages come in the order in which they were sent.
+No socket, no thread, no clock of its own, like the collector, which takes its events. Each endpoint is one
+module, whose messages arrive in the order of sending.
 
 - A series begins once every module's start message is here (`beginning`). Until then frames wait, bounded in
   bytes and time.
 - A frame is joined once all modules that are still expected have sent it (`frame_queue`). One that waits for
   a module longer than the gap clock allows leaves without it, and that module is not waited for again until
-  it shows up: so a dead module holds nothing up, and a late one is stored where it belongs (`taken`).
+  it sends something: so a dead module holds nothing up, and a late one is stored where it belongs (`taken`).
 - A series ends once every module's end message is here, or is not waited for (`ending`).
 """
 
@@ -29,8 +29,8 @@ class Merge:
     """Joins the streams of one receiver.
 
     Args:
-        endpoints: one a module.
-        taken: whether a frame of this series and index has been entered already; what comes of it now does
+        endpoints: one per module.
+        taken: whether a frame of this series and index has been entered already; what arrives of it now does
             not wait for other modules.
         gap: seconds after its first module that a frame waits for the others.
         within: seconds after the first start message of a series within which all have to come; and seconds
@@ -61,7 +61,7 @@ class Merge:
         self._series = ""
         """Name of the running series, or of the last one."""
         self._frames: FrameQueue | None = None
-        """Those of the running series; `None` while none runs."""
+        """The waiting frames of the running series; `None` while none runs."""
 
     # -- what there is to say ------------------------------------------------------------------
 
@@ -113,8 +113,8 @@ class Merge:
 
         Args:
             now: moment on the injected monotonic clock, in seconds.
-            idle: of each module, whether nothing of it waits to be read.
-            connected: of each module, whether somebody is connected.
+            idle: for each module, whether nothing waits to be read at its socket.
+            connected: for each module, whether somebody is connected.
         """
         self._ending.observe(now, connected)
         events = self._forget_ended()
@@ -145,7 +145,7 @@ class Merge:
     def _take_start(self, stream: Stream, start: Start, now: float) -> list[Event]:
         runs = self._frames is not None
         if start.header in self._beginning.known or (runs and stream.has_begun(start)):
-            return [Stale()]  # it came twice
+            return [Stale()]  # a duplicate
         events = self._beginning.start(stream, start)
         if runs and not stream.is_done:
             self._ending.has_gone_on(stream, now)

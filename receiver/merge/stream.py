@@ -1,4 +1,4 @@
-"""One endpoint of the joiner, which is a module: where its stream stands."""
+"""The session of one module, as far as the merge has to know it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
 
 class Stream:
-    """What one module has said of the running series and of the next, and when."""
+    """What one module has sent of the running series and of the next, and when."""
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
@@ -31,7 +31,7 @@ class Stream:
         self.next: Start | None = None
         """The start message of the next series."""
         self.behind: deque[Message] = deque()
-        """What has come behind that."""
+        """Messages behind that."""
         self.behind_bytes = 0
 
     @property

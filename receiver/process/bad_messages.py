@@ -14,7 +14,7 @@ LOGGED_PER_KIND = 5
 
 
 class BadMessages:
-    """What came to one receiver and is not what the protocol allows.
+    """The messages to one receiver that are not what the protocol allows.
 
     Args:
         name: of the receiver; stands in the log.

@@ -1,6 +1,6 @@
-"""What the HTTP process and its data process say to each other, and the data process' end of it.
+"""The link between the HTTP process and its data process: their messages, and the data process' end.
 
-One socket pair, one JSON message a datagram: the parent sends a `Setup`, then a `Command` now and then; the
+One socket pair, one JSON message per datagram: the parent sends a `Setup`, then a `Command` now and then; the
 data process sends a `Snapshot` whenever something has changed. The parent's end is `supervisor.Supervisor`.
 """
 
@@ -115,8 +115,8 @@ class Link:
             commands.append(msgspec.json.decode(message, type=Command))
 
     def send(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> bool:
-        """Send a snapshot if something has changed, or to show that this process lives; says whether it was
-        sent.
+        """Send a snapshot if something has changed, or to show that this process lives; return whether it
+        was sent.
 
         Args:
             pipeline: whose snapshot.

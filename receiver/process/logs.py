@@ -1,4 +1,4 @@
-"""How the receiver's processes log: one line a message, whatever a peer has called its series and files."""
+"""How the receiver's processes log: one line per message, whatever a peer has called its series and files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.stins.texts import quoted
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MAX_LINE = 10_000
-"""Characters of a message."""
+"""Characters per message."""
 
 
 class OneLine(logging.Formatter):
@@ -22,7 +22,7 @@ class OneLine(logging.Formatter):
 
 
 def begin() -> None:
-    """Log to stderr, from INFO on; call it once a process, first."""
+    """Log to stderr, from INFO on; call it once per process, first."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -53,7 +53,7 @@ class Sizes(NamedTuple):
     given: int
     """As file, consumers and live view get it: behind the transforms, which may assemble it."""
     images: int = 0
-    """Of the images in the metadata, once a series."""
+    """Of the images in the metadata, once per series."""
 
     @classmethod
     def of(cls, frame_bytes: int) -> Sizes:
@@ -66,7 +66,7 @@ class Sizes(NamedTuple):
         are packed.
 
         Args:
-            header: as it came.
+            header: as it was sent.
             after: as it is behind the transforms.
             images: bytes of the images in the metadata.
         """

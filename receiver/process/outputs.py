@@ -68,7 +68,7 @@ class Outputs:
         self.writer: SeriesWriter | None = None
         """Of the running series; `None` where none runs, or nothing is written."""
         self.latest: int | None = None
-        """Index of the frame that came last in this series."""
+        """Index of the last frame of this series."""
         self.frames = self.nbytes = 0
         """Sound frames since the start, and the bytes of their blobs."""
         self.lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
@@ -76,7 +76,7 @@ class Outputs:
         self._files = SeriesFiles(name, config)
         self._flush_seconds = config.flush_seconds
         self._flush_due = 0.0
-        self._flushed_bytes = 0  # of `nbytes`, those that came before the last flush
+        self._flushed_bytes = 0  # of `nbytes`, those before the last flush
         self._burst_began = self._last_frame_at = 0.0
         self._frames_before = 0  # `frames` when the running, or last, burst of messages began
 
@@ -127,7 +127,7 @@ class Outputs:
         self.nbytes += sum(map(len, frame.blobs))
 
     def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
-        """Write modules that came after their frame. Consumers and live view have had the frame."""
+        """Write modules that arrived after their frame. Consumers and live view have had the frame."""
         assert isinstance(frame, JoinedFrame)
         if series.writes and self.writer is not None and not frame.image.discard:
             self.writer.complete(index, frame)
@@ -178,7 +178,7 @@ class Outputs:
         self._burst_began, self._frames_before = now, self.frames
 
     def end_burst(self) -> None:
-        """All that came at once has been dealt with."""
+        """What had arrived at once has been handled."""
         if self.frames != self._frames_before:
             self._last_frame_at = self._clock()
 
@@ -218,7 +218,7 @@ class Outputs:
         return self.nbytes - self._flushed_bytes if self.writer is not None else 0
 
     def fail(self, why: str) -> None:
-        """Into Error without a series."""
+        """Go into Error without a series."""
         if self.machine.state is not State.ERROR:
             self.machine.handle(Event.FAIL, why)
 
@@ -230,17 +230,17 @@ class Outputs:
     # -- deaths --------------------------------------------------------------------------------
 
     def recover(self) -> Resumable | None:
-        """Deal with what an earlier process left open; return the series that goes on, if one does."""
+        """Deal with what an earlier process left open; return the series that is resumed, if one is."""
         recovered: Recovered = self._files.recover()
         self.view.recovered(recovered)
         return recovered.resumable
 
     def recovered(self, failed: str) -> None:
-        """The series that was to go on has begun, or could not, for this reason."""
+        """The series that was to be resumed has begun, or could not, for this reason."""
         self.view.recovered(self._files.finalize(failed))
 
     def leave(self) -> bool:
-        """Hand the running series to the kernel, for the next start to go on with; return whether it can be.
+        """Hand the running series to the kernel, for the next start to resume; return whether it can be.
 
         That is so as long as the journal names it: then this process has to end as if it were killed.
 

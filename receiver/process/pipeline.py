@@ -164,7 +164,7 @@ class Pipeline:
         return self.outputs.requested.step(self._collector.series, self.outputs.writer)
 
     def leave(self) -> bool:
-        """Hand the running series to the kernel, for the next start to go on with; return whether it can be.
+        """Hand the running series to the kernel, for the next start to resume; return whether it can be.
 
         That is so as long as the journal names it: then this process has to end as if it were killed.
         """
@@ -188,7 +188,7 @@ class Pipeline:
 
     @property
     def ended(self) -> deque[PastSeries]:
-        """Series that have ended, oldest first; whoever tells of one takes it out."""
+        """Series that have ended, oldest first; whoever reports one takes it out."""
         return self.outputs.view.ended
 
     @property
@@ -336,7 +336,7 @@ class Pipeline:
                 self._log_dropped(message)
 
     def _log_dropped(self, message: Message | StinsError) -> None:
-        """Once per series, however many modules send it."""
+        """Log a dropped start message once per series, however many modules send it."""
         if not isinstance(message, Start):
             return
         series, filename = message.header.series, message.header.filename
@@ -348,7 +348,7 @@ class Pipeline:
             )  # fmt: skip
 
     def _log_stall(self, consumers: str) -> None:
-        """Once per series: a consumer at its limit holds up many times a second."""
+        """Log it once per series: a consumer at its limit holds the stream up many times a second."""
         view = self.outputs.view
         if view.id != self._stall_logged:
             self._stall_logged = view.id

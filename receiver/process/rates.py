@@ -1,4 +1,4 @@
-"""Frames and bytes a second, from counters that only grow."""
+"""Frames and bytes per second, from counters that only grow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Rates:
         self._since = (now, 0, 0)
 
     def at(self, now: float, frames: int, nbytes: int) -> tuple[float, float]:
-        """Frames and bytes a second.
+        """Return frames and bytes per second.
 
         Args:
             now: monotonic seconds.

@@ -1,7 +1,7 @@
 """How long the stages of the data process take: histograms with fixed buckets, from samples.
 
 A frame of 20 kB takes 20 µs, and looking at the clock in every stage would cost a tenth of that. So one
-frame in each `SAMPLE_SECONDS` is timed, and counts for all that came since the one before: of fast frames
+frame in each `SAMPLE_SECONDS` is timed, and counts for all since the one before: of fast frames
 one in fifty, of frames that take longer than that every one. A single frame that is slow among fast ones is
 found by its whole time (stage "message"), which the loop knows anyway.
 """
@@ -76,7 +76,7 @@ class StageTimes:
         self._counted = 0
 
     def begin(self, now: float, frames: int) -> None:
-        """Frames may come now, after a wait that no stage took; `frames` came since the receiver started."""
+        """Frames may come now, after a wait that no stage took; `frames` were received since the start."""
         if self.on:
             self._last = now
         elif now >= self.due:
@@ -104,7 +104,7 @@ class StageTimes:
         Args:
             before: when it began.
             done: when it ended.
-            frames: that came since the receiver started.
+            frames: received since the start.
         """
         seconds = done - before
         if self.on:

@@ -75,7 +75,7 @@ class StatusView:
         )
 
     def first_frame(self, series: RunningSeries, shape: tuple[int, ...], dtype: str) -> None:
-        """A frame has come, which says what the start message may not have said.
+        """Take in the first frame, which says what the start message may not have said.
 
         Args:
             series: that runs now.
@@ -119,7 +119,7 @@ class StatusView:
             self._counts = running.account.counts()
         shown = self._series
         if shown is not None and running is not None and running.unconfirmed:
-            reason = "the receiver was restarted within the series and waits for what comes of it"
+            reason = "the receiver was restarted within the series and waits for its next message"
             shown = replace(shown, unconfirmed=True, reason=reason)
         if shown is not None and stalled_by:
             reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"

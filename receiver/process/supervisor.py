@@ -64,10 +64,10 @@ ALLOCATOR = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
 """Keeps the memory of received frames for the next ones instead of giving it back to the kernel, which
-would be paid for with page faults: a tenth to a fifth of the processor time at 2 MB a frame, nothing at
+would be paid for with page faults: a tenth to a fifth of the processor time at 2 MB per frame, nothing at
 200 kB and less. 32 MB is the greatest threshold that glibc takes (mallopt(3)); one arena, since ZeroMQ's
 thread takes the memory and the loop gives it back; huge pages (glibc 2.35 and later), so that what is
-touched for the first time costs a fault each 2 MB: at 20 MB a frame half of the loop's processor time."""
+touched for the first time costs a fault each 2 MB: at 20 MB per frame half of the loop's processor time."""
 
 
 class Supervisor:
@@ -84,8 +84,8 @@ class Supervisor:
         self.step = 1
         """Every n-th row and column that the live view gets."""
         *frames, rois = self._shared = last_frame.create(), last_frame.create(), memory.create()
-        self.newest, self.asked = map(last_frame.LastFrame, frames)
-        """Memory that the data process shares: its newest frame, and the one that was asked for last."""
+        self.newest, self.requested = map(last_frame.LastFrame, frames)
+        """Memory that the data process shares: its newest frame, and the one that was requested last."""
         self.roi_memory = memory.RegionMemory(rois)
         """And the values of the regions of interest."""
         self.rois = KeptRegions(name, config)
@@ -94,7 +94,7 @@ class Supervisor:
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
-        self._heard = 0.0
+        self._last_snapshot_at = 0.0
         self._silent = 0.0  # seconds, when it was last looked at
         self._watch: asyncio.Task[None] | None = None
         self.history = History(name, config)
@@ -113,7 +113,7 @@ class Supervisor:
     # -- life ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Start the data process and wait for its first word.
+        """Start the data process and wait for its first snapshot.
 
         Raises:
             RuntimeError: it ended at once; its log says why.
@@ -132,7 +132,7 @@ class Supervisor:
         ours.send(msgspec.json.encode(Setup(self.name, self._config_in_use)))
         ours.setblocking(False)
         self._socket, self._sent = ours, 0
-        self._heard, self._silent = time.monotonic(), 0.0
+        self._last_snapshot_at, self._silent = time.monotonic(), 0.0
         asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
         if self._watch is None:
             self._free.start()
@@ -163,7 +163,7 @@ class Supervisor:
             log.error("the data process does not end within %g s and is killed", QUIT_SECONDS)
             self._process.kill()
             self._process.wait()
-        self._readable()  # its last words
+        self._readable()  # its last snapshot
 
     # -- questions and commands ----------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class Supervisor:
         return msgspec.structs.replace(self.config, rois=dict(self.rois.now))
 
     async def hand_over(self, index: int) -> FrameAnswer:
-        """Have the data process put a frame of the running series into `asked`; one at a time.
+        """Have the data process put a frame of the running series into `requested`; one at a time.
 
         Raises:
             FrameRefused: it takes no request, or does not answer in time.
@@ -312,7 +312,7 @@ class Supervisor:
 
     def _readable(self) -> None:
         assert self._socket is not None
-        heard = False
+        is_news = False
         while self._socket.fileno() >= 0:  # until it has died
             try:
                 message = self._socket.recv(2**20)
@@ -320,12 +320,12 @@ class Supervisor:
                 break
             except ConnectionError:
                 message = b""
-            heard = True
+            is_news = True
             if not message:
                 self._died()
                 break
             snapshot = msgspec.json.decode(message, type=Snapshot)
-            self._heard, self._silent = time.monotonic(), 0.0
+            self._last_snapshot_at, self._silent = time.monotonic(), 0.0
             if (snapshot.status.version, snapshot.handled) != (
                 self._snapshot.status.version,
                 self._snapshot.handled,
@@ -336,7 +336,7 @@ class Supervisor:
             for past in snapshot.ended:
                 self.history.add(past)
             self._snapshot = snapshot
-        if heard:
+        if is_news:
             self._notify()
 
     async def _watch_silence(self) -> None:
@@ -346,9 +346,9 @@ class Supervisor:
             began = time.monotonic()
             await asyncio.sleep(LOOK_SECONDS)
             now = time.monotonic()
-            self._heard = min(now, self._heard + (now - began - LOOK_SECONDS))
+            self._last_snapshot_at = min(now, self._last_snapshot_at + (now - began - LOOK_SECONDS))
             self._readable()  # what it has said meanwhile
-            self._silent = time.monotonic() - self._heard
+            self._silent = time.monotonic() - self._last_snapshot_at
 
     def _died(self) -> None:
         assert self._socket is not None and self._process is not None
@@ -421,7 +421,7 @@ class Supervisor:
     async def _revived(self) -> None:
         """Wait until it is clear what follows on the death of a data process, if one has died."""
         if self._process is not None and not self.alive and self._snapshot.status.version > 0:
-            # It is gone, but its last words are still to be read.
+            # It is gone, but its last snapshot is still to be read.
             await self._wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
         if self._reviving is not None:
             await self._reviving

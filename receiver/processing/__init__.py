@@ -1,1 +1,1 @@
-"""What is done to each frame between the source and the file: judged, transformed, assembled."""
+"""What is done to each frame between the source and the file: checked, transformed, assembled."""

@@ -23,10 +23,10 @@ class PartialFrame(Frame, frozen=True):
 def sound_ones(
     frame: Frame, names: Sequence[str], algorithm: str | None, transform: Callable[[Frame], Frame] | None
 ) -> PartialFrame | None:
-    """The channels that are sound, each judged and transformed by itself; `None` where there is none.
+    """The channels that are sound, each checked and transformed by itself; `None` where there is none.
 
     Args:
-        frame: as it came, of the shape of its series; an empty blob is a channel that did not come.
+        frame: as it was sent, of the shape of its series; an empty blob is a channel that is not there.
         names: of the channels.
         algorithm: of the checksums, where they are to be checked.
         transform: what every image passes.

@@ -47,7 +47,7 @@ class FrameProcessor:
         self._format: tuple[tuple[int, ...], str, str] | None = None
 
     def begin(self, header: Header) -> StinsError | None:
-        """A new series: take up what its header announces.
+        """Begin a series as its header announces it.
 
         Returns what of it cannot be done, though the series can be taken: checksums of an algorithm
         that is not known stay unchecked.
@@ -130,7 +130,7 @@ class FrameProcessor:
         """Return the frame as it goes into file, consumers and live view.
 
         Args:
-            frame: as it came.
+            frame: as it was sent.
             result: what `submit` returned for it.
 
         Raises:

@@ -14,7 +14,7 @@ class MemoryLimit(Protocol):
         """Let a series begin.
 
         Args:
-            header: as it came.
+            header: as it was sent.
             after: as it is behind the transforms.
             images: bytes of the images in the metadata.
 

@@ -59,7 +59,7 @@ class ModuleProcessor(FrameProcessor):
             self._pool = ThreadPoolExecutor(threads, "worker")
 
     def begin_joined(self, header: Header, joined: Joined) -> StinsError | None:
-        """A new series: take up what it announces, as `begin`.
+        """Begin a series as its start messages announce it, as `begin`.
 
         Raises:
             BlobError: it announces frames that cannot be, or whose modules cannot be assembled.
@@ -178,7 +178,7 @@ class ModuleProcessor(FrameProcessor):
         partial = [image.partial for image in frame.images if image is not None and image.partial is not None]
         if absent:
             partial.insert(0, f"without {', '.join(absent)}")
-        # Consumers are told; what came is `images`' affair from here on.
+        # Consumers are told; `images` says from here on which modules there are.
         whole = msgspec.structs.replace(frame.image, partial="; ".join(partial) or None)
         checked = msgspec.structs.replace(frame, corrupt=corrupt, image=whole)
         if not good:

@@ -65,7 +65,7 @@ class Prefetch:
         return self._bytes
 
     def drain(self) -> Iterator[Ready]:
-        """Yield all that waits: nothing more has come."""
+        """Yield all that waits: nothing more is there to be read."""
         while self._waiting:
             yield self._next()
         self._started = False

@@ -1,6 +1,6 @@
 """The account of one series: every planned index ends in exactly one status.
 
-All counts derive from it. One byte an index, no object per frame: an
+All counts derive from it. One byte per index, no object per frame: an
 account of ten million frames takes 10 MB.
 """
 
@@ -90,7 +90,7 @@ class Account:
         self._grow_to(1024)
 
     def restore(self, statuses: np.ndarray, counts: Mapping[str, int]) -> None:
-        """Take up the account of a file whose writer died; call it before any frame comes.
+        """Resume the account of a file whose writer died; call it before any frame is entered.
 
         Args:
             statuses: of the first indices, uint8; missing is open again.
@@ -155,7 +155,7 @@ class Account:
             self._advance()
 
     def refuse(self, index: int) -> None:
-        """A sound frame came that could not be stored, which ends the series: it is missing, even where no
+        """Enter a sound frame that could not be stored, which ends the series: it is missing, even where no
         total was announced."""
         self._came = max(self._came, index + 1)
 
@@ -172,7 +172,7 @@ class Account:
         self.late += late
 
     def has_gap(self) -> bool:
-        """Whether a later index has come while an earlier one is not accounted for."""
+        """Whether a later index was received while an earlier one is not accounted for."""
         return self.gap_start <= self.highest
 
     def gaps(self) -> int:
@@ -218,7 +218,7 @@ class Account:
             block[:triggered_here][unknown[:triggered_here]] = FrameStatus.MISSING
             block[triggered_here:][unknown[triggered_here:]] = FrameStatus.NOT_TRIGGERED
             known += np.bincount(block, minlength=256)
-        # Beyond the array nothing ever came.
+        # Beyond the array nothing was received.
         known[FrameStatus.MISSING] += max(0, self._triggered - size)
         known[FrameStatus.NOT_TRIGGERED] += self.planned - max(size, self._triggered)
         self._tally = [int(n) for n in known]

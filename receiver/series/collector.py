@@ -73,7 +73,7 @@ class Collector:
         """Take one message in.
 
         Args:
-            message: as its streamer sent it, in its turn.
+            message: as its streamer sent it, in the order of sending.
             now: moment on the injected monotonic clock, in seconds.
             result: what a thread makes of its frame; `None` where none does.
         """
@@ -149,7 +149,7 @@ class Collector:
     # -- messages ------------------------------------------------------------------------------
 
     def _is_own(self, series: RunningSeries, name: str | None, number: int | None) -> bool:
-        """Whether a frame or an end message is of the running series, which goes on with it if suspended."""
+        """Whether a frame or an end message is of the running series, which it ends the suspension of."""
         header = series.header
         if name is not None and header.series is not None:
             own = name == header.series

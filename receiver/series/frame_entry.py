@@ -37,7 +37,7 @@ class Entry(Protocol):
 
         Args:
             series: the running one.
-            frame: as it came.
+            frame: as it was sent.
             result: what a thread makes of it; `None` where none does.
         """
 
@@ -64,7 +64,7 @@ class FrameEntry:
         """
         unable = self._processor.begin(start.header)
         if resumed is None:
-            # A series that goes on was let in by the process before this one, which said so.
+            # A resumed series was admitted by the process before this one, which said so.
             self._processor.admit(start.header)
             if unable is not None:
                 self._sink.bad_message(unable)

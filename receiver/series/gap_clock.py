@@ -1,4 +1,4 @@
-"""The gap clock: how long a frame is waited for once a later one has come."""
+"""The gap clock: for how long a frame is waited for once a later one has arrived."""
 
 from __future__ import annotations
 

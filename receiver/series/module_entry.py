@@ -51,7 +51,7 @@ class ModuleEntry:
         Raises:
             StinsError: they announce what cannot be, or more than memory allows.
         """
-        # Which modules of a frame were there, only the process that was killed knew: none is taken up.
+        # Which modules of a frame were there, only the process that was killed knew: none is resumed.
         assert isinstance(start, JoinedStart) and resumed is None
         joined = start.joined
         unable = self._modules.begin_joined(start.header, joined)
@@ -68,7 +68,7 @@ class ModuleEntry:
         return series
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
-        """Enter what has come of a frame of the running series; see `Entry.take`."""
+        """Enter the modules that are there of a frame of the running series; see `Entry.take`."""
         account, modules = series.account, series.modules
         assert isinstance(frame, JoinedFrame) and modules is not None
         series.numbering.count(None)  # it is made of several messages
@@ -141,7 +141,7 @@ class ModuleEntry:
             )
 
     def _say_layout(self, series: RunningSeries, shape: tuple[int, ...]) -> None:
-        """Once a series, as soon as the size of a module is known: why there will be no assembled image."""
+        """Say once per series, as soon as the size of a module is known, why no image will be assembled."""
         self._laid_out = True
         joined = series.joined
         if self._modules.assembles or joined is None or joined.is_placeless:

@@ -13,7 +13,7 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import GOOD
 
 HAVE = GOOD | {FrameStatus.PARTIAL}
-"""Statuses of a module of which pixels came."""
+"""Statuses of a module whose pixels are there."""
 
 
 class ModuleStatus:
@@ -30,7 +30,7 @@ class ModuleStatus:
         """First and last index that was changed since `finalize`."""
 
     def good(self, index: int) -> frozenset[int]:
-        """Modules of which a sound blob has come."""
+        """Return the modules of which there is a sound blob."""
         if index >= len(self._status):
             return frozenset()
         return frozenset(

@@ -32,7 +32,7 @@ from penstock.stins.texts import named, plural, quoted
 MAX_MESSAGE = 1000
 """Characters of the sender's own sentence that are kept."""
 MAX_REASON = 2000
-"""Of all that is said of the end of a series: it goes through a datagram, into logs and into the file."""
+"""Characters of all that is said of the end of a series, in a datagram, in logs and in the file."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class Interruption(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class ResumedSeries:
-    """What is known of a series whose receiver was killed and goes on with it."""
+    """What is known of a series whose receiver was killed and resumes it."""
 
     account: Account
     interruptions: tuple[Interruption, ...]
@@ -94,7 +94,7 @@ class RunningSeries:
         self.rois: RegionSeries | None = None
         """Its regions of interest, once it has begun."""
         self.sent = start
-        """As it came: `header` and `metadata` are what the transforms make of it."""
+        """The start message as it was sent: `header` and `metadata` are what the transforms make of it."""
         self.interruptions = () if resumed is None else resumed.interruptions
         """Deaths of the receiver within this series."""
 
@@ -105,7 +105,7 @@ class RunningSeries:
 
     @property
     def sent_part(self) -> Buffer | None:
-        """The metadata as they came, for consumers; `None` where they came otherwise, or were changed."""
+        """The metadata as they were sent, for consumers; `None` if they were not JSON, or were changed."""
         return self.sent.part if self.metadata is self.sent.metadata else None
 
     @property
@@ -128,7 +128,7 @@ class RunningSeries:
 
     @property
     def unconfirmed(self) -> bool:
-        """Whether it was taken up again after a death of the receiver, and nothing of it has come since."""
+        """Whether it was resumed after a death of the receiver, and nothing of it was received since."""
         return bool(self.interruptions) and self.numbering.messages == 0
 
     @property
@@ -137,7 +137,7 @@ class RunningSeries:
         return self.numbering.index_source
 
     def _is_whole(self) -> bool:
-        """Whether the end message has come, and every frame message before it."""
+        """Whether the end message was received, and every frame message before it."""
         return self.end is not None and self.numbering.is_whole(self.end, self.account.duplicate)
 
     def close(self, cause: str | None) -> Outcome:

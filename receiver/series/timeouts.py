@@ -24,7 +24,7 @@ class Timeouts:
         self._end_lost_after = end_lost_after
         self._disconnected_since: float | None = None
         self.last_message = 0.0
-        """When the last message came."""
+        """When the last message was read."""
 
     def begin(self, now: float) -> None:
         """A series begins."""

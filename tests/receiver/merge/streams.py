@@ -1,4 +1,4 @@
-"""A joiner and its collector between messages that a test makes and a sink that remembers, on its clock."""
+"""A merge and its collector between messages that a test makes and a sink that remembers, on its clock."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ModuleBench:
         self.worker = ModuleProcessor(config.transforms)
         entry = ModuleEntry(self.sink, self.worker, config)
         self.collector = Collector(config, self.sink, entry, max(2 * GAP, HEADERS))
-        self.joiner = Merge(
+        self.merge = Merge(
             config.source.endpoints, entry.has, gap=config.gap.seconds,
             within=config.source.join_seconds, gone_after=config.peer_gone, hold=config.hold_mb * 1e6,
             origin=config.source.frame_origin,
@@ -94,7 +94,7 @@ class ModuleBench:
         """Messages of one module arrive, now."""
         for message in messages:
             self.collector.on_message(self.now)
-            self.pass_on(self.joiner.take(module, message, self.now))
+            self.pass_on(self.merge.take(module, message, self.now))
 
     def say_all(self, *messages: Message) -> None:
         """The same messages of every module, in turn."""
@@ -106,7 +106,7 @@ class ModuleBench:
         """Let the clock run for so long."""
         for _ in range(steps):
             self.now += seconds / steps
-            self.pass_on(self.joiner.tick(self.now, self.idle, self.connected))
+            self.pass_on(self.merge.tick(self.now, self.idle, self.connected))
             self.collector.tick(self.now, sum(self.connected))
 
     def pass_on(self, events: Iterable[Event]) -> None:

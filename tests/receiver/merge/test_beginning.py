@@ -19,10 +19,10 @@ def test_running_needs_the_start_messages_of_all_modules_and_says_whose_is_missi
     bench.say(0, start())
     bench.say(2, start(), frame(0, 2))
     assert not bench.running
-    assert bench.joiner.waits_for == "2 of 3 modules have begun a series; waits for tcp://m1:9010"
+    assert bench.merge.waits_for == "2 of 3 modules have begun a series; waits for tcp://m1:9010"
     bench.say(1, start())
     assert bench.running
-    assert bench.joiner.waits_for == ""
+    assert bench.merge.waits_for == ""
 
 
 def test_frames_ahead_of_another_modules_start_message_are_kept() -> None:
@@ -40,7 +40,7 @@ def test_a_start_message_that_does_not_come_in_time_is_an_error_and_what_was_hel
     bench.say(1, start())
     bench.wait(HEADERS + 1)
     assert bench.sink.errors == ["no_module_header"]
-    assert (bench.collector.drained, bench.joiner.waits_for) == (3, "")
+    assert (bench.collector.drained, bench.merge.waits_for) == (3, "")
     bench.say(2, start(), frame(0, 2))
     bench.say(0, frame(1, 0), end())
     assert not bench.running
@@ -81,15 +81,15 @@ def test_empty_blobs_and_end_messages_that_wait_are_bounded_too() -> None:
     bench = ModuleBench(hold_mb=0.05)
     empty = msgspec.structs.replace(frame(0), blobs=[b""])
     bench.say(0, start(), *[empty] * 1000)
-    assert bench.joiner.held_bytes <= 50_000
+    assert bench.merge.held_bytes <= 50_000
     assert bench.sink.errors.count("hold_overflow") > 950
     bench.say(0, *[end()] * 1000)
-    assert bench.joiner.held_bytes <= 50_000
+    assert bench.merge.held_bytes <= 50_000
     assert bench.collector.drained > 1900
     bench.say(1, start())
     bench.say(2, start())
     assert bench.running
-    assert bench.joiner.held_bytes == 0
+    assert bench.merge.held_bytes == 0
 
 
 def test_a_message_that_waits_counts_its_header_and_each_of_its_blobs() -> None:
@@ -105,7 +105,7 @@ def test_modules_that_name_different_series_are_an_error_with_both_names() -> No
     bench.say(0, start("a"))
     bench.say(1, start("b"))
     bench.say(2, start("a"))
-    assert "a at tcp://m0:9010, b at tcp://m1:9010" in bench.joiner.waits_for
+    assert "a at tcp://m0:9010, b at tcp://m1:9010" in bench.merge.waits_for
     bench.wait(HEADERS + 1)
     assert bench.sink.errors == ["series_differ"]
     assert not bench.running

@@ -70,7 +70,7 @@ def test_a_module_whose_streamer_died_is_not_waited_for_and_the_others_go_on() -
     bench.wait(GONE + 0.5)
     assert bench.sink.errors == ["module_gone"]
     assert bench.sink.frames[-1] == ("a", 1, PARTIAL)
-    assert "tcp://m1:9010: its streamer is gone" in bench.joiner.warning
+    assert "tcp://m1:9010: its streamer is gone" in bench.merge.warning
     bench.say(0, frame(2, 0), end())
     bench.say(2, frame(2, 2), end())
     assert not bench.running, "its end message is not waited for"
@@ -124,7 +124,7 @@ def test_after_an_error_everything_that_is_held_is_dropped_and_counted() -> None
     bench = running(2)
     bench.say(0, frame(0, 0))
     bench.say(1, frame(0, 1))
-    assert bench.joiner.forget() == 2
+    assert bench.merge.forget() == 2
     bench.collector.fail("the disk is full")
     bench.say_all(frame(1), end())
     bench.say_all(start("b", frames=1), frame(0, series="b"), end("b"))

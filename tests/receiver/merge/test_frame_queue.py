@@ -34,7 +34,7 @@ def test_a_missing_module_is_left_out_after_the_gap_clock() -> None:
     bench.wait(0.2 * GAP)
     assert bench.sink.frames == [("a", 0, PARTIAL)]
     assert bench.sink.modules(1).tolist() == [[STORED, MISSING, STORED]]
-    assert bench.joiner.warning == "frames are partial: tcp://m1:9010 sends nothing"
+    assert bench.merge.warning == "frames are partial: tcp://m1:9010 sends nothing"
 
 
 def test_the_gap_clock_stands_while_something_of_the_module_waits_to_be_read() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.modules import ModuleStore
+from penstock.receiver.merge.messages import frame as joined_frame
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.joined import Joined, JoinedFrame
-from penstock.receiver.processing.joined import frame as joined_frame
 from penstock.receiver.processing.module_layout import Layout, LayoutError, arrange, assemble
 from penstock.receiver.processing.module_processor import ModuleProcessor
 from penstock.receiver.processing.transforms.assemble import Assemble

@@ -1,0 +1,143 @@
+"""The messages of several modules as one: start messages, frames of one index, end messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.receiver.processing.joined import IMAGES, Joined, JoinedFrame, JoinedStart, single
+from penstock.stins.errors import RemoteError
+from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd, Start
+
+OF_EACH = {*IMAGES, "x", "y", "rotation"}
+"""Metadata that are a list of the modules' values, also where these are alike."""
+WORST_FIRST = (EndReason.FAULT, EndReason.ABORT, EndReason.STOP)
+
+
+def frame(
+    joined: Joined, series: str, number: int, came: Mapping[int, tuple[Image, Sequence[Buffer]]]
+) -> JoinedFrame:
+    """Return the joined frame of these modules, not checked yet.
+
+    Args:
+        number: of the frame in the series.
+        came: header and blobs by module.
+    """
+    count = len(joined.endpoints)
+    images = tuple(came[module][0] if module in came else None for module in range(count))
+    first = came[min(came)][0]
+    # One blob per module is all that can be joined; the processor says so of any other number.
+    blobs: list[Buffer] = [
+        came[module][1][0] if module in came and len(came[module][1]) == 1 else b"" for module in range(count)
+    ]
+    whole = Image(
+        shape=first.shape[-2:], type=first.type, compression=first.compression, frame=number, series=series,
+        discard=any(image.discard for image in images if image is not None),
+        exposure_time=first.exposure_time, trigger=first.trigger, timestamp=first.timestamp,
+        timestamp_hw=first.timestamp_hw,
+    )  # fmt: skip
+    return JoinedFrame(whole, blobs, joined, images)
+
+
+def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tuple[JoinedStart, list[str]]:
+    """One start message of all, and what is wrong with it in sentences, though the series can be taken.
+
+    File name, trigger mode and times are those of the first endpoint. The greatest number of frames counts:
+    modules that announce fewer leave partial frames, which the account shows.
+
+    Raises:
+        RemoteError: frames of different shape or type cannot be joined.
+    """
+    joined = Joined(endpoints, starts)
+    headers = [start.header for start in starts]
+    shape, dtype = _agreed(endpoints, headers, "shape"), _agreed(endpoints, headers, "type")
+    compression = {header.compression for header in headers}
+    checksum = {header.checksum or "" for header in headers}
+    frames = [header.frames for header in headers]
+    nbytes = [header.frame_bytes for header in headers]
+    first = headers[0]
+    header = msgspec.structs.replace(
+        first,
+        msg_number=None,
+        series=series,
+        frames=max((n for n in frames if n is not None), default=None),
+        shape=None,
+        type=dtype,
+        # Where one packs and another does not, frames are packed: the file can hold both.
+        compression="bslz4" if compression == {"none", "bslz4"} else _only(compression),
+        frame_bytes=None if None in nbytes else sum(n for n in nbytes if n is not None),
+        streams=len(headers),
+        channels=None,
+        checksum=", ".join(sorted(checksum - {""})) or None,
+    )
+    wrong: list[str] = []
+    if shape is not None:
+        rows, columns = shape
+        header = msgspec.structs.replace(header, shape=(len(headers), rows, columns))
+        if header.type is not None and header.compression is not None:
+            joined.format = ((rows, columns), header.type, header.compression)
+    names = {header.filename for header in headers}
+    if len(names) > 1:
+        wrong.append(f"the modules' file names differ; that of {endpoints[0]} is taken: {first.filename}")
+    metadata = _metadata([start.metadata for start in starts])
+    return JoinedStart(header, metadata, joined=joined), wrong
+
+
+def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: int | None) -> SeriesEnd:
+    """One end message of all: the worst reason, with the endpoint that gave it."""
+    for reason in WORST_FIRST:
+        told = [(name, end) for name, end in zip(endpoints, ends, strict=True) if end.reason == reason]
+        if told:
+            message = "; ".join(f"{name}: {end.message}" for name, end in told if end.message) or None
+            break
+    else:
+        reason, message = EndReason.COMPLETE, None
+    triggered = [end.triggered for end in ends]
+    lost: dict[str, int] = {}
+    for item in ends:
+        for cause, count in (item.lost or {}).items():
+            lost[cause] = max(count, lost.get(cause, 0))
+    return SeriesEnd(
+        series=series,
+        reason=reason.value if any(item.reason is not None for item in ends) else None,
+        message=message,
+        # One that does not say leaves the question open for all.
+        triggered=None if None in triggered else max(n for n in triggered if n is not None),
+        sent=sent,
+        lost=lost or None,
+    )
+
+
+def _agreed(endpoints: Sequence[str], headers: Sequence[Header], key: str) -> Any:
+    values = [getattr(header, key) for header in headers]
+    if key == "shape":
+        values = [None if shape is None else single(shape, len(endpoints)) for shape in values]
+    told = {value for value in values if value is not None}
+    if len(told) > 1:
+        all_told = "; ".join(f"{name}: {value}" for name, value in zip(endpoints, values, strict=True))
+        raise RemoteError(
+            "modules_differ",
+            f"the modules announce frames of different {key} ({all_told}); none can be joined",
+        )
+    return _only(set(values))
+
+
+def _only(values: set[Any]) -> Any:
+    return values.pop() if len(values) == 1 else None
+
+
+def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is the same in all stays as it is; what differs, and images, becomes a list of the modules'."""
+    merged: dict[str, Any] = {}
+    for key in dict.fromkeys(key for item in metadata for key in item):
+        values = [item.get(key) for item in metadata]
+        same = key not in OF_EACH and all(_same(value, values[0]) for value in values[1:])
+        merged[key] = values[0] if same else values
+    return merged
+
+
+def _same(one: Any, other: Any) -> bool:
+    # Not a number is equal to nothing, and the same in all modules all the same.
+    return bool(one == other or (one != one and other != other))
