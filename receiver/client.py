@@ -1,4 +1,4 @@
-"""Client of the receiver's HTTP API: what devices, viewer and scripts use.
+"""Client of the receiver's HTTP API, for devices, viewer and scripts.
 
 Blocking, safe from several threads (urllib3 keeps a pool of connections), and bounded: every call
 answers or raises within its time-out.
@@ -31,17 +31,17 @@ from penstock.receiver.models import (
 
 T = TypeVar("T")
 LIST_SECONDS = 3.0
-"""Further time for what is read from a disk."""
+"""Additional time for answers that are read from a disk."""
 FRAME_SECONDS = 6.0
-"""Further time for a frame that has to be looked for, or a picture that has to be made."""
+"""Additional time for a frame that has to be fetched, or a picture that has to be rendered."""
 
 
 class ReceiverUnavailable(Exception):
-    """Nobody answered in time; the sentence says where and what to look at."""
+    """No receiver answered in time; the sentence names the address and what to check."""
 
 
 class ReceiverRefused(Exception):
-    """The receiver answered no; `kind` is stable, the sentence says what to change."""
+    """The receiver refused the request; `kind` is stable, the sentence says what to change."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class ReceiverRefused(Exception):
 
 
 class LastFrame(msgspec.Struct, frozen=True):
-    """A frame for the eye."""
+    """A frame for the live view."""
 
     array: np.ndarray
     """(rows, cols), after down-sampling."""
@@ -57,19 +57,19 @@ class LastFrame(msgspec.Struct, frozen=True):
     """Index in the series."""
     series: str
     version: int
-    """Pass it as `seen` to be given only what is newer."""
+    """Pass it as `seen` to receive only a newer frame."""
     downsample: int
     trigger: int | None = None
     saturation: float | None = None
-    """Value from which a pixel counts as saturated, where the detector says so."""
+    """Value from which a pixel counts as saturated, if the detector gives one."""
     x: int = 0
-    """First column and row of the frame that are shown."""
+    """First column (x) and row (y) of the frame in `array`."""
     y: int = 0
     channels: tuple[str, ...] = ()
-    """Names of the images that the frame has, as thresholds; empty where it is one image."""
+    """Names of the frame's channels, such as thresholds; empty if it is one image."""
     modules: tuple[tuple[int, int, int, int], ...] = ()
-    """Row, column, rows and columns of each module that is in the image, before region and down-sampling.
-    What lies outside is gap, or a module that is missing. Empty where nobody says."""
+    """Row, column, rows and columns of each module in the image, before region and down-sampling. Pixels
+    outside belong to a gap or to a missing module. Empty if the positions are unknown."""
 
 
 class _FrameHeader(msgspec.Struct):
@@ -92,18 +92,18 @@ class ReceiverClient:
 
     Args:
         url: base address of the HTTP API.
-        timeout: seconds for one call; a call that waits on purpose adds its own waiting time.
+        timeout: seconds for one call; a call with a `wait` adds that time.
     """
 
     def __init__(self, url: str, timeout: float = 0.5) -> None:
         self.url = url.rstrip("/")
         self._timeout = timeout
-        # A connection that the receiver closed while it was idle costs one retry, not an error;
-        # nothing else is retried, since the caller's time is bounded.
+        # A connection that the receiver closed while it was idle costs one retry, not an error.
+        # Nothing else is retried, since the caller's time is bounded.
         self._http = urllib3.PoolManager(retries=False, maxsize=4)
 
     def status(self, seen: int | None = None, wait: float = 0.0) -> Status:
-        """The receiver's snapshot; with `seen`, waits up to `wait` seconds for one that differs."""
+        """Return the receiver's status; with `seen`, wait up to `wait` seconds for another version."""
         fields = {} if seen is None else {"seen": str(seen), "wait": str(wait)}
         return self._json(Status, "GET", "/status", fields=fields, wait=wait)
 
@@ -111,22 +111,22 @@ class ReceiverClient:
         """Ask whether a series could be taken now.
 
         Raises:
-            ReceiverRefused: no, and why.
+            ReceiverRefused: it could not; the sentence says why.
         """
         return self._json(SeriesCheckResult, "POST", "/series/check", body=series)
 
     def history(self, limit: int = 20) -> list[PastSeries]:
-        """The last series, newest first, some thousand at most; the one that runs is not among them."""
+        """Return the last series, newest first, at most some thousand, without the running one."""
         return self._json(list[PastSeries], "GET", "/series", fields={"limit": str(limit)}, wait=LIST_SECONDS)
 
     def folders(self, under: str = "") -> Folders:
-        """The folders in a folder of the data root.
+        """Return the subfolders of a folder of the data root.
 
         Args:
             under: the folder, relative to the data root; the data root itself by default.
 
         Raises:
-            ReceiverRefused: it is outside the data root, is not there, or cannot be listed.
+            ReceiverRefused: the folder is outside the data root, does not exist, or cannot be listed.
         """
         return self._json(Folders, "GET", "/folders", fields={"under": under}, wait=LIST_SECONDS)
 
@@ -135,9 +135,10 @@ class ReceiverClient:
         self._call("POST", "/stop", body={"reason": reason})
 
     def stop_at_end(self, series: str, reason: str) -> None:
-        """Say that this series' sender is about to end it early, and that its end message cannot say so.
+        """Announce that this series' sender will end it early, which its end message cannot tell.
 
-        What has not come by then was not triggered. Nothing happens where the series does not run.
+        Frames that have not arrived at the end message count as not triggered. Without effect if the series
+        is not running.
         """
         self._call("POST", "/stop", body={"reason": reason, "at_end_of": series})
 
@@ -146,21 +147,21 @@ class ReceiverClient:
         self._call("POST", "/reset")
 
     def last_frame(self, seen: int | None = None, view: View | None = None) -> LastFrame | None:
-        """The newest frame, or `None` if there is none newer than `seen`.
+        """Return the newest frame, or `None` if there is none newer than `seen`.
 
         Args:
-            seen: version of the newest that the caller has.
-            view: region and down-sampling; the whole frame with the receiver's own by default.
+            seen: version of the newest frame that the caller has.
+            view: region and down-sampling; by default the whole frame with the receiver's own down-sampling.
         """
         fields = {"format": "raw", **_fields(view), **_fields({"seen": seen})}
         answer = self._call("GET", "/last_frame", fields=fields, also=(304, 404))
         return None if answer.status != 200 else self._frame(answer, "/last_frame")
 
     def frame(self, index: int, view: View | None = None, wait: float = FRAME_SECONDS) -> LastFrame:
-        """Frame n of the running, or the last, series; it has `wait` seconds beyond the time-out.
+        """Return a frame of the running or last series by its index, within the time-out plus `wait` seconds.
 
         Raises:
-            ReceiverRefused: it is not there (yet), or nothing is kept; `kind` says which.
+            ReceiverRefused: the frame has not arrived (yet), or frames are not kept; `kind` says which.
         """
         path, fields = f"/frame/{index}", {"format": "raw", **_fields(view)}
         return self._frame(self._call("GET", path, fields=fields, wait=wait), path)
@@ -169,10 +170,10 @@ class ReceiverClient:
         self, index: int | None = None, *, format: Literal["png", "jpeg"] = "png", view: View | None = None,
         contrast: Contrast | None = None, wait: float = FRAME_SECONDS,
     ) -> bytes:  # fmt: skip
-        """Frame n, or the newest, as a picture file; it has `wait` seconds beyond the time-out.
+        """Return a frame by its index, or the newest one, as a picture file, within the time-out plus `wait`.
 
         Raises:
-            ReceiverRefused: there is no such frame, or no such picture can be made of it.
+            ReceiverRefused: there is no such frame, or it cannot be shown as such a picture.
         """
         path = "/last_frame" if index is None else f"/frame/{index}"
         fields = {"format": format, **_fields(view), **_fields(contrast)}
@@ -191,18 +192,18 @@ class ReceiverClient:
         )  # fmt: skip
 
     def rois(self) -> Rois:
-        """The regions of interest that the next series will have."""
+        """Return the regions of interest that the next series will have."""
         return self._json(Rois, "GET", "/rois")
 
     def put_rois(self, rois: Mapping[str, Rectangle], keep: bool = False) -> Rois:
         """Set all regions of interest, from the next series on.
 
         Args:
-            rois: by name; none to have no more.
-            keep: have them again after a restart of the receiver.
+            rois: rectangles by name; an empty mapping removes all regions.
+            keep: keep them across a restart of the receiver.
 
         Raises:
-            ReceiverRefused: one of them cannot be taken, or they cannot be kept.
+            ReceiverRefused: one of them is not valid, or they cannot be kept.
         """
         body = {"rois": {name: asdict(each) for name, each in rois.items()}, "keep": keep}
         return self._json(Rois, "PUT", "/rois", body=body, wait=LIST_SECONDS)
@@ -210,22 +211,23 @@ class ReceiverClient:
     def roi_values(
         self, first: int = 0, count: int = 1000, series: str | None = None, wait: float = 0.0
     ) -> RoiValues:
-        """Values of the regions of interest per frame, from index `first` on, as far as they are there.
+        """Return the values of the regions of interest per frame, from index `first` on, as far as available.
 
         Args:
-            first: index of the first frame; waits up to `wait` seconds until it is there, or the series ends.
-            count: frames at most, up to 10 000.
-            series: id of the series; the running, or the last, one by default.
+            first: index of the first frame; the call waits up to `wait` seconds for it, or for the series'
+                end.
+            count: maximum number of frames, up to 10 000.
+            series: id of the series; by default the running one, or else the last one.
 
         Raises:
-            ReceiverRefused: there is no such series or frame, it has no regions, or its oldest values are
-                not kept.
+            ReceiverRefused: there is no such series or frame, the series has no regions, or the values are no
+                longer kept.
         """
         fields = _fields({"first": first, "count": count, "series": series, "wait": wait})
         return self._json(RoiValues, "GET", "/rois/values", fields=fields, wait=wait)
 
     def downsample(self) -> int:
-        """Every n-th row and column that `last_frame` returns."""
+        """Return the down-sampling n: `last_frame` returns every n-th row and column."""
         return self._value("GET", {})
 
     def set_downsample(self, value: int) -> int:
@@ -280,7 +282,7 @@ class ReceiverClient:
         return answer
 
     def _how(self, error: urllib3.exceptions.HTTPError) -> str:
-        """What is known of why there is no answer."""
+        """Return what is known about the missing answer, in parentheses."""
         if isinstance(error, urllib3.exceptions.NameResolutionError):
             return "(no host of this name is known)"
         if isinstance(error, urllib3.exceptions.NewConnectionError):
@@ -289,7 +291,7 @@ class ReceiverClient:
 
 
 def _fields(of: View | Contrast | Mapping[str, Any] | None) -> dict[str, str]:
-    """What was given, as query fields."""
+    """Return the values that are set, as query fields."""
     if of is None:
         return {}
     values = of if isinstance(of, Mapping) else asdict(of)

@@ -1,8 +1,8 @@
 """The one reader of series files: Penstock's own, and other NeXus files with an NXdetector.
 
-Used by `penstock check`, replay by the simulator and the viewer. Opens read-only and takes no lock, so
-that it never gets in a writer's way; a file that is still written may have its last frames half
-there, which is what `state` is for.
+Used by `penstock check`, by replay in the simulator, and by the viewer. Files are opened read-only and
+without a lock, so that a writer is never disturbed; in a file that is still being written the last frames
+may be incomplete, which `state` tells.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class SeriesFile:
 
     Args:
         path: the file.
-        detector: name of the NXdetector group, where there are several; the first by default.
+        detector: name of the NXdetector group; by default the first one.
 
     Raises:
-        ReaderError: no such file, no HDF5, cut short, or no frames in it.
+        ReaderError: the file does not exist, is not HDF5, is truncated, or has no frames.
     """
 
     def __init__(self, path: str | Path, detector: str | None = None) -> None:
         self.path = Path(path)
         self.file = _open(self.path)
-        """The HDF5 file, for whoever needs more than frames and counts."""
+        """The HDF5 file, for callers who need more than frames and counts."""
         try:
             self.group = _detector(self.file, self.path, detector)
             """The NXdetector group."""
@@ -64,7 +64,7 @@ class SeriesFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; nothing can be read from it afterwards."""
+        """Close the file."""
         if self._data_files is not None:
             self._data_files.close()
         self.file.close()
@@ -73,14 +73,16 @@ class SeriesFile:
 
     @property
     def data(self) -> h5py.Dataset | None:
-        """The frames, of the first channel where there are several; `None` if there are none (yet)."""
+        """The dataset of the frames, or of the first channel if there are several; `None` if there are none
+        (yet)."""
         found = self.group.get("data")
         return found if isinstance(found, h5py.Dataset) and found.ndim >= 2 else None
 
     @cached_property
     def channels(self) -> tuple[str, ...]:
-        """Names of the images that make a frame, as thresholds, each of a dataset; empty where a frame is one
-        image, or modules of one."""
+        """Names of the frame's channels, such as thresholds, each with its own dataset; empty if a frame is
+        one
+        image, or modules of one image."""
         record = self.group.get("series")
         found = record.get("channels") if isinstance(record, h5py.Group) else None
         if not isinstance(found, h5py.Dataset) or found.ndim != 1:
@@ -114,7 +116,7 @@ class SeriesFile:
     def frame(self, index: int) -> np.ndarray[Any, Any]:
         """One frame unpacked, (rows, cols) or (k, rows, cols).
 
-        A frame that never came reads as the fill value; `frame_status` tells.
+        A frame that never arrived reads as the fill value; see `frame_status`.
 
         Raises:
             IndexError: there is no such index.
@@ -132,7 +134,7 @@ class SeriesFile:
 
     @property
     def _stored(self) -> h5py.Dataset | None:
-        """Where the blobs are: `data`, or what it is assembled of, or shows."""
+        """The dataset that holds the blobs: `data`, or the one that it is a view of."""
         for name, axes in (("modules", 4), (STORED_FRAMES, 3)):
             found = self.group.get(name)
             if isinstance(found, h5py.Dataset) and found.ndim == axes:
@@ -141,12 +143,12 @@ class SeriesFile:
 
     @property
     def module_status(self) -> np.ndarray[Any, Any] | None:
-        """Status of each module of each index, (frames, k); `None` where frames are not of modules."""
+        """Status of each module of each frame, (frames, k); `None` if frames are not of modules."""
         found = self.group.get("module_status")
         return np.asarray(found[...]) if isinstance(found, h5py.Dataset) and found.ndim == 2 else None
 
     def is_allocated(self, index: int) -> bool:
-        """Whether something was ever stored at this index."""
+        """Return whether something was ever stored at this index."""
         data = self._stored
         if self._data_files is not None:
             return self._data_files.has(index)
@@ -161,11 +163,12 @@ class SeriesFile:
         return _has_chunk(data, corner)
 
     def blobs(self, index: int) -> list[bytes] | None:
-        """The blobs of a frame as they are stored, compressed or not; `None` if they cannot be read. The
-        blob of a module that is missing is empty.
+        """Return the blobs of a frame as stored, compressed or not; `None` if they cannot be read. The blob
+        of
+        a missing module is empty.
 
         Raises:
-            ReaderError: the frames lie in other files, or not in chunks of one blob.
+            ReaderError: the frames are in other files, or not stored in chunks of one blob.
         """
         data = self._stored
         if self._data_files is not None:
@@ -173,7 +176,7 @@ class SeriesFile:
             return None if blob is None else [blob]
         if data is None or data.chunks is None or data.is_virtual or data.ndim not in (3, 4):
             raise ReaderError(
-                f"the frames of {self.path} are not stored as one chunk a blob in this file; "
+                f"the frames of {self.path} are not stored as one chunk per blob in this file; "
                 "verify the files that hold them"
             )
         if self.channels:
@@ -190,7 +193,7 @@ class SeriesFile:
             return None
 
     def _channel_blobs(self, index: int) -> list[bytes] | None:
-        """Empty where a channel did not come."""
+        """Return one blob per channel, empty for a channel that did not arrive."""
         place = (index, 0, 0)
         try:
             return [
@@ -202,7 +205,7 @@ class SeriesFile:
 
     @cached_property
     def _data_files(self) -> DataFiles | None:
-        """The files beside this one that hold its frames; `None` where they are in this one."""
+        """The files beside this one that hold its frames; `None` if they are in this one."""
         data = self._stored
         return DataFiles(self.path.parent, data) if data is not None and sources_of(data) else None
 
@@ -215,7 +218,7 @@ class SeriesFile:
 
     @property
     def has_account(self) -> bool:
-        """Whether the file says what became of each frame, as Penstock's files do."""
+        """True if the file records what became of each frame, as Penstock's files do."""
         return isinstance(self.group.get("series"), h5py.Group)
 
     @property
@@ -225,33 +228,33 @@ class SeriesFile:
 
     @property
     def state(self) -> str | None:
-        """ "in progress", "complete" or "incomplete"; `None` where the file does not say."""
+        """State of the series: "in progress", "complete" or "incomplete"; `None` if the file has none."""
         return self._text("state")
 
     @property
     def reason(self) -> str:
-        """Why the series ended as it did."""
+        """Why the series ended."""
         return self._text("reason") or ""
 
     @property
     def planned(self) -> int | None:
-        """Frames announced; `None` where nobody said."""
+        """Frames announced; `None` if they were not."""
         number = self._number("planned")
         return None if number is None or number < 0 else number
 
     @property
     def index_source(self) -> str | None:
-        """How the sender knew to which trigger a frame belongs."""
+        """How the sender assigned frames to triggers; see the glossary's "index source"."""
         return self._text("index_source")
 
     @property
     def checksum(self) -> str:
-        """Algorithm of the checksums that were announced; "unchecked: …" where it was not known."""
+        """Algorithm of the announced checksums; "unchecked: …" if the receiver did not know it."""
         return self._text("checksum") or ""
 
     @property
     def checksums(self) -> tuple[str, list[tuple[str, ...]]] | None:
-        """Algorithm, and the values of each index, one a blob; `None` where there are none."""
+        """Algorithm, and the checksums of each frame, one per blob; `None` if there are none."""
         found = self.group.get(NAME)
         if not isinstance(found, h5py.Dataset) or found.ndim not in (1, 2) or found.dtype.kind != "S":
             return None
@@ -262,23 +265,23 @@ class SeriesFile:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The account as the file has it, by the names of `COUNTERS`; empty where there is none."""
+        """The account in the file, by the names of `COUNTERS`; empty if there is none."""
         numbers = {name: self._number(name) for name in COUNTERS}
         return {name: number for name, number in numbers.items() if number is not None}
 
     @property
     def frame_status(self) -> np.ndarray[Any, Any] | None:
-        """Status of each index, uint8 (`receiver.models.FrameStatus`); `None` where there is none."""
+        """Status of each frame, uint8 (`receiver.models.FrameStatus`); `None` if there is none."""
         return self._per_frame("frame_status")
 
     @property
     def sequence_number(self) -> np.ndarray[Any, Any] | None:
-        """Frame number of each index as the detector sent it; `None` where there is none."""
+        """The detector's own number of each frame; `None` if there is none."""
         return self._per_frame("sequence_number")
 
     @property
     def pixel_mask(self) -> np.ndarray[Any, Any] | None:
-        """What the header said of each pixel, (rows, cols); 0 means good. `None` where it said nothing."""
+        """The pixel mask of the header, (rows, cols); 0 means good. `None` if there is none."""
         found = self.group.get("pixel_mask")
         if not isinstance(found, h5py.Dataset) or found.ndim not in (2, 3):
             return None
@@ -288,7 +291,7 @@ class SeriesFile:
 
     @cached_property
     def default_plot(self) -> str | None:
-        """Path of what a viewer shows first: the signal that the `default` attributes lead to."""
+        """Path of the dataset that viewers show first: the signal to which the `default` attributes lead."""
         node: Any = self.file
         for _ in range(8):  # root, entry, data; a loop of attributes must end
             if text(node.attrs.get("NX_class")) == "NXdata":
@@ -328,7 +331,7 @@ def _has_chunk(dataset: h5py.Dataset, corner: tuple[int, ...]) -> bool:
 
 
 def text(value: Any) -> str:
-    """An attribute or scalar as text; HDF5 has several types for it."""
+    """Return an attribute or scalar as text; HDF5 has several types for text."""
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(-1)[0]
     if isinstance(value, bytes):
@@ -344,7 +347,7 @@ def _open(path: Path) -> h5py.File:
 
 
 def _why_not(path: Path, error: OSError) -> str:
-    """HDF5 says the same number for most reasons, so look for the reason again."""
+    """Return why a file cannot be opened; HDF5 gives the same error number for most reasons."""
     if not path.exists():
         return f"{path} does not exist"
     if path.is_dir():
@@ -352,19 +355,19 @@ def _why_not(path: Path, error: OSError) -> str:
     if not os.access(path, os.R_OK) or error.errno == errno.EACCES:
         return f"{path} may not be read by this user"
     if path.stat().st_size == 0:
-        return f"{path} is empty; its writer has not begun, or was stopped before the first flush"
+        return f"{path} is empty: its writer has not begun, or was stopped before the first flush"
     message = str(error)
     if "signature not found" in message:
         return f"{path} is not an HDF5 file"
     if "already open for write" in message:
         return (
-            f"{path} is still written with SWMR, or its receiver was killed: read it once the series has "
-            "ended, or the receiver was started again; until then it opens with swmr=True only"
+            f"{path} is still being written with SWMR, or its receiver was killed: read it once the series "
+            "has ended, or the receiver was started again; until then it opens with swmr=True only"
         )
     if "unable to lock file" in message and error.errno == errno.EAGAIN:
-        return f"{path} is still written, and locked: read it once it is closed"
+        return f"{path} is still being written, and locked: read it once it is closed"
     if "truncated" in message:
-        return f"{path} is cut short ({message}); copy it again from where it was written"
+        return f"{path} is truncated ({message}); copy it again from where it was written"
     return f"{path} cannot be opened as HDF5: {message}"
 
 
@@ -389,9 +392,9 @@ def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
     if not detectors:
         raise ReaderError(
             f"{path} has no NXdetector under an NXinstrument, so no account of its frames; "
-            "of a segment or another data file, give the file of the series"
+            "if this is a segment or another data file, give the file of the series"
         )
-    # One with frames goes before one without.
+    # A detector with frames takes precedence over one without.
     return min(detectors, key=lambda group: "data" not in group)
 
 

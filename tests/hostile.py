@@ -350,17 +350,17 @@ CONFIGS = [
     BadConfig(
         "one module to join",
         _entry("source: {endpoints: ['tcp://h:1'], join: modules}, data_root: /"),
-        "two at least",
+        "at least two",
     ),
     BadConfig(
         "a module twice",
         _entry("source: {endpoints: ['tcp://h:1', 'tcp://h:1'], join: modules}, data_root: /"),
-        "each its own",
+        "all different",
     ),
     BadConfig(
         "modules over several sockets",
         _entry("source: {endpoints: ['tcp://h:1', 'tcp://h:2'], join: modules, sockets: 2}, data_root: /"),
-        "one socket an endpoint",
+        "one socket per endpoint",
     ),
     BadConfig(
         "a DECTRIS stream V1 over several sockets",

@@ -40,24 +40,25 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Where the frames come from."""
 
     endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
-    """ZeroMQ address of the streamer, which binds; of several where they are modules (`join`)."""
+    """ZeroMQ address of the streamer, which binds; several addresses for the modules of a detector
+    (`join`)."""
     type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
     sockets: Count = 1
-    """PULL sockets for each endpoint; more than one needs a stream whose messages have numbers, and no
-    consumer (forward)."""
+    """PULL sockets per endpoint; more than one needs a stream whose messages are numbered, and no consumers
+    (forward)."""
     io_threads: Count = 1
     high_water_mark: Count = 64
-    """Messages that each socket queues. ZeroMQ counts messages, not bytes: 64 frames of 20 kB are 1 MB,
-    of 20 MB 1.3 GB; set 8 where frames have 2 MB and more."""
+    """Messages that each socket queues. ZeroMQ counts messages, not bytes: 64 frames of 20 kB are 1 MB, of 20
+    MB they are 1.3 GB; set 8 for frames of 2 MB and more."""
     max_message_mb: Positive = 2048.0
-    """Larger messages close the connection before they are taken into memory."""
+    """A larger message closes the connection before it is read into memory."""
     frame_origin: int | None = None
-    """Number of a series' first frame; found out from the stream when not given."""
+    """Number of a series' first frame; taken from the stream if not given."""
     join: Literal["modules"] | None = None
-    """modules: each endpoint is a module of one detector, frames of equal number are one image."""
+    """modules: each endpoint is a module of one detector, and frames of equal number form one image."""
     join_seconds: Positive = 10.0
-    """Seconds after the first start message of a series within which those of all modules have to come; and
-    for which a module may be silent once another has ended the series."""
+    """Seconds within which the start messages of all modules have to arrive after the first one; also for how
+    long a module may be silent once another one has ended the series."""
 
     def __post_init__(self) -> None:
         if self.type not in KINDS:
@@ -82,30 +83,30 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if self.join is None and len(self.endpoints) > 1:
             raise ValueError(
                 f"{len(self.endpoints)} endpoints of a {self.type} stream are not one stream; where they are "
-                "the modules of one detector, add join: modules, else give each a receiver of its own"
+                "the modules of one detector, add join: modules; otherwise give each a receiver of its own"
             )
 
     def _check_modules(self) -> None:
         if not KINDS[self.type].modular or self.sockets > 1:
             modular = " and ".join(name for name, kind in KINDS.items() if kind.modular)
             raise ValueError(
-                f"join takes {modular} streams with one socket an endpoint; "
+                f"join takes {modular} streams with one socket per endpoint; "
                 f"type is {self.type}, sockets {self.sockets}"
             )
         if not 2 <= len(set(self.endpoints)) == len(self.endpoints):
             raise ValueError(
-                "join takes one endpoint a module, each its own, two at least; "
+                "join takes one endpoint per module, all different, at least two; "
                 f"there are {list(self.endpoints)}"
             )
 
 
 class GapConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What happens when a frame does not come although a later one has."""
+    """What happens when a frame does not arrive although a later one has."""
 
     policy: Literal["report", "pad", "fail"] = "report"
-    """report: count it; pad: also keep the planned length; fail: end the series in Error."""
+    """report: count the frame; pad: also keep the planned length; fail: end the series in Error."""
     seconds: Positive = 2.0
-    """Time after which it is called missing. It is stored if it comes later all the same."""
+    """Seconds after which the frame counts as missing. It is still stored if it arrives later."""
 
 
 class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -113,14 +114,15 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     name: str
     endpoint: BoundEndpoint
-    """Address to bind; every consumer has its own."""
+    """Address to bind; each consumer needs its own."""
     when_full: Literal["drop_newest", "drop_oldest", "block"] = "drop_newest"
-    """When its queue is full: drop the frame that comes, or the one that waits longest; or hold the streamer
-    back, which stalls the series and its file: only for consumers that must have every frame."""
+    """What a full queue leads to: drop the new frame, drop the oldest queued frame, or hold back the
+    streamer,
+    which stalls the series and its file: only for consumers that must receive every frame."""
     every: Count = 1
-    """Only frames whose index is a multiple of this."""
+    """Send only frames whose index is a multiple of this number."""
     queue_mb: Positive = 256.0
-    """Memory for what waits for this consumer; ZeroMQ holds a few messages more."""
+    """Memory for the messages that wait for this consumer; ZeroMQ holds a few more."""
 
 
 class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -128,59 +130,59 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     source: SourceConfig
     data_root: str
-    """Every file stays inside this folder."""
+    """Folder in which all files are written; none is written outside it."""
     http: str = "127.0.0.1:5000"
     """Address and port of the HTTP API."""
     detector: str | None = None
-    """Name of the NXdetector group; the receiver's own name when not given."""
+    """Name of the NXdetector group; the receiver's own name if not given."""
     path_map: dict[str, str] = {}
-    """Path prefixes as clients see them, to what this host sees."""
+    """Path prefixes as clients see them, and the prefixes that replace them on this host."""
     filename_template: str = ""
-    """File for streams without a name: fields {detector}, {series}, {date:%Y%m%d-%H%M%S}."""
+    """File name for series that come without one; fields {detector}, {series}, {date:%Y%m%d-%H%M%S}."""
     gap: GapConfig = GapConfig()
     idle_limit: Positive = 600.0
-    """Seconds of silence that end a series where nobody can say why the peer is silent."""
+    """Seconds of silence that end a series when the silence cannot be a wait for a trigger."""
     peer_gone: Positive = 2.0
-    """Seconds after the last connection was lost that end a series."""
+    """Seconds without any connection after which a series ends."""
     hold_mb: Positive = 256.0
-    """Memory for what waits for messages before it (several sockets), or for other modules."""
+    """Memory for messages that wait for earlier ones (several sockets) or for other modules."""
     memory_mb: Positive = 4096.0
-    """Memory of the data process. The check refuses frames with which its queues could take more."""
+    """Memory of the data process. The check refuses a series whose frames could take more."""
     min_free_mb: Annotated[float, msgspec.Meta(ge=0, le=1e12)] = 64.0
-    """Space that must stay free beyond what a series announces."""
+    """Disk space that must stay free beyond what a series announces."""
     flush_seconds: Positive = 1.0
-    """After this long at most, stored frames survive the death of the receiver."""
+    """Seconds after which stored frames survive the death of the receiver, at the latest."""
     resume: bool = True
-    """Whether a receiver that was killed goes on with the series that was running, in its file, when it is
-    started again; otherwise it marks the file as incomplete."""
+    """True: a receiver that was killed resumes the running series, in its file, when it is started again.
+    False: it marks the file as incomplete."""
     state_folder: str = ""
-    """Where the receiver notes which file is open, and its last series; ".penstock" in the data root when not
-    given."""
+    """Folder in which the receiver records which file is open, and its last series; ".penstock" in the data
+    root if not given."""
     durability: Literal["closed", "synced"] = "closed"
-    """When the receiver says Idle: after the file is closed, or after it is on the disk too."""
+    """When the receiver becomes Idle: once the file is closed, or only once it is on the disk too."""
     pickle_last_frame: bool = False
-    """Answer `GET /last_frame` as MAX IV's receivers do, for their clients: [image header, pixels], a pickle
-    of built-in types. Whoever unpickles trusts the sender with their account: for old clients only."""
+    """Answer `GET /last_frame` as MAX IV's receivers do: [image header, pixels], a pickle of built-in types.
+    Whoever unpickles trusts the sender with their account: for old clients only."""
     forward: tuple[ForwardConfig, ...] = ()
     rois: dict[str, Rectangle] = {}
-    """Regions of interest by name: sum, mean and maximum of each are found for every frame. `PUT /rois`
-    changes them; those that it was told to keep have precedence."""
+    """Regions of interest by name; the sum, mean and maximum of each are computed for every frame. `PUT
+    /rois` changes them; regions that were set there with `keep` take precedence."""
     transforms: tuple[Transform, ...] = ()
-    """What every frame passes, in this order, before file, consumers and live view."""
+    """Steps that are applied to every frame, in this order, before file, consumers and live view."""
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
-    """Threads for the transforms, and as many for the regions of interest."""
+    """Number of threads for the transforms, and for the regions of interest."""
     writers: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """Threads that write the frames of one series; with 1 the receiver's loop does. Several write what has
     256 kB or more as it is stored; smaller frames are the loop's."""
     write_queue_mb: Positive = 256.0
     """Memory for what waits for several writers."""
     swmr: bool = False
-    """Let others read the file while it grows, as HDF5's single writer and multiple readers do."""
+    """Let other processes read the file while it grows (HDF5's single writer, multiple readers)."""
     frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
-    """Frames of a segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
+    """Frames per segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
     preallocate_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.05
-    """How long the start of a series may take to set space aside for uncompressed frames. A disk does it at
-    once; a RAM disk at 1 to 3 GB/s, and takes the frames a seventh faster afterwards."""
+    """Seconds that the start of a series may spend on reserving space for uncompressed frames. A disk does it
+    at once; a RAM disk at 1 to 3 GB/s, and then stores frames a seventh faster."""
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")
@@ -230,7 +232,7 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             ) from error
 
     def _check_addresses(self) -> None:
-        """Refuse that two of this receiver's sockets are to bind one address."""
+        """Refuse two sockets of this receiver that would bind the same address."""
         taken = {"its http": f"tcp://{self.http}"}
         for consumer in self.forward:
             for owner, address in taken.items():
@@ -242,14 +244,14 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             taken[f"consumer {consumer.name}"] = consumer.endpoint
 
     def template_name(self, detector: str, series: str) -> str:
-        """File name that the template gives to a series without one; "" when there is no template."""
+        """Return the template's file name for a series without one; "" if there is no template."""
         from datetime import datetime
 
         return self.filename_template.format(detector=detector, series=series, date=datetime.now())
 
 
 def _same_address(one: str, other: str) -> bool:
-    """Whether both cannot be bound at once."""
+    """Return whether two addresses cannot be bound at the same time."""
     if one.startswith("ipc://") or other.startswith("ipc://"):
         return one == other
     (host, _, port), (other_host, _, other_port) = one[6:].rpartition(":"), other[6:].rpartition(":")
@@ -293,7 +295,7 @@ def load(path: str | Path) -> ConfigFile:
 
 
 def parse(raw: Any, origin: str) -> ConfigFile:
-    """Check a configuration that has been read already; `origin` stands in errors.
+    """Check a configuration that has already been read; errors name `origin`.
 
     Raises:
         ConfigError: a wrong or unknown key.
@@ -305,7 +307,7 @@ def parse(raw: Any, origin: str) -> ConfigFile:
 
 
 def _wrong(raw: Any, said: str) -> str:
-    """What is wrong, in a sentence; msgspec names no key of a mapping, so each receiver is looked at."""
+    """Return the error as a sentence; msgspec does not name keys of mappings, so each receiver is checked."""
     if not isinstance(raw, dict) or "receivers" not in raw:
         return 'the file begins with "receivers:", and has an entry for each receiver below it'
     entries = raw["receivers"]
@@ -322,10 +324,10 @@ def _wrong(raw: Any, said: str) -> str:
 
 
 def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:
-    """The entry of one receiver.
+    """Return the configuration of one receiver.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: there is no receiver of that name.
     """
     if name not in file.receivers:
         known = ", ".join(file.receivers) or "none"
@@ -334,5 +336,5 @@ def receiver(file: ConfigFile, name: str, origin: str) -> ReceiverConfig:
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of the configuration file, for editors and for the reference."""
+    """Return the JSON schema of the configuration file, for editors and for the reference."""
     return msgspec.json.schema(ConfigFile)

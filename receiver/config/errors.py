@@ -1,6 +1,6 @@
-"""What is wrong with a configuration, in its own words: the place, what stands there, and what may.
+"""Errors of a configuration in the user's words: the place, the value, and the values that are allowed.
 
-msgspec finds the first thing that is wrong, and says it in words of types and by a path.
+msgspec finds the first error, and describes it by types and by a path.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ import msgspec
 from msgspec import inspect
 
 FEW = 8
-"""So many settings are listed; of more, the one that was probably meant."""
+"""Most settings that an error lists; if there are more, it suggests the closest one."""
 LONGEST = 60
-"""Characters of a value that are quoted."""
+"""Most characters of a value that an error quotes."""
 UNBOUNDED = 2**31 - 1
-"""A limit from here on is none that a sentence has to name."""
+"""Limits from here on are not worth naming in an error."""
 ANY_KEY = "..."
 """How msgspec writes a key of a mapping."""
 NUMBERS = {"int": "a whole number", "float": "a number"}
 PATTERNS = {
     "tcp://": '"tcp://HOST:PORT" or "ipc://PATH", with a PORT up to 65535 and brackets around an IPv6 address'
 }
-"""What the pattern that begins so stands for."""
+"""Explanation of each pattern, by its beginning."""
 REMOVED = {"write_with": "several writers are threads: leave it out"}
-"""Settings that earlier versions had, and what to do instead."""
+"""Settings of earlier versions, and what to do instead."""
 TEXTS = {"http": "HOST:PORT, such as 127.0.0.1:5000", "data_root": "an absolute path, such as /data"}
-"""What a text of this place holds."""
+"""Explanation of settings that are plain text."""
 
 
 def sentence(raw: Any, model: type, said: str, name: str) -> str:
-    """What is wrong with `raw`.
+    """Return what is wrong with `raw`, as a sentence with the remedy.
 
     Args:
-        raw: what was read from the file, or a part of it.
-        model: what it should be.
-        said: msgspec's message for it.
-        name: of the part, such as "receiver eiger-1"; "" for the whole file.
+        raw: the content of the file, or a part of it.
+        model: the type that it should have.
+        said: msgspec's error message.
+        name: name of the part, such as "receiver eiger-1"; "" for the whole file.
     """
     what, _, where = said.partition(" - at `")
     path: list[str | int] = []
@@ -95,7 +95,7 @@ def _unknown(place: str, kind: inspect.Type, value: Any, key: str) -> str:
 
 
 def _steps(where: str) -> list[str | int]:
-    """The path of msgspec, "$.forward[0].every", as keys and numbers."""
+    """Return msgspec's path, such as "$.forward[0].every", as keys and indices."""
     found = re.findall(r"\[(\.\.\.|\d+)\]|\.([^.\[]+)", where)
     return [key or (ANY_KEY if place == ANY_KEY else int(place)) for place, key in found]
 
@@ -112,7 +112,7 @@ def _look_up(value: Any, step: str | int) -> Any:
 
 
 def _struct(kind: inspect.Type, value: Any) -> inspect.StructType | None:
-    """The one that `value` was meant to be: of several, that of its tag."""
+    """Return the struct type that `value` was meant to be: the one of its tag, if there are several."""
     if isinstance(kind, inspect.StructType):
         return kind
     if isinstance(kind, inspect.UnionType) and isinstance(value, Mapping):
@@ -171,7 +171,7 @@ def _allowed(kind: inspect.Type) -> str:
 
 
 def _worth_telling(kind: inspect.UnionType) -> list[inspect.Type]:
-    """What a value may be, the longest words last; a whole number is a number."""
+    """Return the types that a value may have, except those that another one includes."""
     kinds = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
     if any(isinstance(each, inspect.FloatType) for each in kinds):
         kinds = [each for each in kinds if not isinstance(each, inspect.IntType)]

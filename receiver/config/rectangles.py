@@ -1,4 +1,4 @@
-"""Named rectangles of a frame, and what is refused of them."""
+"""Named rectangles of a frame, and the check of names and numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_REGIONS = 32
 MAX_NAME = 63
 """Longest name in a NeXus file."""
 NAME = rf"^[A-Za-z_][A-Za-z0-9_]{{0,{MAX_NAME - 1}}}$"
-"""A name is a group of the file."""
+"""Pattern of a region's name, which becomes a group of the file."""
 MAX_PIXEL = 2**31 - 1
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=MAX_PIXEL)]
@@ -20,13 +20,13 @@ Length = Annotated[int, msgspec.Meta(ge=1, le=MAX_PIXEL)]
 
 
 class BadRegionError(Exception):
-    """A region of interest that cannot be taken; the sentence names it, its value and the remedy."""
+    """A region of interest is not valid; the sentence names it, its value and the remedy."""
 
     kind = "bad_region"
 
 
 class Rectangle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Pixels of a frame as it is stored."""
+    """A rectangle of pixels of a stored frame."""
 
     x: Place
     """First column."""
@@ -39,10 +39,10 @@ class Rectangle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_names(names: Mapping[str, Any]) -> None:
-    """Refuse names that a file cannot have, and too many.
+    """Refuse names that a file cannot have, and too many regions.
 
     Raises:
-        BadRegionError: there is one, or they are too many.
+        BadRegionError: a name is not allowed, or there are too many.
     """
     for name in names:
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
@@ -55,10 +55,10 @@ def check_names(names: Mapping[str, Any]) -> None:
 
 
 def parse(given: Mapping[str, Any]) -> dict[str, Rectangle]:
-    """Rectangles by name, of what came as JSON.
+    """Return rectangles by name, from decoded JSON.
 
     Raises:
-        BadRegionError: one cannot be taken.
+        BadRegionError: one of them is not valid.
     """
     check_names(given)
     return {name: _rectangle(name, value) for name, value in given.items()}

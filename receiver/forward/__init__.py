@@ -1,1 +1,1 @@
-"""Frames for consumers: the same STINS messages again."""
+"""Forwarding: the same STINS messages, sent on to consumers."""

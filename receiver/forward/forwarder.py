@@ -1,8 +1,8 @@
-"""The forwarder: the same STINS messages again, on one port for each named consumer.
+"""The forwarder: sends the same STINS messages on, on one port per named consumer.
 
-Every consumer has its own queue in front of its socket, bounded in bytes, and its own gap-free message
-numbers, which are given at the send. What a consumer loses is counted before that. A slow, stopped or dead
-consumer never stalls the writer, unless it is configured to (`when_full: block`).
+Every consumer has its own queue in front of its socket, bounded in bytes, and its own message numbers without
+gaps, which are assigned at the send. Frames that a consumer loses are counted before that. A slow, stopped or
+dead consumer never stalls the writer, unless it is configured to (`when_full: block`).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from penstock.stins.texts import plural
 log = logging.getLogger(__name__)
 
 IN_SOCKET = 8
-"""Messages that ZeroMQ itself holds for a consumer. It counts messages, not bytes, and what it holds can
-neither be dropped nor counted any more: so they are few, and the queue that is ours is bounded in bytes."""
+"""Messages that ZeroMQ itself holds for a consumer. ZeroMQ counts messages, not bytes, and messages that it
+holds can no longer be dropped or counted: so they are few, and our own queue is bounded in bytes."""
 MAX_SERIES = 100
-"""Start messages that wait for a consumer: one that stays away this long gets no further series."""
+"""Most start messages that wait for a consumer: beyond that it gets no further series."""
 EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 CLOSE_SECONDS = 1.0
-"""Time that what waits has to leave when the receiver ends."""
+"""Seconds in which queued messages can still leave when the receiver ends."""
 
 
 class CannotBind(Exception):
-    """A consumer's address cannot be bound; the sentence names the consumer, the address and why."""
+    """A consumer's address cannot be bound; the sentence names the consumer, the address and the reason."""
 
 
 class _Start(msgspec.Struct, frozen=True):
@@ -73,8 +73,8 @@ class _End(msgspec.Struct, frozen=True):
 class Consumer:
     """One named consumer: a queue and a bound PUSH socket.
 
-    A consumer that is not connected when a series begins gets none of it, and one that goes loses the rest
-    of it, whoever takes its place: half a series without its header would be of no use.
+    A consumer that is not connected when a series begins gets none of it, and a consumer that disconnects
+    loses the rest of it, even if another connects: half a series without its header would be useless.
     """
 
     def __init__(self, config: ForwardConfig, context: zmq.Context[zmq.Socket[bytes]]) -> None:
@@ -83,20 +83,20 @@ class Consumer:
         self.sent = 0
         """Messages handed to ZeroMQ."""
         self.dropped = 0
-        """Frames that were meant for it and were not handed to ZeroMQ."""
+        """Frames that were not skipped and were not handed to ZeroMQ."""
         self.skipped = 0
         """Frames left out as configured (`every`)."""
         self._connections = Connections()
         self.waiting_bytes = 0
-        """Of what waits in front of the socket."""
+        """Bytes that wait in front of the socket."""
         self._every = config.every
         self._limit = int(config.queue_mb * 1e6)
         self._queue: deque[_Start | _Frame | _End] = deque()
-        self._open = False  # whether frames of the series that runs are taken
+        self._open = False  # whether frames of the running series are accepted
         self._encoder = SeriesEncoder()
         self._socket = context.socket(zmq.PUSH)
         self._socket.set(zmq.SNDHWM, IN_SOCKET)
-        # Asks nobody, but refuses peers of before ZMTP 3.0, for which libzmq would take an HTTP request.
+        # This accepts everybody, but refuses peers older than ZMTP 3.0, as which libzmq takes HTTP requests.
         self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
@@ -119,17 +119,17 @@ class Consumer:
 
     @property
     def stalls(self) -> bool:
-        """Whether the series that runs has to wait for this consumer."""
+        """True while the running series has to wait for this consumer."""
         return self.when_full == "block" and self._open and self.waiting_bytes >= self._limit
 
     @property
     def has_waiting(self) -> bool:
-        """Whether something waits that a reading consumer would get."""
+        """True while messages wait that a connected consumer would receive."""
         return bool(self._queue) and self.peers > 0
 
     @property
     def status(self) -> ConsumerStatus:
-        """What the receiver says of it."""
+        """Return the consumer's status for the receiver's snapshot."""
         return ConsumerStatus(
             name=self.name, endpoint=self.endpoint, sent=self.sent, dropped=self.dropped,
             skipped=self.skipped, connected=self.peers, waiting_bytes=self.waiting_bytes,
@@ -140,8 +140,8 @@ class Consumer:
         """Announce a series.
 
         Args:
-            header: of its start message.
-            metadata: the second part of it.
+            header: header of its start message.
+            metadata: second part of its start message.
         """
         self.step()
         self._open = False
@@ -156,13 +156,13 @@ class Consumer:
                 self.name, self.waiting_bytes / 1e6, series,
             )  # fmt: skip
             return
-        # A stream without a name travels as live only: STINS needs the key.
+        # A series without a file name is sent as live only: STINS requires the key.
         named = msgspec.structs.replace(header, filename=header.filename or "")
         self._open = True
         self._put(_Start(named, metadata, nbytes))
 
     def frame(self, index: int, frame: Frame) -> None:
-        """Pass a frame on, or count it as dropped; one without a number gets its index."""
+        """Queue a frame, or count it as dropped; a frame without a number gets its index as number."""
         if index % self._every:
             self.skipped += 1
             return
@@ -176,24 +176,24 @@ class Consumer:
         self._put(_Frame(image, frame.blobs, nbytes))
 
     def end(self, end: SeriesEnd) -> None:
-        """End the series; the message waits its turn and is never dropped."""
+        """End the series; the end message is queued and never dropped."""
         if self._open:
             self._open = False
             self._put(_End(end))
 
     def step(self) -> None:
-        """Send what waits, as far as it can be sent now; notice who came and went."""
+        """Send queued messages as far as possible now, and observe connections."""
         self._observe_connections()
         while self._queue and _is_ready(self._socket, zmq.POLLOUT):
-            # Between the last look and this one a consumer may have gone and another come, which must not
-            # get the rest of a series.
+            # Meanwhile one consumer may have disconnected and another connected, which must not get the rest
+            # of a series.
             self._observe_connections()
             if not self._queue or not self._sent(self._queue[0]):
                 return
             self.waiting_bytes -= self._queue.popleft().nbytes
 
     def close(self) -> None:
-        """Close the socket; what ZeroMQ holds has a second to leave."""
+        """Close the socket; messages that ZeroMQ holds have a second to leave."""
         self._forget("the receiver ends")
         self._socket.disable_monitor()
         self._monitor.close(linger=0)
@@ -205,15 +205,15 @@ class Consumer:
         self.step()
 
     def _make_room(self, nbytes: int) -> bool:
-        """Whether so many bytes may be queued; an empty queue takes any one message."""
+        """Return whether so many bytes may be queued; an empty queue takes any single message."""
         if self.waiting_bytes + nbytes <= self._limit:
             return True
         self.step()
         if self.when_full == "drop_oldest":
             while self.waiting_bytes + nbytes > self._limit and self._drop_oldest():
                 pass
-        # One that blocks is asked before a message is taken off the wire, see `Forwarder.stalled_by`: what
-        # was taken meanwhile is kept.
+        # A blocking consumer is asked before a message is received, see `Forwarder.stalled_by`: what was
+        # received meanwhile is kept.
         return self.when_full == "block" or not self._queue or self.waiting_bytes + nbytes <= self._limit
 
     def _drop_oldest(self) -> bool:
@@ -226,7 +226,7 @@ class Consumer:
         return False
 
     def _sent(self, item: _Start | _Frame | _End) -> bool:
-        """Send now or not at all: a consumer may go between a look at its socket and the send."""
+        """Send now or not at all: a consumer may disconnect between the poll of its socket and the send."""
         state, number = self._encoder.state, self._encoder.msg_number
         parts = item.parts(self._encoder)
         try:
@@ -249,7 +249,7 @@ class Consumer:
                 self._forget("it went away")
 
     def _forget(self, why: str) -> None:
-        """Nobody will take what waits: it is lost, and so is the rest of the series."""
+        """Drop the queued messages and the rest of the series, which nobody will receive."""
         frames = sum(isinstance(item, _Frame) for item in self._queue)
         if self._open or self._queue:
             log.warning(
@@ -273,10 +273,10 @@ class Forwarder:
         """Announce a series to every consumer.
 
         Args:
-            header: of its start message.
-            metadata: as they are in the file.
-            part: the same as they came, to be passed on unchanged; `None` where they came otherwise, or the
-                transforms have changed them.
+            header: header of its start message.
+            metadata: metadata as in the file.
+            part: metadata as received, to be sent on unchanged; `None` if they were received in another form,
+                or the transforms have changed them.
         """
         if self.consumers:
             sent = free_metadata.write(_plain(metadata)) if part is None else part
@@ -284,7 +284,7 @@ class Forwarder:
                 consumer.begin(header, sent)
 
     def frame(self, index: int, frame: Frame) -> None:
-        """Pass a frame on to every consumer."""
+        """Queue a frame for every consumer."""
         for consumer in self.consumers:
             consumer.frame(index, frame)
 
@@ -294,25 +294,25 @@ class Forwarder:
             consumer.end(end)
 
     def step(self) -> None:
-        """Send what waits, as far as it can be sent now."""
+        """Send queued messages as far as possible now."""
         for consumer in self.consumers:
             consumer.step()
 
     @property
     def stalled_by(self) -> str:
-        """Names of the consumers that hold the series up now; "" while nobody does."""
+        """Return the names of the consumers that stall the series now; "" if none does."""
         return ", ".join(consumer.name for consumer in self.consumers if consumer.stalls)
 
     def status(self) -> list[ConsumerStatus]:
-        """What the receiver says of each."""
+        """Return the status of every consumer."""
         return [consumer.status for consumer in self.consumers]
 
     def unsent(self) -> list[zmq.Socket[bytes]]:
-        """Sockets for which something waits: worth waking up for once they can be written."""
+        """Return the sockets with queued messages, to be polled until they are writable."""
         return [consumer._socket for consumer in self.consumers if consumer.has_waiting]
 
     def close(self) -> None:
-        """Give what waits a second to leave, then close every consumer."""
+        """Give queued messages a second to leave, then close every consumer."""
         due = time.monotonic() + CLOSE_SECONDS
         poller = zmq.Poller()
         while (sockets := self.unsent()) and (left := due - time.monotonic()) > 0:
@@ -328,10 +328,10 @@ class Forwarder:
 
 
 def check(configs: tuple[ForwardConfig, ...]) -> None:
-    """Find out whether every consumer's address can be bound; it is let go of again.
+    """Check that every consumer's address can be bound, by binding and releasing it.
 
     Raises:
-        CannotBind: one cannot.
+        CannotBind: one of them cannot.
     """
     with zmq.Context() as context:
         for config in configs:
@@ -352,12 +352,12 @@ def _bind(socket: zmq.Socket[bytes], config: ForwardConfig) -> None:
 
 
 def _is_ready(socket: zmq.Socket[bytes], event: int) -> bool:
-    """A look that costs less than `poll`: it is taken for every frame."""
+    """Return whether a socket is ready; cheaper than `poll`, since it is called for every frame."""
     return bool(int(socket.get(zmq.EVENTS)) & event)
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata that JSON can carry: masks, flat fields and oddities of vendor headers are left out."""
+    """Return the metadata that JSON can carry, without masks, flat fields and other objects."""
     return {str(key): value for key, value in metadata.items() if not _has_array(value) and _is_json(value)}
 
 

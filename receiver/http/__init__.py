@@ -1,1 +1,1 @@
-"""What the receiver says over HTTP, and shows: status, metrics, frames for the eye."""
+"""The HTTP interface of the receiver: status, control, metrics, and frames for the live view."""

@@ -20,17 +20,17 @@ HEADER = "X-Penstock-Frame"
 
 @dataclass(frozen=True)
 class FrameRequest:
-    """What a request asks to be made of a frame."""
+    """The view of a frame that a request asks for."""
 
     view: View = field(default_factory=View)
     contrast: Contrast = field(default_factory=Contrast)
     format: Format | None = None
-    """raw where not given."""
+    """Format of the body; raw if not given."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Body, its type, and its headers."""
+    """The body of an HTTP answer, its type, and its headers."""
 
     body: bytes
     media_type: str
@@ -38,10 +38,10 @@ class Answer:
 
 
 def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
-    """A frame as it was asked for; `step` is the down-sampling for who asked for none.
+    """Return a frame as it was requested; `step` is the down-sampling if the request has none.
 
     Raises:
-        ViewError: what was asked for cannot be made of it.
+        ViewError: the frame cannot be shown as requested.
     """
     view = replace(requested.view, downsample=requested.view.downsample or step)
     array = cut(shown.image(view.channel), view)
@@ -61,18 +61,18 @@ def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
             body, media_type = file.getvalue(), "application/x-npy"
         case _:
             body, media_type = _little_endian(array).tobytes(), "application/octet-stream"
-    # A header is Latin-1, the name of a series may be anything: so every other character is escaped.
+    # Headers are Latin-1, and names of series may be any text: so all other characters are escaped.
     return Answer(body, media_type, {HEADER: json.dumps(known)})
 
 
 def as_pickle(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
-    """What clients of MAX IV's receivers unpickle: [image header, pixels], unpacked.
+    """Return a frame as clients of MAX IV's receivers unpickle it: [image header, pixels], unpacked.
 
     The pixels are bytes, never an array: an array pickled by NumPy 2 cannot be read with NumPy 1, and
     built-in types alone load no code.
 
     Raises:
-        ViewError: what was asked for cannot be made of it.
+        ViewError: the frame cannot be shown as requested.
     """
     array = cut(
         shown.image(requested.view.channel),

@@ -57,15 +57,15 @@ from penstock.stins.texts import quoted
 
 MAX_WAIT = 30.0
 MAX_VALUES = 10_000
-"""Frames whose values one answer has."""
+"""Most frames whose values one answer has."""
 MAX_BODY_BYTES = 2**20
 MAX_SENTENCE = 10_000
 KINDS = {404: "no_such_path", 405: "no_such_method", 413: "too_large"}
-"""What the web framework itself refuses; anything else of it (a body that is no text) is a bad request."""
+"""Kinds of the web framework's own refusals; any other one (a body that is no text) is a bad request."""
 
 
 Absent = SkipJsonSchema[None]
-"""A query leaves a value out; it cannot say null, and so the OpenAPI document does not either."""
+"""An optional query value; a query cannot say null, so the OpenAPI document does not either."""
 Length = Annotated[int, Field(ge=1)]
 Step = Annotated[int, Field(ge=1, le=64)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -73,7 +73,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Value:
-    """A single number, as MAX IV's clients know it."""
+    """A single number, as MAX IV's clients expect it."""
 
     value: int
 
@@ -94,7 +94,7 @@ def _requested(
     high_percentile: Annotated[float, Query(ge=0, le=100)] = Contrast.high_percentile,
     colormap: Colormap = "gray",
 ) -> answers.FrameRequest:
-    """What is to be made of a frame: a region, smaller, in some format."""
+    """Return the requested view of a frame: region, down-sampling, contrast and format."""
     view = View(x, y, width, height, downsample, method, channel)
     contrast = Contrast(scale, low, high, low_percentile, high_percentile, colormap)
     return answers.FrameRequest(view, contrast, format)
@@ -104,7 +104,7 @@ Requested = Annotated[answers.FrameRequest, Depends(_requested)]
 
 
 def create_app(supervisor: Supervisor) -> FastAPI:
-    """The API of one receiver; it starts and ends the data process with itself."""
+    """Return the API of one receiver; it starts and stops the data process with itself."""
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
@@ -161,17 +161,17 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     async def status(
         seen: int | Absent = None, wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0
     ) -> Status:
-        """Everything about the receiver; with `seen`, waits for a version that differs."""
+        """Return the receiver's status; with `seen`, wait for another version."""
         return supervisor.status if seen is None else await supervisor.status_after(seen, wait)
 
     @app.get("/received_frames", tags=["status"])
     async def received_frames() -> Value:
-        """Frames received in the running, or the last, series."""
+        """Return the number of frames received in the running or last series."""
         return Value(supervisor.status.counts.received)
 
     @app.get("/downsample", tags=["frames"])
     async def downsample() -> Value:
-        """Every n-th row and column that /last_frame returns."""
+        """Return the down-sampling n: /last_frame returns every n-th row and column."""
         return Value(supervisor.step)
 
     @app.post("/downsample", tags=["frames"], responses=refusals(422))
@@ -182,37 +182,37 @@ def create_app(supervisor: Supervisor) -> FastAPI:
 
     @app.get("/series", tags=["series"], responses=refusals(422))
     def series(limit: Annotated[int, Query(ge=1, le=KEPT)] = 20) -> list[PastSeries]:
-        """The last series, newest first; the one that runs is not among them."""
+        """Return the last series, newest first, without the running one."""
         return supervisor.history.last(limit)
 
     @app.get("/folders", tags=["series"], responses=refusals(409, 422))
     async def folders(under: Annotated[str, Query(max_length=4096)] = "") -> Folders:
-        """The folders in a folder of the data root, which `under` names relative to it."""
+        """Return the subfolders of a folder, which `under` names relative to the data root."""
         return await supervisor.folders.below(under)
 
     @app.post("/series/check", tags=["series"], responses=refusals(409, 413, 422))
     def check(series: SeriesCheck) -> SeriesCheckResult:
-        """Could this series be taken now? 409 with a sentence if not."""
+        """Check whether a series could be taken now; 409 with a sentence if not."""
         return supervisor.check(series)
 
     @app.post("/stop", tags=["series"], responses=refusals(409, 413, 422))
     async def stop(request: StopRequest | None = None) -> Status:
-        """End the running series; returns when its file is closed."""
+        """End the running series; the answer comes when its file is closed."""
         request = request or StopRequest()
         await supervisor.stop(request.reason, request.at_end_of)
         return supervisor.status
 
     @app.post("/reset", tags=["series"], responses=refusals(409))
     async def reset() -> Status:
-        """Leave Error."""
+        """Leave the state Error."""
         await supervisor.reset()
         return supervisor.status
 
     @app.get("/last_frame", tags=["frames"], response_class=Response, responses=NEWEST_FRAME)
     def last_frame(requested: Requested, seen: int | Absent = None) -> Response:
-        """The newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
+        """Return the newest frame: raw little-endian pixels with a JSON header, .npy, PNG or JPEG.
 
-        304 when nothing is newer than `seen`, 404 before the first frame.
+        304 if no frame is newer than `seen`, 404 before the first frame.
         """
         found = frames.newest(seen)
         if found is None:
@@ -225,9 +225,10 @@ def create_app(supervisor: Supervisor) -> FastAPI:
 
     @app.get("/frame/{index}", tags=["frames"], response_class=Response, responses=NUMBERED_FRAME)
     async def frame(index: Annotated[int, Path(ge=0, lt=2**53)], requested: Requested) -> Response:
-        """Frame n of the running, or the last, series, as `/last_frame` gives the newest.
+        """Return a frame of the running or last series by its index, in the formats of `/last_frame`.
 
-        404 when it is not there, 409 when it is not there yet or never kept, 503 when too many ask.
+        404 if the frame does not exist, 409 if it has not arrived yet or frames are not kept, 503 if too many
+        requests wait.
         """
         found = await frames.frame(index)
         return _response(await asyncio.to_thread(answers.answer, found, requested, supervisor.step))
@@ -241,12 +242,12 @@ def create_app(supervisor: Supervisor) -> FastAPI:
 
     @app.get("/rois", tags=["rois"])
     async def rois() -> Rois:
-        """The regions of interest that the next series will have."""
+        """Return the regions of interest that the next series will have."""
         return rois_now()
 
     @app.put("/rois", tags=["rois"], responses=refusals(400, 409, 413, 422))
     async def set_rois(request: RoisRequest) -> Rois:
-        """Set all regions of interest, from the next series on; the running one keeps those that it has."""
+        """Set all regions of interest, from the next series on; the running series keeps its own."""
         found = {
             name: rectangles.Rectangle(each.x, each.y, each.width, each.height)
             for name, each in request.rois.items()
@@ -261,17 +262,17 @@ def create_app(supervisor: Supervisor) -> FastAPI:
         series: Annotated[str, Field(max_length=256)] | Absent = None,
         wait: Annotated[float, Query(ge=0, le=MAX_WAIT)] = 0.0,
     ) -> RoiValues:
-        """Values per frame from index `first` on, as far as they are there; waits for that one."""
+        """Return values per frame from index `first` on, as far as available; wait for the first of them."""
         return await roi_values.values(supervisor, first, count, series, wait)
 
     @app.get("/config", tags=["configuration"])
     async def config() -> dict[str, Any]:
-        """The configuration in use."""
+        """Return the configuration in use."""
         return {supervisor.name: msgspec.to_builtins(supervisor.config)}
 
     @app.get("/metrics", tags=["status"], response_class=PlainTextResponse)
     async def prometheus() -> PlainTextResponse:
-        """Counts, rates, times and losses for Prometheus."""
+        """Return counts, rates, times and losses for Prometheus."""
         scrape = metrics.Scrape(
             supervisor.name, supervisor.status, supervisor.measures,
             healthy=supervisor.health.alive, processes=supervisor.processes,
@@ -281,14 +282,14 @@ def create_app(supervisor: Supervisor) -> FastAPI:
 
     @app.get("/health", tags=["status"], responses=NOT_WELL)
     async def health(response: Response) -> Health:
-        """Liveness: 503, with the sentence, once the data process is dead or hangs. Restart it then."""
+        """Return liveness: 503 with a sentence if the data process is dead or hangs. Restart it then."""
         found = supervisor.health
         response.status_code = 200 if found.alive else 503
         return found
 
     @app.get("/health/ready", tags=["status"], responses=NOT_WELL)
     async def ready(response: Response) -> Health:
-        """Readiness: 503 in Error too, which a person has to look at: no restart cures that."""
+        """Return readiness: 503 also in Error, which needs a person: a restart does not help."""
         found = supervisor.health
         response.status_code = 200 if found.ready else 503
         return found
@@ -304,14 +305,14 @@ def _read(asset: Asset) -> Callable[[], Response]:
 
 
 def _methods(app: FastAPI, request: Request) -> str:
-    """Every method of a path: the framework's own list has those of the first route alone."""
+    """Return every method of a path: the framework itself lists only those of the first route."""
     routes = [route for route in app.routes if isinstance(route, Route)]
     found = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
     return ", ".join(sorted({method for route in found for method in route.methods or ()}))
 
 
 def _refusal(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    # Sentences quote what was asked for, which may have characters that no encoding takes.
+    # Sentences quote the request, which may have characters that cannot be encoded.
     return JSONResponse({"kind": kind, "message": quoted(message, MAX_SENTENCE)}, status, headers)
 
 

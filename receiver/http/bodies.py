@@ -1,4 +1,4 @@
-"""JSON bodies in which a key that stands twice is refused: Python itself silently takes the last one."""
+"""JSON bodies with duplicate keys are refused: Python itself silently takes the last one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from starlette.responses import Response
 from penstock.stins.texts import quoted
 
 MAX_KEY = 200
-"""Characters of a key that a sentence shows."""
+"""Most characters of a key that an error quotes."""
 
 
 class StrictRoute(APIRoute):
-    """A call whose body is read strictly."""
+    """A route whose body may not have duplicate keys."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """See FastAPI."""

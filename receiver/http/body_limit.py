@@ -1,4 +1,4 @@
-"""Bounds the bodies of HTTP requests: nothing honest is large, and each is kept in memory whole."""
+"""A limit for the bodies of HTTP requests, each of which is held in memory; valid ones are small."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_DIGITS = 20
-"""Of an announced length that are read: so many are more than any limit already, and Python makes no number
-of thousands of them."""
+"""Most digits of an announced length that are read: so many exceed any limit, and Python converts no number
+of thousands of digits."""
 
 
 class BodyLimit:
-    """Middleware that answers 413 to a request that says it has more than `limit` bytes, or once it has sent
-    them: they are counted as they come, since a chunked request does not say beforehand."""
+    """Middleware that answers 413 to a request that announces more than `limit` bytes, or has sent them:
+    bytes are counted as they arrive, since a chunked request announces no length."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
         self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Pass one request on, or refuse it."""
         taken, announced = 0, _announced(scope)
 
         def check(length: int) -> None:
@@ -38,6 +38,6 @@ class BodyLimit:
 
 
 def _announced(scope: Scope) -> int:
-    """Bytes of the body as its header has them; 0 where it does not say."""
+    """Return the length of the body as announced in its header; 0 if it is not announced."""
     said = dict(scope.get("headers", ())).get(b"content-length", b"").lstrip(b"0")
     return int(said[:MOST_DIGITS]) if said.isdigit() else 0

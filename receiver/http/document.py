@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of answers, beside what the types of the API say already."""
+"""Texts of the OpenAPI document, in addition to those of the API's types."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from penstock.receiver.http.answers import HEADER
 from penstock.receiver.models import Health, Refusal
 
 DESCRIPTION = """\
-What a receiver answers. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that says what to
-change. Besides those listed with each call: 404 `no_such_path` for any other path, and 405 `no_such_method`
-for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are not listed.
+The HTTP interface of a receiver. Every refusal is a `Refusal`: a short stable `kind`, and a sentence that
+says what to change. Besides those listed with each call: 404 `no_such_path` for any other path, and 405
+`no_such_method` for any other method, with the header `Allow`. The pages for people, `/` and `/docs`, are
+not listed.
 """
 
 TAGS = [
-    {"name": "status", "description": "How the receiver is"},
+    {"name": "status", "description": "State of the receiver"},
     {
         "name": "series",
-        "description": "Which series there were, whether one can be taken, its end, and its folder",
+        "description": "Past series, the check before a series, its end, and folders for its file",
     },
-    {"name": "frames", "description": "Frames for the eye"},
+    {"name": "frames", "description": "Frames for the live view"},
     {"name": "rois", "description": "Regions of interest: sum, mean and maximum per frame"},
-    {"name": "configuration", "description": "What the receiver was told when it was started"},
+    {"name": "configuration", "description": "The configuration with which the receiver was started"},
 ]
-"""Groups of the calls, in their order."""
+"""Groups of calls, in the order of the document."""
 
 Answers = dict[int | str, dict[str, Any]]
 
 _WHY = {
-    400: "A region of interest cannot be taken",
+    400: "A region of interest is not valid",
     404: "There is no such frame",
-    409: "Not now, or not of this series",
+    409: "Not possible now, or not for this series",
     413: "The body is too large",
     422: "The request is not as described here",
     500: "The frame cannot be unpacked",
-    503: "Too many ask; ask later",
+    503: "Too many requests wait; try again later",
 }
 
 
 def refusals(*statuses: int) -> Answers:
-    """The refusals that a call may answer with."""
+    """Return the refusals with which a call may answer."""
     return {status: {"model": Refusal, "description": _WHY[status]} for status in statuses}
 
 
@@ -59,7 +60,7 @@ _FRAME: dict[str, Any] = {
 NUMBERED_FRAME: Answers = {200: _FRAME, **refusals(404, 409, 422, 500, 503)}
 NEWEST_FRAME: Answers = {
     200: {**_FRAME, "content": {**_FRAME["content"], "image/pickle": _BINARY}},
-    304: {"description": "None is newer than `seen`"},
+    304: {"description": "No frame is newer than `seen`"},
     **refusals(404, 409, 422, 500),
 }
-NOT_WELL: Answers = {503: {"model": Health, "description": "Not so; the message says why"}}
+NOT_WELL: Answers = {503: {"model": Health, "description": "No; the message says why"}}

@@ -1,4 +1,4 @@
-"""Where a frame that is asked for comes from: shared memory, the data process' open file, or a closed one."""
+"""Lookup of requested frames: in shared memory, in the data process' open file, or in a closed file."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from penstock.receiver.live.frame_refusal import FrameRefused, live_only
 from penstock.receiver.process.supervisor import Supervisor
 
 FRESH_SECONDS = 0.25
-"""Who asks once for the newest frame waits at most so long for it: some turns of the data process."""
+"""Longest that a single request for the newest frame waits for it: some turns of the data process."""
 MAX_ASKERS = 8
-"""Requests for frames by their index that wait at once; more are refused."""
+"""Most requests for frames by index that wait at the same time; more are refused."""
 
 
 class Frames:
     """Frames of one receiver.
 
     Args:
-        supervisor: the receiver.
+        supervisor: supervisor of the receiver.
     """
 
     def __init__(self, supervisor: Supervisor) -> None:
@@ -27,10 +27,10 @@ class Frames:
         self._askers = 0
 
     def newest(self, seen: int | None) -> UnpackedFrame | None:
-        """The newest frame, unpacked; `None` if there is none newer than `seen`.
+        """Return the newest frame, unpacked; `None` if there is none newer than `seen`.
 
-        Who follows a series names the version seen, and asks again. Who asks once waits a moment, or would
-        get the frame of whenever somebody asked before, maybe of another series.
+        A client that follows a series passes the version it has seen. A single request waits a moment:
+        otherwise it would get the frame of the last request, maybe of another series.
 
         Raises:
             FrameRefused: its blob cannot be unpacked.
@@ -46,14 +46,14 @@ class Frames:
         return None if held is None else unpacked(held, held.version)
 
     async def frame(self, index: int) -> UnpackedFrame:
-        """A frame of the running, or the last, series; one is looked for at a time.
+        """Return a frame of the running or last series by its index; frames are looked up one at a time.
 
         Raises:
-            FrameRefused: it is not there, and why; or too many ask.
+            FrameRefused: the frame is not available, or too many requests wait.
         """
         if self._askers >= MAX_ASKERS:
             raise FrameRefused(
-                "busy", f"{self._askers} others wait for frames of {self._supervisor.name}; ask later"
+                "busy", f"{self._askers} others wait for frames of {self._supervisor.name}; try again later"
             )
         self._askers += 1
         try:
@@ -81,5 +81,5 @@ class Frames:
     def _handed_over(self, index: int) -> UnpackedFrame:
         held = self._supervisor.requested.read()
         if held is None or held.info.index != index:
-            raise FrameRefused("busy", f"frame {index} was not handed over; ask again")
+            raise FrameRefused("busy", f"frame {index} was not handed over; try again")
         return unpacked(held)

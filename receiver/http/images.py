@@ -1,4 +1,4 @@
-"""Blobs to arrays, for the eye: never on the data path."""
+"""Unpacking of blobs for the live view, off the data path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.stins.messages import Buffer
 
 
 def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence[Buffer]) -> np.ndarray:
-    """The pixels of a frame, little endian, of this shape; an empty blob is one that did not come.
+    """Return the pixels of a frame, little endian, in this shape; a missing module has an empty blob.
 
     Raises:
         ValueError: a blob cannot be unpacked.

@@ -1,4 +1,4 @@
-"""Frames for the eye in the HTTP process: taken from the shared memory or a closed file, and unpacked."""
+"""Frames for the live view in the HTTP process: read from shared memory or a closed file, and unpacked."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class UnpackedFrame:
     series: str
     trigger: int | None = None
     version: int = 0
-    """Of the newest frame; 0 for one that was asked for by its index."""
+    """Version of the newest frame; 0 for a frame that was requested by index."""
     saturation: float | None = None
     channels: tuple[str, ...] = ()
-    """Names of the k images, where each is one of its own."""
+    """Names of the k images, if they are channels."""
     modules: tuple[Region, ...] = ()
-    """Where modules stand in the image; what lies outside is gap, or a module that is missing. Empty where
-    nobody says."""
+    """Positions of the modules in the image; pixels outside belong to a gap or to a missing module. Empty if
+    unknown."""
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
-        """The image of one channel; all of them for `None`.
+        """Return the image of one channel, or of all channels for `None`.
 
         Raises:
             ViewError: there is no such channel.
@@ -52,7 +52,7 @@ class UnpackedFrame:
 
 
 def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
-    """A frame that came through shared memory.
+    """Return a frame from shared memory, unpacked.
 
     Raises:
         FrameRefused: its blobs cannot be unpacked.
@@ -75,15 +75,17 @@ def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
 
 
 def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
-    """A frame of a series that has ended.
+    """Return a frame of a series that has ended.
 
     Raises:
-        FrameRefused: it is not in the file, or the file is not what it was.
+        FrameRefused: the frame is not in the file, or the file was replaced.
     """
     try:
         with SeriesFile(path) as file:
             if file.id != series:
-                raise FrameRefused("file_gone", f"{path} is another series' file by now{of_series(series)}")
+                raise FrameRefused(
+                    "file_gone", f"{path} is the file of another series now{of_series(series)}"
+                )
             if index >= len(file):
                 raise out_of_range(index, len(file), series)
             statuses = file.frame_status
@@ -99,7 +101,7 @@ def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
 
 
 def _check_size(nbytes: int, index: int, series: str) -> None:
-    """Refuse an image that is larger than any single frame that is shown: modules may be far apart."""
+    """Refuse an assembled image that is larger than any frame that can be shown."""
     if nbytes > CAPACITY:
         raise FrameRefused(
             "too_large",

@@ -1,6 +1,6 @@
-"""Status and measures as Prometheus text; made anew for each scrape, so nothing can drift apart.
+"""Status and measures as Prometheus text; created for each scrape, so that nothing can drift apart.
 
-docs/reference/http.md has the table of what there is, and a test holds it.
+docs/reference/http.md has the table of metrics; a test compares the two.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Scrape(Collector):
     """All metrics of one receiver at one moment.
 
     Args:
-        name: of the receiver, a label of everything.
-        status: its newest.
-        measures: what the data process said beside it.
-        healthy: whether that process lives and answers.
-        processes: their ids by name, for the memory that they hold.
+        name: name of the receiver, a label of every metric.
+        status: newest status of the receiver.
+        measures: measures of the data process.
+        healthy: whether the data process lives and answers.
+        processes: process ids by name, for the memory that they hold.
         budget: bytes that the data process may take.
     """
 
@@ -54,7 +54,7 @@ class Scrape(Collector):
         self._budget = budget
 
     def collect(self) -> Iterable[Metric]:
-        """Every metric, those without a value too: a graph shall not depend on what has happened yet."""
+        """Yield every metric, also those without a value: graphs shall not depend on past events."""
         yield from self._series()
         yield from self._rates_and_losses()
         yield from self._consumers()
@@ -62,7 +62,7 @@ class Scrape(Collector):
         yield from self._process()
 
     def text(self) -> str:
-        """As Prometheus reads it."""
+        """Return the metrics in Prometheus' text format."""
         registry = CollectorRegistry()
         registry.register(self)
         return generate_latest(registry).decode()
@@ -72,7 +72,7 @@ class Scrape(Collector):
     def _series(self) -> Iterable[Metric]:
         status = self._status
         states: dict[str, float] = {state.value: status.state == state for state in State}
-        yield self._gauge("state", "1 for the state that the receiver is in", "state", states)
+        yield self._gauge("state", "1 for the state of the receiver", "state", states)
         yield self._gauge("healthy", "1 while the data process lives and answers", value=self._healthy)
         counts: dict[str, float] = {
             name: count for name, count in asdict(status.counts).items() if count is not None
@@ -84,9 +84,9 @@ class Scrape(Collector):
     def _rates_and_losses(self) -> Iterable[Metric]:
         status, measures = self._status, self._measures
         yield self._gauge(
-            "frames_per_second", "Frames a second, over the last second", value=status.frame_rate
+            "frames_per_second", "Frames per second, over the last one", value=status.frame_rate
         )
-        yield self._gauge("bytes_per_second", "Bytes a second, over the last second", value=status.byte_rate)
+        yield self._gauge("bytes_per_second", "Bytes per second, over the last one", value=status.byte_rate)
         yield self._counter("frames", "Sound frames received", value=measures.frames)
         yield self._counter("bytes", "Bytes of the blobs of sound frames", value=measures.nbytes)
         yield self._counter(
@@ -97,7 +97,7 @@ class Scrape(Collector):
         yield self._gauge("queue_bytes", "Bytes that wait in the data process", "queue", measures.queues)
         limit = status.queue_limit_bytes
         yield self._gauge(
-            "queue_fill_ratio", "Of what may wait in the fullest queue of the data process, 0 to 1",
+            "queue_fill_ratio", "Fill of the fullest queue of the data process, 0 to 1",
             value=status.queue_bytes / limit if limit else 0.0,
         )  # fmt: skip
         yield self._gauge("free_bytes", "Free space on the disk of the data root", value=status.free_bytes)
@@ -112,7 +112,7 @@ class Scrape(Collector):
             "consumer_messages", "Messages sent to a forwarded consumer", "consumer", each("sent")
         )
         yield self._counter(
-            "consumer_lost_frames", "Frames that it was too slow, or not there, to take", "consumer",
+            "consumer_lost_frames", "Frames dropped because it was too slow or not connected", "consumer",
             each("dropped"),
         )  # fmt: skip
         yield self._counter(
@@ -126,7 +126,7 @@ class Scrape(Collector):
     def _times(self) -> Iterable[Metric]:
         measures = self._measures
         yield self._histogram(
-            "stage_seconds", "Time of a frame in each stage, sampled", "stage", measures.stages
+            "stage_seconds", "Time per frame in each stage, sampled", "stage", measures.stages
         )
         yield self._histogram(
             "frame_latency_seconds",
@@ -134,7 +134,7 @@ class Scrape(Collector):
             value=measures.latency,
         )
         yield self._counter(
-            "timestamps_ahead", "Sampled frames from the future: the clocks disagree",
+            "timestamps_ahead", "Sampled frames with a time stamp in the future: the clocks disagree",
             value=measures.stamps_ahead,
         )  # fmt: skip
         yield self._histogram("idle_seconds", "From a series' last frame to its end", value=measures.idle)
@@ -149,7 +149,7 @@ class Scrape(Collector):
         known = {name: value for name, value in memory.items() if not math.isnan(value)}
         bound = status.series.memory_bytes if status.series is not None else None
         yield self._gauge("memory_bound_bytes", "Most that the data process may hold", value=bound)
-        yield self._gauge("memory_budget_bytes", "What it may take, as configured", value=self._budget)
+        yield self._gauge("memory_budget_bytes", "Memory that it may hold, as configured", value=self._budget)
         yield self._gauge(
             "resident_memory_bytes", "Memory of a process, shared memory included", "process", known
         )
@@ -195,7 +195,7 @@ class Scrape(Collector):
 
 
 def resident_bytes(pid: int) -> float:
-    """Resident memory of a process, what it shares with others included; NaN where it is gone."""
+    """Return the resident memory of a process, including shared memory; NaN if the process has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError):
@@ -208,5 +208,5 @@ def _labels(label: str) -> list[str]:
 
 
 def _buckets(histogram: Histogram) -> tuple[list[tuple[str, float]], float]:
-    """As Prometheus has them: each bucket counts what is in those below it, too."""
+    """Return cumulative buckets, as Prometheus defines them, and the sum."""
     return list(zip(_BOUND_NAMES, accumulate(histogram.counts), strict=True)), histogram.sum

@@ -1,4 +1,4 @@
-"""The pages for people: how the receiver is, and its HTTP interface. Nothing of them is fetched elsewhere."""
+"""The pages for people: the receiver's state, and its HTTP interface. They load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
 )
-"""Browsers fetch nothing from any other host, and run no script that is written into the page."""
+"""Policy for browsers: load nothing from other hosts, and run no inline scripts."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -18,14 +18,14 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Asset:
-    """A file that a browser asks for."""
+    """A file that a browser loads."""
 
     package: str
     name: str
     media_type: str
 
     def read(self) -> bytes:
-        """What is in it."""
+        """Return the content of the file."""
         return files(self.package).joinpath(self.name).read_bytes()
 
 
@@ -42,4 +42,4 @@ ASSETS = {
     "/assets/swagger-ui.css": Asset(_SWAGGER, "swagger-ui.css", "text/css"),
     "/assets/swagger-ui-bundle.js": Asset(_SWAGGER, "swagger-ui-bundle.js", "text/javascript"),
 }
-"""By path."""
+"""Assets by path."""

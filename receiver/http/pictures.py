@@ -1,4 +1,4 @@
-"""What is made of a frame for whoever asked: a region, smaller, as a picture. Never on the data path."""
+"""Views of a frame: region, down-sampling, and rendering as a picture. Never on the data path."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from penstock.stins.texts import plural
 
 JPEG_QUALITY = 90
 LEAST_SPAN = 1e-30
-"""Between black and white, of a frame whose pixels are all alike: its inverse fits single precision."""
+"""Smallest range from black to white, for a frame of equal pixels: its inverse fits single precision."""
 SAMPLE = 2**18
-"""Pixels from which percentiles are found: more cost time and change no shade."""
+"""Pixels from which percentiles are computed: more cost time and change no shade."""
 
 
 class ViewError(ValueError):
-    """What was asked for cannot be made of this frame; the sentence says why."""
+    """The frame cannot be shown as requested; the sentence says why."""
 
 
 def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
-    """The region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
+    """Return the region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
 
     Raises:
-        ViewError: the region lies outside.
+        ViewError: the region lies outside the frame.
     """
     rows, cols = frame.shape[-2:]
     if view.x >= cols or view.y >= rows:
@@ -53,12 +53,12 @@ def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
 def picture(
     frame: np.ndarray[Any, Any], contrast: Contrast, format: Literal["png", "jpeg"]
 ) -> tuple[bytes, float, float]:
-    """A frame as PNG or JPEG, and the values that are black and white in it.
+    """Return a frame as PNG or JPEG, and the values that are black and white in it.
 
-    Modules or thresholds, (k, rows, cols), stand one below the other.
+    Modules or thresholds, (k, rows, cols), are stacked vertically.
 
     Raises:
-        ViewError: no such picture can be made.
+        ViewError: the picture cannot be encoded.
     """
     from PIL import Image
 
@@ -70,24 +70,24 @@ def picture(
     out = io.BytesIO()
     try:
         if format == "png":
-            image.save(out, "PNG", compress_level=1)  # higher levels cost time and win little on noise
+            image.save(out, "PNG", compress_level=1)  # higher levels cost time and gain little on noise
         else:
             image.convert("RGB" if image.mode == "P" else "L").save(out, "JPEG", quality=JPEG_QUALITY)
     except (OSError, ValueError) as error:
         raise ViewError(
-            f"an image of {flat.shape[1]} x {flat.shape[0]} makes no {format}: {error}"
+            f"an image of {flat.shape[1]} x {flat.shape[0]} cannot be saved as {format}: {error}"
         ) from error
     return out.getvalue(), low, high
 
 
 @cache
 def viridis() -> bytes:
-    """matplotlib's colour table (CC0): 256 times red, green, blue."""
+    """Return matplotlib's colour table viridis (CC0): 256 times red, green, blue."""
     return bytes.fromhex(files("penstock.resources").joinpath("viridis.hex").read_text())
 
 
 def _blocks(operation: np.ufunc, region: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
-    """Blocks of step x step pixels become one; those at the right and lower edge may be smaller."""
+    """Reduce blocks of step x step pixels to one each; blocks at the right and lower edge may be smaller."""
     for axis in (-2, -1):
         region = operation.reduceat(region, np.arange(0, region.shape[axis], step), axis=axis)
     return region
@@ -113,7 +113,8 @@ def _limits(pixels: np.ndarray[Any, Any], contrast: Contrast) -> tuple[float, fl
 
 
 def _has_value(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which pixels count for the contrast: not gaps and masked ones, which hold the type's greatest value."""
+    """Return which pixels count for the contrast: gaps and masked pixels hold the type's maximum and do
+    not."""
     if pixels.dtype.kind == "u":
         return np.asarray(pixels != np.iinfo(pixels.dtype).max)
     return np.asarray(np.isfinite(pixels))

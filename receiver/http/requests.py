@@ -1,4 +1,4 @@
-"""Bodies of requests as the API takes them: strictly, so that what it takes is what its document says."""
+"""Bodies of requests, validated strictly, so that the API accepts what its document says."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.receiver.config import rectangles
 from penstock.stins.messages import MAX_NAME
 
 MAX_AMOUNT = 2**53
-"""Of frames and bytes: beyond it, JSON's numbers are not exact everywhere."""
+"""Largest number of frames or bytes: beyond it, JSON's numbers are not exact everywhere."""
 
 
 def _whole(value: Any) -> Any:
-    """JSON has one kind of number: 7.0 is an integer too."""
+    """Return 7.0 as 7: JSON has only one kind of number."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -26,10 +26,10 @@ Amount = Annotated[int, Field(strict=True, ge=0, le=MAX_AMOUNT), BeforeValidator
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesCheck(models.SeriesCheck):
-    """What a device asks before it arms: could this series be taken now?"""
+    """The question of a device before it arms: could this series be taken now?"""
 
     frames: Amount | None = None
-    """Leave it out where the number is not known."""
+    """Number of frames; left out if it is not known."""
     frame_bytes: Amount | None = None
     overwrite: StrictBool = False
     shape: list[Amount] | None = None
@@ -39,7 +39,7 @@ class SeriesCheck(models.SeriesCheck):
 
 
 def _regions(value: Any) -> Any:
-    """Judge the regions in their own words, before their types are."""
+    """Check the regions with their own error messages, before their types are checked."""
     if isinstance(value, Mapping):
         rectangles.parse(value)
     return value
@@ -48,13 +48,13 @@ def _regions(value: Any) -> Any:
 Place = Annotated[int, Field(strict=True, ge=0, le=rectangles.MAX_PIXEL), BeforeValidator(_whole)]
 Length = Annotated[int, Field(strict=True, ge=1, le=rectangles.MAX_PIXEL), BeforeValidator(_whole)]
 NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
-"""Names that do not fit the pattern of a region's."""
+"""Schema that refuses names which do not match the pattern of a region's name."""
 Name = Annotated[str, Field(pattern=rectangles.NAME)]
 
 
 @dataclass(frozen=True, kw_only=True, config={"extra": "forbid"})
 class RectangleRequest(models.Rectangle):
-    """Pixels of a stored frame; what reaches over its edge is cut off."""
+    """A rectangle of pixels of a stored frame; the part beyond the frame's edge is cut off."""
 
     x: Place
     y: Place
@@ -64,23 +64,23 @@ class RectangleRequest(models.Rectangle):
 
 @dataclass(frozen=True, kw_only=True)
 class RoisRequest:
-    """All regions of interest of the next series; none to have no more."""
+    """All regions of interest of the next series; an empty object removes all."""
 
     rois: Annotated[
         dict[Name, RectangleRequest],
         Field(max_length=rectangles.MOST_REGIONS, json_schema_extra=NO_OTHERS),
         BeforeValidator(_regions),
     ]
-    """By name: letters, digits and underscores."""
+    """Rectangles by name: letters, digits and underscores."""
     keep: StrictBool = False
-    """Have them again after a restart of the receiver."""
+    """Keep them across a restart of the receiver."""
 
 
 @dataclass(frozen=True)
 class StopRequest:
-    """Why a running series is to end."""
+    """Why the running series shall end."""
 
     reason: str = "stop requested over HTTP"
     at_end_of: Annotated[str, Field(max_length=MAX_NAME)] = ""
-    """Id of the running series, whose sender is about to end it early with an end message that cannot say so:
-    it goes on until that message, and what has not come by then was not triggered."""
+    """Id of the running series, if its sender will end it early with an end message that cannot tell: the
+    series continues until that message, and frames that have not arrived by then count as not triggered."""

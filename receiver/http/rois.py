@@ -1,4 +1,4 @@
-"""The values of regions of interest over HTTP: waited for, and cut to what was asked."""
+"""The values of regions of interest over HTTP."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from penstock.receiver.regions.pixels import VALUES
 from penstock.stins.texts import plural
 
 SERIES_SECONDS = 0.5
-"""A named series that has not begun is waited for no longer: its start message is under way, or lost."""
+"""Longest wait for a named series that has not begun: its start message is under way, or lost."""
 LOOK_SECONDS = 0.01
-"""Between two looks into the memory that the data process shares."""
+"""Seconds between two looks into the memory shared with the data process."""
 
 
 async def values(
     supervisor: Supervisor, first: int, count: int, series: str | None, wait: float
 ) -> RoiValues:
-    """The values of `count` frames from index `first` on, as far as they are there.
+    """Return the values of `count` frames from index `first` on, as far as available.
 
     Args:
-        supervisor: of the receiver.
-        first: index; waits until this one is there, or the series has ended.
-        count: frames at most.
-        series: id of the series; the running, or the last, one by default.
-        wait: seconds at most.
+        supervisor: supervisor of the receiver.
+        first: index of the first frame; wait until it is available, or the series has ended.
+        count: maximum number of frames.
+        series: id of the series; by default the running one, or else the last one.
+        wait: maximum waiting time in seconds.
 
     Raises:
-        Refused: there is no such series, it has no regions, no such frame, or its oldest values are no longer
+        Refused: there is no such series or frame, the series has no regions, or the values are no longer
             kept.
     """
     began = time.monotonic()
@@ -53,7 +53,7 @@ async def values(
 
 
 def _answer(supervisor: Supervisor, progress: Progress, first: int, count: int) -> RoiValues | None:
-    """`None` where another series has begun meanwhile."""
+    """Return the values; `None` if another series has begun meanwhile."""
     kept = progress.kept
     if not kept.rois:
         raise Refused(
@@ -89,7 +89,7 @@ def _answer(supervisor: Supervisor, progress: Progress, first: int, count: int) 
 
 
 def _planned(supervisor: Supervisor, progress: Progress) -> int | None:
-    """Frames of a series, as far as that is known."""
+    """Return the number of planned frames, if it is known."""
     if progress.end is not None:
         return progress.end
     status = supervisor.status
@@ -98,7 +98,7 @@ def _planned(supervisor: Supervisor, progress: Progress) -> int | None:
 
 
 def _end_of_dead(supervisor: Supervisor, progress: Progress) -> int | None:
-    """The frames of a series whose data process died and does not go on; `None` where it runs."""
+    """Return the number of frames of a series whose data process died; `None` if the series is running."""
     status = supervisor.status
     shown = status.series
     if shown is None or shown.id != progress.kept.series or shown.active:

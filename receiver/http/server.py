@@ -1,4 +1,4 @@
-"""Serves the HTTP API on a socket, until a signal ends it."""
+"""The server of the HTTP API, which runs until a signal ends it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from penstock.receiver.http.api import create_app
 from penstock.receiver.process.supervisor import Supervisor
 
 REQUEST_SECONDS = 10.0
-"""A request has to be complete after so long, twice at most: what asks and says nothing costs memory."""
+"""Seconds, at most twice, in which a request has to be complete: idle connections cost memory."""
 GRACE_SECONDS = 2
-"""Time for requests that wait (long polls) when the receiver ends."""
+"""Seconds for waiting requests (long polls) when the receiver ends."""
 
 
 class _Impatient(H11Protocol):
-    """Closes a connection that has begun a request and does not end it; requests that wait for their answer
-    (long polls) may."""
+    """A connection that is closed if its request stays incomplete; waiting for an answer is allowed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -34,7 +33,7 @@ class _Impatient(H11Protocol):
     def _look(self) -> None:
         if self.transport.is_closing():
             return
-        # The same as the last time: no request was completed meanwhile.
+        # The count is unchanged: no request was completed meanwhile.
         unfinished = (self.cycle,) if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
         if unfinished is not None and unfinished == self._watched:
             self.transport.close()
@@ -55,8 +54,8 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # uvicorn raises the signal anew after the shutdown; a receiver that was asked to end has
-        # ended well, so it exits with 0.
+        # uvicorn raises the signal again after the shutdown; a receiver that was asked to end has
+        # succeeded, so it exits with 0.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self.handle_exit, number, None)
@@ -67,7 +66,7 @@ def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Cal
     """Run a receiver until SIGINT or SIGTERM; returns its exit status.
 
     Args:
-        listener: bound and listening.
+        listener: a socket that is bound and listening.
         ready: called once requests are answered.
     """
     server = make(name, config, ready)
@@ -76,7 +75,7 @@ def serve(name: str, config: ReceiverConfig, listener: socket.socket, ready: Cal
 
 
 def make(name: str, config: ReceiverConfig, ready: Callable[[], None]) -> uvicorn.Server:
-    """The server of a receiver, not yet started."""
+    """Return the server of a receiver, not yet started."""
     settings = uvicorn.Config(
         create_app(Supervisor(name, config)), http=_Impatient, log_level="warning", access_log=False,
         timeout_graceful_shutdown=GRACE_SECONDS, log_config=None,

@@ -1,1 +1,1 @@
-"""Frames for the eye: the newest one, and one that somebody requests."""
+"""The live view: the newest frame, and requested frames."""

@@ -1,4 +1,4 @@
-"""Why one frame of a series cannot be shown: a short stable name and a sentence."""
+"""Reasons why a frame of a series cannot be shown: a short stable name and a sentence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from penstock.receiver.models import FrameStatus
 from penstock.stins.texts import of_series, plural
 
 HTTP_STATUS = {"not_yet": 409, "live_only": 409, "too_large": 409, "busy": 503, "not_unpacked": 500}
-"""By kind; every other frame is simply not there (404)."""
+"""HTTP status by kind; 404 for every other kind."""
 
 
 class FrameRefused(Exception):
-    """A frame that was asked for cannot be shown; `kind` is stable, the sentence says why."""
+    """A requested frame cannot be shown; `kind` is stable, the sentence says why."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -18,15 +18,15 @@ class FrameRefused(Exception):
 
     @property
     def http_status(self) -> int:
-        """Status of the HTTP answer."""
+        """Return the status of the HTTP answer."""
         return HTTP_STATUS.get(self.kind, 404)
 
 
 def check_status(index: int, status: FrameStatus, series: str) -> None:
-    """Let pass what is in the file.
+    """Refuse a frame that is not in the file.
 
     Raises:
-        FrameRefused: the frame of this status is not.
+        FrameRefused: frames of this status are not in the file.
     """
     frame, of = f"frame {index}", of_series(series)
     match status:
@@ -34,7 +34,7 @@ def check_status(index: int, status: FrameStatus, series: str) -> None:
             return
         case FrameStatus.PENDING:
             raise FrameRefused(
-                "not_yet", f"{frame} has not come yet; ask again, or look at the last frame{of}"
+                "not_yet", f"{frame} has not arrived yet; ask again, or look at the last frame{of}"
             )
         case FrameStatus.DELIVERED:
             raise live_only(series)
@@ -51,14 +51,15 @@ def check_status(index: int, status: FrameStatus, series: str) -> None:
 
 
 def live_only(series: str) -> FrameRefused:
-    """Nothing of this series is written."""
+    """Return the refusal for a series of which nothing is written."""
     return FrameRefused(
-        "live_only", f"it is live only, none of its frames is kept; look at the last frame{of_series(series)}"
+        "live_only",
+        f"the series is live only, none of its frames is kept; look at the last frame{of_series(series)}",
     )
 
 
 def out_of_range(index: int, frames: int, series: str) -> FrameRefused:
-    """The series has no such index."""
+    """Return the refusal for an index that the series does not have."""
     return FrameRefused(
         "out_of_range", f"there is no frame {index}, but {plural(frames, 'frame')}{of_series(series)}"
     )

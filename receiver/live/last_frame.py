@@ -1,10 +1,10 @@
 """The newest frame, from the data process to the HTTP process, through shared memory.
 
-Costs the data path nothing while nobody looks: a viewer's request sets `wanted`, the data process
-copies the next frame in, and no more than one in `LEAST_SECONDS`. A thread of its own makes the copy, with
-the interpreter's lock released: the thread that every frame passes only hands over a reference. Compressed
-blobs are copied as they are; the HTTP process unpacks them. One writer, one reader, and a version that is
-odd while the copy is under way: a reader that meets an odd or a changed version reads again.
+It costs the data path nothing while nobody looks: a viewer's request sets `wanted`, and the data process
+copies the next frame, at most one per `LEAST_SECONDS`. A separate thread makes the copy, with the
+interpreter's lock released: the thread that receives frames only passes a reference. Compressed blobs are
+copied as they are; the HTTP process unpacks them. There is one writer and one reader, and a version that is
+odd during the copy: a reader that finds an odd or a changed version reads again.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from penstock.stins.texts import of_series
 log = logging.getLogger(__name__)
 
 CAPACITY = 2**30
-"""Largest frame that can be shown, in bytes. Memory is only taken by what is written to."""
+"""Largest frame that can be shown, in bytes. Only pages that are written to take memory."""
 LEAST_SECONDS = 0.02
 READ_SECONDS = 1.0
 MOST_COVERED = 64
-"""Modules whose places fit into the head of the memory."""
+"""Most modules whose positions fit into the head of the memory."""
 _HEAD = 4096
 _VERSION, _WANTED, _LENGTH, _INFO = slice(0, 8), slice(8, 16), slice(16, 24), 24
 
 
 class FrameInfo(msgspec.Struct, frozen=True):
-    """What is known of a frame that is shown."""
+    """Properties of a frame that is shown."""
 
     index: int
     trigger: int | None
@@ -48,19 +48,19 @@ class FrameInfo(msgspec.Struct, frozen=True):
     dtype: str
     compression: str
     sizes: tuple[int, ...]
-    """Bytes of each blob."""
+    """Size of each blob in bytes."""
     saturation: float | None = None
     """Counts at which a pixel is saturated, if the detector says so."""
     channels: tuple[str, ...] = ()
-    """Names of the blobs, where each is an image of its own."""
+    """Names of the blobs, if each is a channel."""
     layout: Layout | None = None
-    """Where the blobs sit in one image, where they are modules of one."""
+    """Positions of the blobs in the image, if they are modules."""
     covered: tuple[Region, ...] = ()
-    """Where modules stand in an image that came assembled; empty where nobody knows."""
+    """Positions of the modules in an image that was received assembled; empty if unknown."""
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A frame as the reader got it."""
+    """A frame as copied out of the shared memory."""
 
     version: int
     info: FrameInfo
@@ -68,12 +68,12 @@ class Held(msgspec.Struct, frozen=True):
 
 
 def memory_bytes() -> int:
-    """Of the memory that `create` makes."""
+    """Return the size of the memory that `create` makes."""
     return _HEAD + CAPACITY
 
 
 def create() -> int:
-    """A file descriptor of new shared memory, to be passed to the other process."""
+    """Return the file descriptor of new shared memory, to be passed to the other process."""
     descriptor = os.memfd_create("penstock-last-frame")
     os.ftruncate(descriptor, _HEAD + CAPACITY)
     return descriptor
@@ -96,20 +96,20 @@ class LastFrame:
     # -- data process --------------------------------------------------------------------------
 
     def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
-        """A new series: take up what a viewer should know of it."""
+        """Begin a series: keep the metadata that a viewer needs."""
         self._channels = tuple(channels)
         value = metadata.get("saturation_value")
         self._saturation = float(value) if isinstance(value, (int, float)) and 0 < value < 1e300 else None
 
     def offer(self, series: str, index: int, frame: Frame) -> None:
-        """The newest frame; shown with the next `step`."""
+        """Take the newest frame; the next `step` may show it."""
         self._newest = (series, index, frame)
 
     def step(self, now: float) -> None:
-        """Have the newest frame shown if somebody asked, and not sooner after the last one than is useful."""
+        """Show the newest frame if one was requested, at most once per `LEAST_SECONDS`."""
         if self._newest is not None and now - self._published >= LEAST_SECONDS and self._get(_WANTED):
             if self._orders.unfinished_tasks:
-                return  # a machine that has no time for the copy gets no second one
+                return  # the last copy is still under way: do not queue a second one
             self._published = now
             self._orders.put(self._newest)
             self._newest = None
@@ -118,7 +118,7 @@ class LastFrame:
                 self._copier.start()
 
     def finalize(self) -> None:
-        """Show the newest frame that was offered, asked or not, before this returns: the series has ended."""
+        """Show the newest frame, requested or not, before returning: the series has ended."""
         self._orders.join()
         if self._newest is not None:
             self.show(*self._newest)
@@ -138,7 +138,7 @@ class LastFrame:
             self._orders.task_done()
 
     def show(self, series: str, index: int, frame: Frame) -> bool:
-        """Show this frame, asked or not; false if it is too large for the memory."""
+        """Show this frame, requested or not; return false if it is too large for the memory."""
         image = frame.image
         sizes = tuple(len(blob) for blob in frame.blobs)
         info = msgspec.json.encode(
@@ -160,7 +160,7 @@ class LastFrame:
         )
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
             return False
-        # Odd from the start where a writer was killed in the middle of a copy.
+        # The version is odd already if a writer was killed in the middle of a copy.
         copying = self._get(_VERSION) | 1
         self._set(_VERSION, copying)
         self._set(_WANTED, 0)
@@ -177,24 +177,24 @@ class LastFrame:
     # -- HTTP process --------------------------------------------------------------------------
 
     def want(self) -> None:
-        """Ask for a newer frame than the one that is there."""
+        """Request a newer frame than the present one."""
         self._set(_WANTED, 1)
 
     @property
     def version(self) -> int:
-        """Grows with every frame that is shown; 0 before the first."""
+        """Version of the newest frame: grows with every frame that is shown; 0 before the first."""
         return self._get(_VERSION) & ~1
 
     def wait_for_newer(self, version: int, seconds: float) -> None:
-        """Return once a frame is shown that is newer than this version, or after so many seconds."""
+        """Wait for a frame that is newer than this version, for at most so many seconds."""
         due = time.monotonic() + seconds
         while self.version == version and time.monotonic() < due:
             time.sleep(0.005)
 
     def read(self) -> Held | None:
-        """The newest frame that is shown, copied out; `None` before the first.
+        """Return a copy of the newest frame; `None` before the first.
 
-        `None` too where no copy is whole within `READ_SECONDS`: the writer was killed in the middle.
+        Also `None` if no copy is complete within `READ_SECONDS`: the writer was killed in the middle.
         """
         due = time.monotonic() + READ_SECONDS
         while time.monotonic() < due:

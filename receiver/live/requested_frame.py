@@ -1,8 +1,8 @@
-"""A frame of the running series that somebody asks for: read by the data process from its own open file.
+"""Requested frames of the running series: the data process reads them from its own open file.
 
 No other process may read the file while it grows (see docs/explanation/architecture.md). The blobs are
-handed over as they are stored, through shared memory; the HTTP process unpacks them. One request at a time,
-and no more than `SHARE` of the data process' time.
+passed as stored, through shared memory; the HTTP process unpacks them. One request is served at a time, with
+no more than `SHARE` of the data process' time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins.texts import of_series
 
 SHARE = 0.02
-"""Of the data process' time: after a frame that took 10 ms to read the next one waits for 0.5 s."""
+"""Share of the data process' time: after a frame that took 10 ms to read, the next one waits for 0.5 s."""
 
 
 class FrameAnswer(msgspec.Struct, frozen=True):
-    """What became of a request: the frame is in the shared memory, or why it is not."""
+    """The answer to a request: the frame is in the shared memory, or `message` says why it is not."""
 
     ticket: int
     kind: str = ""
@@ -41,22 +41,22 @@ class RequestedFrames:
 
     def __init__(self, shared: LastFrame, clock: Callable[[], float] = time.monotonic) -> None:
         self.answer = FrameAnswer(0)
-        """To the latest request that was dealt with."""
+        """Answer to the latest request that was served."""
         self._shared = shared
         self._clock = clock
         self._request: tuple[int, int] | None = None
         self._due = 0.0
 
     def begin(self, metadata: Mapping[str, Any], channels: Sequence[str] = ()) -> None:
-        """A new series: take up what a viewer should know of it."""
+        """Begin a series: keep the metadata that a viewer needs."""
         self._shared.begin(metadata, channels)
 
     def ask(self, ticket: int, index: int) -> None:
-        """Take a request; one that still waits is forgotten, its asker has given up."""
+        """Take a request; it replaces one that still waits, whose client has given up."""
         self._request = (ticket, index)
 
     def step(self, series: RunningSeries | None, writer: SeriesWriter | None) -> bool:
-        """Deal with what was asked, if it is its turn; says whether there is an answer."""
+        """Serve the request if it is due; return whether there is a new answer."""
         began = self._clock()
         if self._request is None or began < self._due:
             return False

@@ -1,4 +1,4 @@
-"""Frames of several channels, as thresholds: what is left where one of them is corrupt, or not there."""
+"""Frames of several channels, such as thresholds, of which some are corrupt or missing."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from penstock.stins.messages import Buffer, Frame, Image
 
 
 class PartialFrame(Frame, frozen=True):
-    """A frame some of whose channels are not there: their blobs are empty."""
+    """A frame with some channels missing: their blobs are empty."""
 
     statuses: tuple[FrameStatus, ...]
-    """What became of each channel."""
+    """Status of each channel."""
 
 
 def sound_ones(
     frame: Frame, names: Sequence[str], algorithm: str | None, transform: Callable[[Frame], Frame] | None
 ) -> PartialFrame | None:
-    """The channels that are sound, each checked and transformed by itself; `None` where there is none.
+    """Return the frame with its sound channels, each checked and transformed separately; `None` if none is.
 
     Args:
-        frame: as it was sent, of the shape of its series; an empty blob is a channel that is not there.
-        names: of the channels.
-        algorithm: of the checksums, where they are to be checked.
-        transform: what every image passes.
+        frame: frame as received, of the shape of its series; a missing channel has an empty blob.
+        names: names of the channels.
+        algorithm: algorithm of the checksums, if they are to be verified.
+        transform: transform that is applied to every image.
     """
     image, number = frame.image, len(names)
     sums = image.checksums if image.checksums and len(image.checksums) == number else ("",) * number

@@ -1,4 +1,4 @@
-"""What stands where there is no pixel."""
+"""The value of pixels that do not exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def fill_value(dtype: str) -> Any:
-    """The value of pixels that nobody sent: never a value that could be a count."""
+    """Return the value of pixels that were not sent, which cannot be mistaken for a count."""
     kind = np.dtype(dtype)
     if kind.kind == "u":
         return np.iinfo(kind).max

@@ -1,4 +1,4 @@
-"""What processing asks before it takes memory for frames."""
+"""The interface by which processing requests memory for frames."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from penstock.stins.messages import Header
 
 
 class MemoryLimit(Protocol):
-    """What a series may take of the receiver's memory."""
+    """The limit for the memory of a series."""
 
     def begin(self, header: Header, after: Header, images: int = 0) -> None:
-        """Let a series begin.
+        """Admit a series.
 
         Args:
-            header: as it was sent.
-            after: as it is behind the transforms.
+            header: header as received.
+            after: header after the transforms.
             images: bytes of the images in the metadata.
 
         Raises:
-            StinsError: it could take more than is allowed; the sentence says what to change.
+            StinsError: the series could take more than is allowed; the sentence says what to change.
         """
 
     def unpack(self, plain_bytes: int, given_bytes: int) -> None:
-        """Let frames be unpacked and assembled whose size no start message has told.
+        """Admit frames for unpacking and assembling whose size was not announced in a start message.
 
         Args:
-            plain_bytes: of one frame, unpacked.
-            given_bytes: of what the transforms make of it.
+            plain_bytes: size of one frame, unpacked.
+            given_bytes: size of the frame after the transforms.
 
         Raises:
-            BlobError: already a few of them take more than is allowed.
+            BlobError: even a few such frames take more than is allowed.
         """

@@ -1,4 +1,4 @@
-"""Where modules sit in the assembled image, and the image itself: the NumPy reference of every other way."""
+"""The layout of modules in the assembled image, and the NumPy reference implementation of assembling."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.stins.blobs import MAX_FRAME_BYTES
 from penstock.stins.modules import Module
 
 MAX_PIXELS = MAX_FRAME_BYTES // 8
-"""Of an assembled image: with the widest type it is no larger than any other frame may be."""
+"""Most pixels of an assembled image: with the widest type it is no larger than any other frame may be."""
 
 
 class Region(NamedTuple):
-    """Pixels of an image that one module covers."""
+    """The pixels of an image that one module covers."""
 
     row: int
     column: int
@@ -26,7 +26,7 @@ class Region(NamedTuple):
 
 
 class LayoutError(Exception):
-    """The modules do not make one image; the sentence says which, and why."""
+    """The modules do not form one image; the sentence says which, and why."""
 
     kind = "not_assembled"
 
@@ -37,51 +37,52 @@ class Place(NamedTuple):
     row: int
     column: int
     rows: int
-    """As it stands there: turned."""
+    """Rows of the module in the assembled image, after rotation."""
     columns: int
     turns: int
-    """Quarter turns counter-clockwise from the frame as it is sent."""
+    """Rotations by 90 degrees counter-clockwise, from the frame as sent."""
 
     @property
     def sent_shape(self) -> tuple[int, int]:
-        """Rows and columns of its frames as they are sent."""
+        """Return rows and columns of its frames as sent."""
         return (self.columns, self.rows) if self.turns % 2 else (self.rows, self.columns)
 
     @property
     def region(self) -> tuple[slice, slice]:
-        """Rows and columns that it covers."""
+        """Return the rows and columns that it covers."""
         return slice(self.row, self.row + self.rows), slice(self.column, self.column + self.columns)
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """All modules of a detector."""
+    """The positions of all modules of a detector."""
 
     places: tuple[Place, ...]
     shape: tuple[int, int]
     """Rows and columns of the assembled image."""
 
     def covered(self, there: Sequence[bool]) -> tuple[Region, ...]:
-        """Where the modules stand that are there."""
+        """Return the regions of the modules that are present."""
         return tuple(
             Region(*place[:4]) for place, is_there in zip(self.places, there, strict=True) if is_there
         )
 
     @property
     def pixels(self) -> int:
-        """Of the assembled image."""
+        """Return the number of pixels of the assembled image."""
         return self.shape[0] * self.shape[1]
 
     @property
     def is_turned(self) -> bool:
-        """Whether a module's frames have to be turned, which a virtual dataset cannot do."""
+        """Return whether a module's frames have to be rotated, which a virtual dataset cannot do."""
         return any(place.turns for place in self.places)
 
 
 def arrange(modules: Sequence[Module], rows: int, columns: int) -> Layout:
-    """The layout of modules whose frames have so many rows and columns.
+    """Return the layout of modules whose frames have so many rows and columns.
 
-    Positions between pixels are rounded. Where one is below 0, all are moved by the same, so that the first
-    is 0: what counts is where they are to each other. Without `full_shape` the image is as small as can be.
+    Positions between pixels are rounded. If one is negative, all are shifted together so that the lowest is
+    0:
+    only relative positions count. Without `full_shape` the image is as small as possible.
 
     Raises:
         LayoutError: a rotation is no multiple of 90°, modules overlap, one reaches beyond `full_shape`, or
@@ -119,11 +120,11 @@ def arrange(modules: Sequence[Module], rows: int, columns: int) -> Layout:
 
 
 def assemble(layout: Layout, images: Sequence[np.ndarray | None], dtype: np.dtype, fill: float) -> np.ndarray:
-    """The image of the whole detector.
+    """Return the image of the whole detector.
 
     Args:
-        images: (rows, cols) of each module; `None` for one that is missing.
-        fill: value between the modules and of missing ones.
+        images: image of each module, (rows, cols); `None` for a missing one.
+        fill: value of gaps and of missing modules.
     """
     whole = np.full(layout.shape, fill, dtype)
     for place, image in zip(layout.places, images, strict=True):

@@ -1,1 +1,1 @@
-"""Named regions of interest: sum, mean and maximum of rectangles of every frame."""
+"""Regions of interest: sum, mean and maximum of named rectangles, for every frame."""

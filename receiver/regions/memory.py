@@ -1,7 +1,7 @@
 """The values of one series, from the data process to the HTTP process, through shared memory.
 
-One writer, one reader: a ring with one row per frame, by index. A row is valid once it bears its index, which
-is written last. The head says of which series the rows are; its version is odd while that changes.
+There is one writer and one reader: a ring with one row per frame, by index. A row is valid once it holds its
+index, which is written last. The head names the series of the rows; its version is odd while that changes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.regions.pixels import VALUES
 
 MOST_FRAMES = 1_000_000
-"""Frames whose values are kept; with more than five regions fewer."""
+"""Most frames whose values are kept; fewer with more than five regions."""
 MOST_VALUES = 2**24
 LOOKS, LOOK_SECONDS = 20, 0.0005
-"""A beginning of a series takes no longer; a process that was killed in the middle of one would for ever."""
+"""Limit for the beginning of a series, which a process that was killed during it would never complete."""
 _HEAD = 2**16
 _NUMBERS = 64
 _VERSION, _LENGTH, _COMPLETE, _HIGHEST, _PLANNED = range(5)
@@ -31,39 +31,39 @@ _SIZE = _HEAD + _INDICES + 8 * MOST_VALUES
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """Of which series the values are."""
+    """The series of the kept values."""
 
     series: str
     rois: dict[str, Rectangle]
     slots: int
-    """Frames whose values are kept: the newest."""
+    """Number of frames whose values are kept, the newest ones."""
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a series is."""
+    """The progress of a series."""
 
     version: int
     kept: Kept
     complete_below: int
-    """Below this index every frame has its values, or is missing."""
+    """Index below which every frame has its values, or is missing."""
     first: int
-    """Lowest index that is kept."""
+    """Lowest index whose values are kept."""
     end: int | None
-    """Frames of a series that has ended; `None` while it runs."""
+    """Number of frames of a series that has ended; `None` while it is running."""
 
 
 def create() -> int:
-    """A file descriptor of new shared memory, to be passed to the other process."""
+    """Return the file descriptor of new shared memory, to be passed to the other process."""
     descriptor = os.memfd_create("penstock-rois")
     os.ftruncate(descriptor, _SIZE)
     return descriptor
 
 
 class RegionMemory:
-    """One end of the shared memory; memory is only taken by what is written.
+    """One end of the shared memory; only pages that are written to take memory.
 
     Args:
-        descriptor: of `create`.
+        descriptor: file descriptor from `create`.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -76,7 +76,7 @@ class RegionMemory:
     # -- data process --------------------------------------------------------------------------
 
     def begin(self, series: str, rois: Mapping[str, Rectangle]) -> None:
-        """Forget the series before, and take the values of this one."""
+        """Begin a series: the values of the last one are discarded."""
         count = len(rois)
         slots = min(MOST_FRAMES, MOST_VALUES // (len(VALUES) * count)) if count else 0
         info = msgspec.json.encode(Kept(series, dict(rois), slots))
@@ -85,13 +85,13 @@ class RegionMemory:
         self._memory[_NUMBERS : _NUMBERS + len(info)] = info
         self._numbers[_LENGTH] = len(info)
         self._numbers[_COMPLETE], self._numbers[_HIGHEST], self._numbers[_PLANNED] = 0, -1, -1
-        # Rows of another series would be taken for those of this one; the kernel gives zeros again.
+        # Rows of another series would be taken for this one's; the kernel provides zeros again.
         self._memory.madvise(mmap.MADV_REMOVE, _HEAD, _SIZE - _HEAD)
         self._values = self._shaped(count, slots)
         self._numbers[_VERSION] = changing + 1
 
     def put(self, index: int, row: np.ndarray[Any, Any]) -> None:
-        """The values of one frame: (regions, values)."""
+        """Store the values of one frame: (regions, values)."""
         slots, highest = len(self._values), int(self._numbers[_HIGHEST])
         if index <= highest - slots:
             return
@@ -103,17 +103,17 @@ class RegionMemory:
             self._numbers[_HIGHEST] = index
 
     def finalize(self, below: int) -> None:
-        """Below this index every frame has its values, or is missing."""
+        """Set the index below which every frame has its values, or is missing."""
         self._numbers[_COMPLETE] = below
 
     def end(self, planned: int) -> None:
-        """The series has ended; so many frames were planned, or came."""
+        """End the series; so many frames were planned, or received."""
         self._numbers[_PLANNED] = planned
 
     # -- HTTP process --------------------------------------------------------------------------
 
     def progress(self) -> Progress | None:
-        """How far the running, or the last, series is; `None` before the first."""
+        """Return the progress of the running or last series; `None` before the first."""
         for _ in range(LOOKS):
             if int(self._numbers[_VERSION]) == 0:
                 return None
@@ -137,8 +137,9 @@ class RegionMemory:
         return Progress(version, kept, complete_below, first, None if planned < 0 else planned)
 
     def read(self, progress: Progress, first: int, upto: int) -> np.ndarray[Any, Any] | None:
-        """Values of frames: (frames, regions, values), NaN where there is none; `None` where another series
-        has begun meanwhile."""
+        """Return values as (frames, regions, values), NaN for missing ones; `None` if another series has
+        begun
+        meanwhile."""
         kept = progress.kept
         values = self._shaped(len(kept.rois), kept.slots)
         indices = np.arange(first, upto)

@@ -14,25 +14,25 @@ from penstock.stins.messages import Buffer, Image
 
 VALUES = ("sum", "mean", "max")
 NOTHING = (math.nan, math.nan, math.nan)
-"""Of a frame, or a rectangle, without a pixel that counts."""
+"""Values of a rectangle without a pixel that counts."""
 
 
 class Area(NamedTuple):
-    """The part of a rectangle that lies in a frame."""
+    """The part of a rectangle inside a frame."""
 
     rows: slice
     columns: slice
     counted: np.ndarray[Any, Any] | None
-    """Bool, one per pixel: whether it counts; `None` where all do."""
+    """One bool per pixel, true if it counts; `None` if all do."""
 
 
 def area(rectangle: Rectangle, shape: tuple[int, int], masked: np.ndarray[Any, Any] | None) -> Area | None:
-    """The part of a rectangle that lies in a frame; `None` where all of it lies outside.
+    """Return the part of a rectangle inside a frame; `None` if all of it lies outside.
 
     Args:
-        rectangle: may reach over the frame's edges.
+        rectangle: the rectangle, which may reach beyond the frame's edges.
         shape: rows and columns of a frame.
-        masked: of that shape, true where a pixel does not count; `None` where all do.
+        masked: array of that shape, true for pixels that do not count; `None` if all count.
     """
     if rectangle.x >= shape[1] or rectangle.y >= shape[0]:
         return None
@@ -43,19 +43,19 @@ def area(rectangle: Rectangle, shape: tuple[int, int], masked: np.ndarray[Any, A
 
 
 def rows_of(areas: Sequence[Area | None]) -> slice:
-    """The rows of a frame that have all areas; none where there is none."""
+    """Return the range of rows that contains all areas; empty if there are none."""
     rows = [where.rows for where in areas if where is not None]
     return slice(min((each.start for each in rows), default=0), max((each.stop for each in rows), default=0))
 
 
 def values(image: np.ndarray[Any, Any], where: Area | None, first_row: int = 0) -> tuple[float, float, float]:
-    """Sum, mean and maximum of the pixels that count; NaN where none does.
+    """Return sum, mean and maximum of the pixels that count; NaN if none does.
 
     Args:
-        image: a frame, (rows, cols), or the rows that are needed of it; it is not copied where all pixels of
-            the rectangle count.
-        where: the rectangle's part of the frame; `None` where it lies outside.
-        first_row: of the frame that is in `image`.
+        image: a frame, (rows, cols), or the needed rows of it; not copied if all pixels of the rectangle
+            count.
+        where: the rectangle's part of the frame; `None` if it lies outside.
+        first_row: row of the frame with which `image` begins.
     """
     if where is None:
         return NOTHING
@@ -71,15 +71,15 @@ def values(image: np.ndarray[Any, Any], where: Area | None, first_row: int = 0) 
 
 
 def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
-    """Some rows of a blob, (rows, cols); those of a plain one are not copied, of a packed one others stay so.
+    """Return some rows of a blob, (rows, cols), uncopied if it is plain; only they are unpacked if it is not.
 
     Args:
         image: header of the frame.
-        blob: of one image of it.
-        rows: with a start and a stop within the frame.
+        blob: blob of one image of the frame.
+        rows: range of rows within the frame.
 
     Raises:
-        ValueError: it cannot be unpacked.
+        ValueError: the blob cannot be unpacked.
     """
     height, columns = image.shape[-2:]
     kind = np.dtype(image.type).newbyteorder("<")
@@ -92,14 +92,14 @@ def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
 
 
 def mask_of(metadata: Mapping[str, Any], channel: str | None) -> np.ndarray[Any, Any] | None:
-    """The pixel mask of a start message as true where a pixel does not count; `None` where there is none.
+    """Return the pixel mask of a start message, true for pixels that do not count; `None` if it has none.
 
     Args:
-        metadata: of the start message, turned as the frames are.
-        channel: name of the image whose mask it is, where a frame has several.
+        metadata: metadata of the start message, rotated like the frames.
+        channel: name of the channel whose mask is wanted, if a frame has several.
 
     Raises:
-        ValueError, TypeError: it is no image.
+        ValueError, TypeError: the mask is not an image.
     """
     given = metadata.get("pixel_mask")
     if isinstance(given, Mapping):

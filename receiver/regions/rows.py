@@ -1,7 +1,7 @@
 """The values of regions of interest in the file: one row per frame in each dataset.
 
-A group per region, `rois/<name>` of the NXdetector group, an NXdata that plots its sums. Rows are written in
-batches, at a flush; a row that was never written reads as NaN.
+There is one group per region, `rois/<name>` in the NXdetector group, an NXdata that plots its sums. Rows are
+written in batches, at a flush; a row that was never written reads as NaN.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from penstock.receiver.regions.series import RegionSeries, Row
 
 GROUP = "rois"
 CHUNK = 1024
-"""Rows."""
+"""Rows per chunk."""
 LONG_NAMES = {
     "sum": "sum of the pixels that count",
     "mean": "mean of the pixels that count",
-    "max": "greatest of the pixels that count",
+    "max": "maximum of the pixels that count",
 }
 
 
 def create(detector: Any, rois: Mapping[str, Rectangle]) -> None:
-    """The groups, without a row.
+    """Create the groups, without rows.
 
     Args:
         detector: NXdetector group.
-        rois: rectangles by name; with none nothing is made.
+        rois: rectangles by name; no group is created for an empty mapping.
     """
     if not rois:
         return
@@ -50,7 +50,7 @@ def create(detector: Any, rois: Mapping[str, Rectangle]) -> None:
 
 
 def found_in(detector: Any) -> dict[str, Rectangle]:
-    """The rectangles of a file's regions by name; none where it has none."""
+    """Return the rectangles of a file's regions by name."""
     return {
         name: Rectangle(*(int(group[field][()]) for field in Rectangle.__struct_fields__))
         for name, group in _groups(detector).items()
@@ -58,7 +58,7 @@ def found_in(detector: Any) -> dict[str, Rectangle]:
 
 
 def read(detector: Any, rows: int) -> dict[int, Row]:
-    """The values of the first frames of a file, by index; those that have none are left out."""
+    """Return the values of the first frames of a file, by index; frames without values are left out."""
     columns = [[group[value][:rows] for value in VALUES] for group in _groups(detector).values()]
     if not columns:
         return {}
@@ -68,23 +68,23 @@ def read(detector: Any, rows: int) -> dict[int, Row]:
 
 
 def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:
-    """Cut to so many rows, and have none for frames that are not there.
+    """Truncate the rows, and erase those of frames that are not in the file.
 
     Args:
         detector: NXdetector group, open for writing.
-        kept: bool, one per index: frames whose values stay.
+        kept: one bool per index: frames whose values stay.
     """
     for dataset in _datasets(detector):
         values = np.full(len(kept), np.nan)
         there = dataset[: len(kept)]
         values[: len(there)][kept[: len(there)]] = there[kept[: len(there)]]
-        dataset.resize(0, axis=0)  # what stands behind the end of the last chunk would show again
+        dataset.resize(0, axis=0)  # rows beyond the end of the last chunk would reappear
         dataset.resize(len(kept), axis=0)
         dataset[:] = values
 
 
 def cut(detector: Any, rows: int) -> None:
-    """Cut to so many rows."""
+    """Truncate to so many rows."""
     for dataset in _datasets(detector):
         dataset.resize(rows, axis=0)
 
@@ -94,35 +94,35 @@ class RegionRows:
 
     Args:
         detector: NXdetector group with the datasets.
-        series: has the values; `None` where there are no regions.
+        series: source of the values; `None` if there are no regions.
     """
 
     def __init__(self, detector: Any, series: RegionSeries | None) -> None:
         self._series = series if series is not None and series.rois else None
-        # In the order of the values, which is not that of the file.
+        # In the order of the values, which differs from that in the file.
         self._groups = [] if self._series is None else [detector[GROUP][name] for name in self._series.rois]
 
     @property
     def unwritten(self) -> bool:
-        """Whether something is not in the file yet."""
+        """True if values are not in the file yet."""
         return self._series is not None and bool(self._series.to_write)
 
     @property
     def room(self) -> int:
-        """Most bytes that a flush needs beside the rows themselves: a chunk of each dataset, and the next."""
+        """Most bytes that a flush needs in addition to the rows: a chunk of each dataset, and the next."""
         return 2 * CHUNK * 8 * len(VALUES) * len(self._groups)
 
     def resize(self, rows: int) -> None:
-        """Room for so many frames."""
+        """Make room for so many frames."""
         for group in self._groups:
             for value in VALUES:
                 group[value].resize(rows, axis=0)
 
     def write(self, rows: int) -> None:
-        """Everything that waits, into the datasets.
+        """Write all waiting values into the datasets.
 
         Args:
-            rows: their length.
+            rows: length of the datasets.
         """
         waiting = None if self._series is None else self._series.to_write
         if not waiting:

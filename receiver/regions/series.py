@@ -1,4 +1,4 @@
-"""The regions of interest of one series: which pixels they are, and what waits to be written."""
+"""The regions of interest of one series: their pixels, and the values that wait to be written."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Row = np.ndarray[Any, Any]
 
 
 class RegionError(StinsError):
-    """A region, or a frame, of which there are no values; the sentence says why."""
+    """A region or a frame has no values; the sentence says why."""
 
 
 class RegionSeries:
     """The regions of interest of one series; `row` is called by any number of threads.
 
     Args:
-        series: its id.
-        rois: the rectangles by name.
-        metadata: of the start message, turned as the frames are.
-        channels: names of the images that make a frame, where it has several; the first one's counts.
+        series: id of the series.
+        rois: rectangles by name.
+        metadata: metadata of the start message, rotated like the frames.
+        channels: names of the channels of a frame, if it has several; the first one is used.
         known: values from before the receiver was killed, by index.
     """
 
@@ -47,11 +47,11 @@ class RegionSeries:
         self.rois = dict(rois)
         self.known = dict(known or {})
         self.newest: tuple[int, Row] | None = None
-        """Highest index that has values, and these."""
+        """Highest index with values, and the values."""
         self.to_write: deque[tuple[int, Row]] | None = None
-        """Values that are not in the file yet; `None` where no file is written."""
+        """Values that are not in the file yet; `None` if no file is written."""
         self.sentences: deque[StinsError] = deque()
-        """What there is to say to the user; whoever says it takes it out."""
+        """Messages for the user; the receiver of a message removes it."""
         self._metadata = metadata
         self._channel = channels[0] if channels else None
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class RegionSeries:
         self._said: set[str] = set()
 
     def row(self, frame: Frame) -> Row | None:
-        """The values of one frame; `None`, and a sentence, where it has none."""
+        """Return the values of one frame; `None`, with an entry in `sentences`, if it has none."""
         image = frame.image
         try:
             if isinstance(frame, JoinedFrame) and len(image.shape) == 3:
@@ -89,14 +89,14 @@ class RegionSeries:
         return None
 
     def take(self, index: int, row: Row) -> None:
-        """The values of one frame have been found."""
+        """Take the values of one frame."""
         if self.newest is None or index >= self.newest[0]:
             self.newest = index, row
         if self.to_write is not None:
             self.to_write.append((index, row))
 
     def _areas_in(self, size: tuple[int, int], covered: Sequence[Region]) -> list[Area | None]:
-        """The rectangles in frames of so many rows and columns, found once."""
+        """Return the rectangles' parts of a frame of this size; computed once."""
         with self._lock:
             if self._areas is None:
                 masked = self._masked(size, covered)
@@ -120,7 +120,7 @@ class RegionSeries:
                     f"it with the frames{of_series(self.id)}",
                 )
             )
-        if covered:  # what lies between modules is no pixel
+        if covered:  # gaps between modules have no pixels
             gap = np.ones(size, bool)
             for row, column, rows, columns in covered:
                 gap[row : row + rows, column : column + columns] = False

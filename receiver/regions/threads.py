@@ -1,7 +1,7 @@
-"""Threads that find the values of every frame, behind the thread that receives.
+"""Threads that compute the values of every frame, separate from the thread that receives.
 
-A frame is held until its values are there. When too many wait, `offer` waits too, and frames wait at the
-streamer, as for any transform.
+A frame is held until its values are computed. If too many frames wait, `offer` blocks, and frames wait at
+the streamer, as for any transform.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from penstock.stins.messages import Frame
 log = logging.getLogger(__name__)
 
 FRAMES_PER_THREAD = 4
-"""So many wait for a thread; more would only cost memory."""
+"""Frames that may wait per thread; more would only cost memory."""
 BYTES = 256_000_000
-"""Of the frames that wait; one frame may always wait."""
+"""Most bytes of waiting frames; one frame may always wait."""
 
 
 class RegionThreads:
-    """The values of one series after another.
+    """The computation of the values of one series after another.
 
     Args:
-        memory: where the HTTP process finds them.
-        threads: their number; none is started before a series has regions.
+        memory: shared memory in which the HTTP process finds the values.
+        threads: number of threads; they are started with the first series that has regions.
     """
 
     def __init__(self, memory: RegionMemory, threads: int) -> None:
@@ -50,17 +50,17 @@ class RegionThreads:
         self._threads: list[threading.Thread] = []
         self._queue: SimpleQueue[tuple[RegionSeries, int, Frame] | None] = SimpleQueue()
         self._changed = threading.Condition()
-        self._pending: Counter[int] = Counter()  # indices, of frames that have no values yet
+        self._pending: Counter[int] = Counter()  # indices of frames without values yet
         self._bytes = 0
         self._accounted = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the frames that wait."""
+        """Bytes of the waiting frames."""
         return self._bytes
 
     def begin(self, series: RegionSeries) -> None:
-        """A series begins."""
+        """Begin a series."""
         self._accounted = 0
         self._memory.begin(series.id, series.rois)
         self._last = series
@@ -77,7 +77,7 @@ class RegionThreads:
                 thread.start()
 
     def offer(self, index: int, frame: Frame) -> None:
-        """Take a frame of the running series; waits while too many wait."""
+        """Take a frame of the running series; block while too many frames wait."""
         assert self.active is not None
         size = _size(frame)
         with self._changed:
@@ -88,7 +88,7 @@ class RegionThreads:
         self._queue.put((self.active, index, frame))
 
     def step(self, accounted: int) -> list[StinsError]:
-        """Every frame below this index is accounted for. Returns what there is to say to the user."""
+        """Set the index below which every frame is accounted for; return messages for the user."""
         series = self.active
         if series is None:
             return []
@@ -99,18 +99,19 @@ class RegionThreads:
         return [series.sentences.popleft() for _ in range(len(series.sentences))]
 
     def drain(self) -> None:
-        """Wait until every frame that was offered has its values."""
+        """Wait until all offered frames have their values."""
         with self._changed:
             while self._pending:
                 self._changed.wait()
 
     def end(self, planned: int) -> None:
-        """The series has ended, its file is closed; so many frames were planned, or came."""
+        """End the series, whose file is closed; so many frames were planned, or received."""
         self._memory.end(planned)
         self.active = None
 
     def now(self) -> list[Roi]:
-        """The newest values of the running, or else the last, series; before the first, what the next has."""
+        """Return the regions of the running or last series with their newest values, or those of the first
+        one."""
         series = self._last
         rois = self.rois if series is None else series.rois
         newest = None if series is None else series.newest
@@ -177,6 +178,6 @@ def _size(frame: Frame) -> int:
 
 
 def _known(value: Any) -> float | None:
-    """JSON has no number that is none, and none that is infinite."""
+    """Return a finite value, or `None`: JSON has neither NaN nor infinity."""
     number = float(value)
     return number if abs(number) < float("inf") else None

@@ -1,7 +1,7 @@
-"""Sources: from a vendor's messages to STINS messages, without any I/O.
+"""Sources: decoders of vendors' messages into STINS messages, without any I/O.
 
-Everything becomes STINS at the door, so that one collector, one writer and one forwarder serve
-every detector. To add one, write a `Source` in a file here and give it a line in `KINDS`:
+Every stream becomes STINS as it is received, so that one collector, one writer and one forwarder serve
+every detector. To add a source, write a `Source` in a file here and give it a line in `KINDS`:
 docs/how-to/add-a-source.md.
 """
 
@@ -15,16 +15,16 @@ from penstock.stins.errors import StinsError
 from penstock.stins.messages import Buffer, Message
 
 Decoded: TypeAlias = Message | tuple[Message | StinsError, ...]
-"""What one multi-part message becomes: as a rule one STINS message. A tuple where a protocol says two things
-at once (a first frame that also begins its series), an empty one where it says nothing for the account. An
-error in it is to be counted: it says what of the message was left out."""
+"""The result of decoding one multi-part message, normally one STINS message. A tuple if the message holds two
+things (a first frame that also begins its series); empty if it is irrelevant for the account. An error in the
+tuple is counted: it names the part of the message that was left out."""
 
 
 class Source(Protocol):
-    """A decoder of one stream. It may remember what it has seen of the series."""
+    """The decoder of one stream. It may keep state of the series."""
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
-        """One multi-part message; blobs are passed through untouched where that is possible.
+        """Decode one multi-part message; blobs are passed through unchanged if possible.
 
         Raises:
             RemoteError: the message is not what the protocol allows.
@@ -32,16 +32,17 @@ class Source(Protocol):
 
 
 class Kind(NamedTuple):
-    """A kind of stream."""
+    """The properties of a kind of stream."""
 
     decoder: str
-    """FILE:CLASS of its `Source` in this folder, imported when it is used: its libraries may not be there."""
+    """FILE:CLASS of its `Source` in this folder; imported on use, since its libraries may not be
+    installed."""
     published: bool = False
-    """Its peer binds PUB, so SUB sockets are connected to it. Otherwise it binds PUSH, and they are PULL."""
+    """True: the peer binds PUB, and the receiver connects SUB sockets. False: PUSH and PULL."""
     numbered: bool = False
-    """Its messages count on (`msg_number`), so that those of several sockets can be put in order."""
+    """True: messages are numbered (`msg_number`), so that those of several sockets can be ordered."""
     modular: bool = False
-    """Its start messages can say where a module sits, so that several streams can be joined to one image."""
+    """True: start messages give the position of a module, so that several streams can form one image."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -50,11 +51,11 @@ KINDS: Mapping[str, Kind] = {
     "dectris-v2": Kind("dectris_v2:DectrisV2Source"),
     "sls": Kind("sls:SlsSource", published=True, modular=True),
 }
-"""What `source.type` can be."""
+"""The kinds of stream, by `source.type`."""
 
 
 def create(kind: str) -> Source:
-    """A new decoder for a stream of this kind, one of `KINDS`."""
+    """Return a new decoder for a stream of this kind, one of `KINDS`."""
     module, _, name = KINDS[kind].decoder.partition(":")
     source: Source = getattr(import_module(f"{__name__}.{module}"), name)()
     return source

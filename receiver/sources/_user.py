@@ -1,4 +1,4 @@
-"""The user part of a DECTRIS start message: what it makes of the start, and which arming it belongs to."""
+"""The user part of a DECTRIS start message, and the arming to which it belongs."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from penstock.stins.messages import Header, Start
 from penstock.stins.user_part import UserPart
 
 REMEMBERED = 10_000
-"""Armings that are remembered: a box would have to be armed so often before an old one were taken again."""
+"""Number of armings that are remembered; an older one would be accepted again."""
 
 
 class Armings:
-    """The armings of one box: each is the id of one series, and of no other."""
+    """The armings of one control unit: each belongs to one series, and to no other."""
 
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
         self._armed: tuple[str, str] = ("", "")
 
     def start(self, header: Header, metadata: dict[str, Any], user: object, where: str) -> Decoded:
-        """The start message with what the user part says.
+        """Return the start message with the file name and settings of the user part.
 
         Args:
-            header: as the box says it; its series is the box's own.
-            metadata: likewise.
-            user: the user part as sent: JSON text or a mapping, of Penstock or of anybody else.
-            where: name of its place, for errors.
+            header: header as the control unit sends it, with its own series number.
+            metadata: metadata as the control unit sends them.
+            user: the user part as sent: JSON text or a mapping, from Penstock or anybody else.
+            where: name of its place in the message, for errors.
 
         Returns:
-            The start; with an error to be counted where the user part belongs to a series before.
+            The start; preceded by an error to be counted if the user part belongs to an earlier series.
 
         Raises:
-            RemoteError: the user part has a wrong "filename", or says "arm" and is none of Penstock's.
+            RemoteError: the user part has a wrong "filename", or has the key "arm" but is not Penstock's.
         """
-        # A box numbers its series from 1 again once it was initialised: the number may be that of an arming.
+        # A control unit numbers its series from 1 again after initialisation: the number may be an arming's.
         self._armed = "", ""
         filename, rest = _vendor.user_data(user, where)
         if isinstance(rest, Mapping) and "arm" in rest:
@@ -55,7 +55,7 @@ class Armings:
         return Start(msgspec.structs.replace(header, filename=filename), metadata)
 
     def name(self, series: str) -> str:
-        """Id of a series: its arming where it has one, else the box's own."""
+        """Return the id of a series: its arming's id if it has one, otherwise the control unit's own."""
         armed, arm = self._armed
         return arm if series == armed and arm else series
 
@@ -70,7 +70,8 @@ def _part(value: Mapping[str, Any], where: str) -> UserPart:
 
 
 def _announced(header: Header, part: UserPart) -> Header:
-    """The header; what the box itself says of frames counts for more than what was asked of it."""
+    """Return the header with the user part's values; the control unit's own number of frames takes
+    precedence."""
     return msgspec.structs.replace(
         header,
         filename=part.filename,
@@ -87,6 +88,6 @@ def _stale(part: UserPart, series: str, where: str) -> RemoteError:
     return RemoteError(
         "stale_arm",
         f"{where}: series {series} comes with the user part of an earlier one (arm {part.arm}, "
-        f"{part.filename or 'live only'}): somebody else has armed the detector; it is taken as if without, "
-        "and that file is left alone",
+        f"{part.filename or 'live only'}): somebody else has armed the detector; the series is taken without "
+        "the user part, and that file is left alone",
     )

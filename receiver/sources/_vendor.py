@@ -1,7 +1,7 @@
-"""What vendors' streams share: the user's own data, and names of metadata.
+"""Helpers for vendors' streams: the user's own data, and names of metadata.
 
-None of them has a place for a file name of our own making. The control software of a beamline puts it
-into the text that the detector passes through untouched: DECTRIS V1's header appendix, V2's user_data,
+None of these streams has a field for a file name. The control software of a beamline puts it into the text
+that the detector passes through unchanged: DECTRIS V1's header appendix, V2's user_data,
 the additional JSON header of the SLS detector software.
 """
 
@@ -17,20 +17,20 @@ from penstock.stins.messages import MAX_FILENAME
 from penstock.stins.texts import plural
 
 MAX_NUMBER = 2**63 - 1
-"""JSON and CBOR know integers of any size, everything behind the door knows 64 bits."""
+"""JSON and CBOR allow integers of any size; the rest of the receiver uses 64 bits."""
 
 
 def user_data(value: object, where: str) -> tuple[str | None, Any]:
-    """File name, and everything else that the user sent along.
+    """Return the file name and the remaining data that the user sent along.
 
     Args:
-        value: JSON text or a mapping; anything else has no file name and is kept as it is.
+        value: JSON text or a mapping; anything else has no file name and is kept unchanged.
         where: name of the place, for errors.
 
     Returns:
-        The file name ("" is an explicit "live only", `None` means that none was given), and what
-        remains: a mapping without the name, the text itself if it is not JSON, `None` if there is
-        nothing.
+        The file name ("" is an explicit "live only", `None` means that none was given), and the rest: a
+        mapping
+        without the file name, the text itself if it is not JSON, `None` if nothing remains.
 
     Raises:
         RemoteError: there is a "filename" and it is not text, or longer than any path.
@@ -63,7 +63,7 @@ def user_data(value: object, where: str) -> tuple[str | None, Any]:
 
 
 def translate(sent: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Metadata under NeXus names; what has none goes into the collection "vendor" as it is."""
+    """Return metadata under NeXus names; keys without one go into the collection "vendor" unchanged."""
     metadata = {names[key]: value for key, value in sent.items() if key in names}
     vendor = {key: value for key, value in sent.items() if key not in names}
     if vendor:
@@ -72,7 +72,7 @@ def translate(sent: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 
 
 def count(sent: Mapping[str, Any], key: str, where: str) -> int | None:
-    """A number of images or triggers; `None` where it was not sent.
+    """Return a number of images or triggers; `None` if it was not sent.
 
     Raises:
         RemoteError: it is not a positive integer of at most 64 bits.
@@ -88,7 +88,7 @@ def count(sent: Mapping[str, Any], key: str, where: str) -> int | None:
 
 
 def seconds(sent: Mapping[str, Any], key: str) -> float | None:
-    """A time that only informs; `None` where it was not sent, or is no finite number."""
+    """Return a time that is for information only; `None` if it was not sent, or is not finite."""
     value = sent.get(key)
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         return None

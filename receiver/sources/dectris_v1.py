@@ -1,9 +1,9 @@
 """DECTRIS stream V1 ("legacy" stream interface): EIGER and PILATUS control units, PUSH on port 9999.
 
-Source: SIMPLON API 1.8, "Stream"; recordings of an EIGER 1M. A frame's blob passes through
-untouched: "bs8-lz4", "bs16-lz4<" and "bs32-lz4<" are what HDF5 filter 32008 stores. A frame in any
-other encoding is passed on under that encoding's name, so that `stins.blobs.check` refuses it with
-its number known: it is counted as corrupt at its index.
+Source: SIMPLON API 1.8, "Stream"; recordings of an EIGER 1M. A frame's blob is passed
+through unchanged: "bs8-lz4", "bs16-lz4<" and "bs32-lz4<" are what HDF5 filter 32008 stores. A frame in any
+other encoding is passed on under that encoding's name, so that `stins.blobs.check` refuses it with a known
+number: it is counted as corrupt at its index.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NAMES: Mapping[str, str] = {
     "x_pixel_size": "x_pixel_size",
     "y_pixel_size": "y_pixel_size",
 }
-"""Names of the detector configuration, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
+"""Keys of the detector configuration, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
 
 NANOSECOND = 1e-9
 
@@ -70,13 +70,13 @@ class _End(msgspec.Struct, frozen=True, tag_field="htype", tag="dseries_end-1.0"
 
 class _Data(msgspec.Struct, frozen=True, tag_field="htype", tag="dimage_d-1.0"):
     shape: tuple[int, int]
-    """[x, y]: columns first."""
+    """Shape as [x, y]: columns first."""
     type: str
     encoding: str
 
 
 class _Times(msgspec.Struct, frozen=True, tag_field="htype", tag="dconfig-1.0"):
-    """Nanoseconds; start and stop count from the start of the series or of the detector."""
+    """Times in nanoseconds; start and stop are relative to the start of the series or of the detector."""
 
     start_time: int | float | None = None
     stop_time: int | float | None = None
@@ -116,7 +116,7 @@ _T = TypeVar("_T")
 
 
 class DectrisV1Source:
-    """Decoder of a V1 stream; the start message tells it how many frames a trigger takes."""
+    """Decoder of a V1 stream; it learns the number of frames per trigger from the start message."""
 
     def __init__(self) -> None:
         self._frames_per_trigger: int | None = None
@@ -124,7 +124,7 @@ class DectrisV1Source:
         self._armings = Armings()
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
-        """One multi-part message; before a start message, which of its parts are not known.
+        """Decode one multi-part message; unknown parts of a start message are returned as errors before it.
 
         Raises:
             RemoteError: not JSON, unknown htype, missing key, wrong type, wrong number of parts.
@@ -184,10 +184,10 @@ class DectrisV1Source:
             # The configuration has the size of the detector, not that of a region of interest:
             # the first frame says what frames look like.
             compression=compression if isinstance(compression, str) else None,
-            # In the other modes a missed edge shifts all frames that follow, unseen.
+            # In the other modes a missed edge shifts all later frames unnoticed.
             index_source=IndexSource.HARDWARE_COUNTER.value if mode == "ints" else None,
-            # `trigger_mode` stays unknown unless our own device says it: even "ints" waits for a
-            # command after arming, so no silence can be called too long but by the receiver's idle limit.
+            # `trigger_mode` stays unknown unless our own device gives it: even "ints" waits for a command
+            # after arming, so only the receiver's idle limit can call a silence too long.
             frame_time=_vendor.seconds(config, "frame_time"),
         )
         start = self._armings.start(stated, metadata, rest[0] if rest else None, "header appendix")
@@ -215,13 +215,13 @@ class DectrisV1Source:
                 trigger=None if per_trigger is None else image.frame // per_trigger,
                 timestamp_hw=None if times.start_time is None else times.start_time * NANOSECOND,
             ),
-            # `size` is not looked at: `stins.blobs.check` finds a blob that was cut, and knows whose it is.
+            # `size` is ignored: `stins.blobs.check` finds a truncated blob, and knows its frame.
             (parts[2],),
         )
 
 
 def _compression(encoding: str, dtype: str) -> str:
-    """STINS name of an encoding; one that STINS has no name for stays as it is."""
+    """Return the STINS name of an encoding; an encoding unknown to STINS is returned unchanged."""
     bits = 8 * ITEM_BYTES.get(dtype, 0)
     if bits == 8:
         encoding = encoding.rstrip("<>")  # a single byte has no order
@@ -230,7 +230,7 @@ def _compression(encoding: str, dtype: str) -> str:
 
 
 def _described(part: Buffer) -> dict[str, Any] | None:
-    """The header of a part that follows, or a single part of a start message; `None` where it is neither."""
+    """Return the header in this part of a start message; `None` if the part is not a header."""
     if len(part) > MAX_JSON_BYTES or bytes(part[:1]) != b"{":
         return None
     try:
@@ -244,13 +244,13 @@ def _not_known(htype: str, *, with_blob: bool) -> StinsError:
     blob = " and the blob that it describes" if with_blob else ""
     return RemoteError(
         "unknown_part",
-        f'start message: nothing is known of parts of htype "{htype:.60}"; this one{blob} is left out, '
+        f'start message: parts of htype "{htype:.60}" are unknown; this one{blob} is left out, '
         "the series is taken",
     )
 
 
 def _array(part: Buffer, blob: Buffer) -> tuple[str, np.ndarray[Any, Any]]:
-    """A flatfield, pixel mask or count rate table: name and array, rows first. Not copied."""
+    """Return name and array (rows first, not copied) of a flatfield, pixel mask or count rate table."""
     table = _decode(_table, part, "correction table of the start message")
     name = _TABLES[type(table)]
     if table.type not in ITEM_BYTES:
@@ -290,7 +290,7 @@ def _decode(decoder: msgspec.json.Decoder[_T], part: Buffer, what: str) -> _T:
 
 
 def _explain(part: Buffer, what: str, error: Exception) -> RemoteError:
-    """Say what exactly is wrong; only called once decoding has failed."""
+    """Return the exact error; only called once decoding has failed."""
     try:
         raw = _object(part, what)
     except RemoteError as found:

@@ -1,12 +1,12 @@
-"""DECTRIS stream V2: one CBOR map a message, PUSH on port 31001.
+"""DECTRIS stream V2: one CBOR map per message, PUSH on port 31001.
 
 Source: SIMPLON API 1.8, "Stream V2"; RFC 8746 (typed arrays: tags 64 to 86, and 40 for shapes);
 DECTRIS' tag 56500 for compressed bytes; a recording of an EIGER 1M. The payload of "bslz4" begins
 with the same 12 bytes as a chunk of HDF5 filter 32008, so it is passed through. Several thresholds
 become several blobs of one frame, in the order in which the start message names them.
 
-A frame that is compressed otherwise, or in big-endian pixels, is passed on under a name that
-`stins.blobs.check` refuses, with its number known: it is counted as corrupt at its index.
+A frame with another compression, or with big-endian pixels, is passed on under a name that
+`stins.blobs.check` refuses with a known number: it is counted as corrupt at its index.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ NAMES: Mapping[str, str] = {
     "threshold_energy": "threshold_energy",
     "virtual_pixel_interpolation_enabled": "virtual_pixel_interpolation_applied",
 }
-"""Names of the start message, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
+"""Keys of the start message, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
 
 _NOT_METADATA = frozenset({"type", "user_data", "series_id", "series_unique_id"})
 
 MAX_NODES = 100_000
-"""Values in the metadata of a start message: CBOR can refer to a value many times, or to itself."""
+"""Most values in the metadata of a start message: CBOR can refer to a value many times, or to itself."""
 
 MAX_DEPTH = 64
-"""Of the metadata, for the same reason."""
+"""Deepest nesting of the metadata, for the same reason."""
 
 
 class DectrisV2Source:
-    """Decoder of a V2 stream; the start message tells it the order of the channels."""
+    """Decoder of a V2 stream; it learns the order of the channels from the start message."""
 
     def __init__(self) -> None:
         self._series: str | None = None
@@ -83,7 +83,7 @@ class DectrisV2Source:
         self._armings = Armings()
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
-        """One message.
+        """Decode one message.
 
         Raises:
             RemoteError: not CBOR, unknown type, missing key, wrong type, more than one part.
@@ -91,7 +91,7 @@ class DectrisV2Source:
         if len(parts) != 1:
             raise RemoteError(
                 "wrong_parts",
-                f"message of {plural(len(parts), 'part')}; DECTRIS stream V2 has one part a message",
+                f"message of {plural(len(parts), 'part')}; DECTRIS stream V2 has one part per message",
             )
         message = _map(parts[0])
         kind = message.get("type")
@@ -125,7 +125,7 @@ class DectrisV2Source:
             metadata["distance"] = distance
 
         images = _vendor.count(message, "number_of_images", "start")
-        # Older control units have no number of triggers: number_of_images is then all there is.
+        # Older control units send no number of triggers: number_of_images is then the total.
         triggers = _vendor.count(message, "number_of_triggers", "start") or 1
         self._series, self._channels, self._frames_per_trigger = series, channels, images
         stated = Header(
@@ -133,9 +133,9 @@ class DectrisV2Source:
             series=series,
             frames=None if images is None else images * triggers,
             channels=channels if len(channels) > 1 else None,
-            # Without the compression, which no start message has, shape and type would not say how to
-            # store frames: the first frame says it all. Nor is `trigger_mode` known, unless our own device
-            # says it: an armed detector may wait for its trigger for as long as the idle limit allows.
+            # Shape and type are useless without the compression, which no start message has: the first frame
+            # gives all of them. `trigger_mode` is unknown too, unless our own device gives it: an armed
+            # detector may wait for its trigger as long as the idle limit allows.
             frame_time=_vendor.seconds(message, "frame_time"),
         )
         return self._armings.start(stated, metadata, plain(message.get("user_data")), "user_data")
@@ -172,12 +172,12 @@ class DectrisV2Source:
                 timestamp=_moment(message),
                 timestamp_hw=_ratio(message.get("start_time")),
             ),
-            # The worker knows an empty blob for a channel that did not come.
+            # The frame processor takes an empty blob for a channel that did not arrive.
             tuple(b"" if image is None else image[3] for image in images),
         )
 
     def _in_order(self, data: Mapping[Any, Any], frame: int, known: bool) -> list[tuple[str, Any]]:
-        """Channels in the order of the start message; as sent when that was not seen."""
+        """Return the channels in the order of the start message, or as sent if there was none."""
         if not known or not self._channels:
             return [(str(channel), value) for channel, value in data.items()]
         if not set(data) <= set(self._channels):
@@ -190,7 +190,7 @@ class DectrisV2Source:
 
 
 class _Plain:
-    """Turns decoded CBOR into what STINS metadata may hold: arrays instead of tags, no cycles."""
+    """Converter of decoded CBOR into STINS metadata: arrays instead of tags, no cycles."""
 
     def __init__(self) -> None:
         self._left = MAX_NODES
@@ -223,8 +223,8 @@ def _map(part: Buffer) -> dict[Any, Any]:
     try:
         message = cbor2.loads(part)
     except Exception as error:
-        # For tags that DECTRIS does not use (fractions, dates, patterns …) the library calls
-        # constructors of the standard library, and hostile bytes make them raise nearly anything.
+        # For tags that DECTRIS does not use (fractions, dates, patterns …) the library calls constructors
+        # of the standard library, which raise nearly anything on hostile bytes.
         raise RemoteError("not_cbor", f"message is not CBOR ({error}): {bytes(part[:20])!r}") from error
     if not isinstance(message, dict):
         raise RemoteError("wrong_type", f"message must be a CBOR map, it is {type(message).__name__}")
@@ -255,23 +255,23 @@ def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _by_channel(value: Any, channels: tuple[str, ...]) -> Any:
-    """A map of one value for the only channel as that value."""
+    """Return the value itself instead of a map with one value for the only channel."""
     if isinstance(value, dict) and len(channels) == 1 and set(value) == set(channels):
         return value[channels[0]]
     return value
 
 
 def _pixels(value: Any, where: str) -> tuple[tuple[int, ...], str, str, Buffer]:
-    """Shape, type, compression and blob of one channel."""
+    """Return shape, type, compression and blob of one channel."""
     shape, tag = _shaped(value, where)
     payload = tag.value
-    # The name is one that nothing accepts, the sentence that refuses it tells the tag.
+    # Nothing accepts this name, and the refusal quotes the tag.
     dtype = TYPED.get(tag.tag, f"CBOR tag {tag.tag}")
     if isinstance(payload, bytes):
         return shape, dtype, "none", payload
     algorithm, size, blob = _compressed(payload, where)
     if algorithm == "bslz4" and dtype in ITEM_BYTES and size != ITEM_BYTES[dtype]:
-        # Bits shuffled for another pixel size would be unshuffled into noise.
+        # Bits that were shuffled for another pixel size would be unshuffled into noise.
         algorithm = f"bslz4 of {size}-byte elements"
     return shape, dtype, algorithm, blob
 
@@ -312,7 +312,7 @@ def _compressed(payload: Any, where: str) -> tuple[str, int, bytes]:
 
 
 def _table(tag: cbor2.CBORTag) -> Any:
-    """An array of the start message."""
+    """Return an array of the start message."""
     shape, array = _shaped(tag, "array of the start message") if tag.tag == SHAPED else (None, tag)
     dtype = TYPED.get(array.tag)
     if dtype is None:
@@ -320,7 +320,7 @@ def _table(tag: cbor2.CBORTag) -> Any:
             "unknown_type", f"array of the start message: CBOR tag {array.tag} is no known type"
         )
     if not isinstance(array.value, bytes):
-        # Kept as it came: there is nothing at the door that unpacks it.
+        # Kept as received: no source unpacks blobs.
         algorithm, size, blob = _compressed(array.value, "array of the start message")
         return {
             "compression": algorithm, "element_size": size, "type": dtype,
@@ -338,7 +338,7 @@ def _table(tag: cbor2.CBORTag) -> Any:
 
 
 def _distance(translation: Any) -> float | None:
-    """From the sample, in m: along the beam, the last of three. V2 has no key of its own for it."""
+    """Return the distance to the sample in m: the last of three translations; V2 has no key for it."""
     match translation:
         case [_, _, (int() | float()) as along] if not isinstance(along, bool) and along > 0:
             return float(along)
@@ -346,7 +346,7 @@ def _distance(translation: Any) -> float | None:
 
 
 def _ratio(value: Any) -> float | None:
-    """A time as [numerator, denominator], in seconds; `None` where it is not one."""
+    """Return a time given as [numerator, denominator], in seconds; `None` if it is not one."""
     match value:
         case [int(numerator), int(denominator)] if denominator > 0:
             return numerator / denominator if numerator.bit_length() < 1000 else None
@@ -354,7 +354,7 @@ def _ratio(value: Any) -> float | None:
 
 
 def _moment(message: Mapping[str, Any]) -> float | None:
-    """End of the exposure by the control unit's clock, seconds since 1970."""
+    """Return the end of the exposure by the control unit's clock, in seconds since 1970."""
     date, stop = message.get("series_date"), _ratio(message.get("stop_time"))
     if not isinstance(date, datetime.datetime) or date.tzinfo is None or stop is None:
         return None

@@ -1,13 +1,13 @@
 """The stream of the SLS detector software: EIGER, JUNGFRAU, MOENCH … of PSI, PUB on ports 30001 and up.
 
 Source: slsDetectorPackage 6 to 9, "ZMQ: Json Header Format", `ZmqSocket::SendHeader` and `DataStreamer`.
-One port carries one module (JUNGFRAU) or half module (EIGER). Each message is a JSON header and, where it
-says `"data": 1`, a raw blob.
+One port carries one module (JUNGFRAU) or half module (EIGER). Each message is a JSON header, followed by a
+raw blob if the header has `"data": 1`.
 
-There is no start message: the first frame begins a series, and so does one of another acquisition, which
-shows by another file index or name, another first frame, or a frame index that goes back. `acqIndex` would
-not do: it is the detector's frame number. An acquisition ends with a header without data, sent again until
-its own client has seen it.
+There is no start message: the first frame of an acquisition begins a series. Another acquisition has another
+file index or name, another first frame, or a frame index that goes back. `acqIndex` cannot tell: it is the
+detector's frame number. An acquisition ends with a header without data, which is repeated until the SLS
+software's own client has received it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd, Sta
 from penstock.stins.texts import plural
 
 TYPES: Mapping[int, str] = {4: "uint8", 8: "uint8", 16: "uint16", 32: "uint32"}
-"""Pixels by `bitmode`, little endian. Of 4 bits, each becomes a byte here."""
+"""Pixel types by `bitmode`, little endian. Pixels of 4 bits are unpacked to one byte each."""
 
 EIGER = 1
 DETECTORS: Mapping[int, str] = {
     EIGER: "EIGER", 2: "GOTTHARD", 3: "JUNGFRAU", 4: "CHIPTESTBOARD", 5: "MOENCH", 6: "MYTHEN3",
     7: "GOTTHARD2",
 }  # fmt: skip
-"""By `detType`."""
+"""Names of detectors, by `detType`."""
 
 CLOCK = 10_000_000
-"""Hz, of `timestamp` and of an exposure time in `expLength`."""
+"""Ticks per second of `timestamp` and of an exposure time in `expLength`."""
 
 EXTENSIONS = (".h5", ".hdf5", ".nxs", ".nx5")
 
@@ -47,36 +47,36 @@ _Length: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 class _Kind(msgspec.Struct, frozen=True):
     data: int
-    """1: a blob follows; 0: the acquisition has ended, nothing else in the header means anything."""
+    """1: a blob follows; 0: the acquisition has ended, and the rest of the header is meaningless."""
 
 
 class _Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     bitmode: int
     shape: tuple[_Length, _Length]
-    """[x, y] of this port: columns first."""
+    """Shape of this port's frames as [x, y]: columns first."""
     frame_index: _Number
-    """From 0. Lost frames leave a gap."""
+    """Index from 0. Lost frames leave a gap."""
     frame_number: _Number | None = None
     """The detector's own counter."""
     file_index: _Number = 0
     fname: Annotated[str, msgspec.Meta(max_length=4096)] = ""
     """Path and prefix of the file that the SLS software writes, without index and extension."""
     progress: float | None = None
-    """Percent of the acquisition with this frame, six digits."""
+    """Percentage of the acquisition including this frame, six digits."""
     complete_image: int = 1
     packet_number: _Number | None = None
-    """Packets that have come."""
+    """Packets of this frame that arrived."""
     timestamp: _Number = 0
     exp_length: _Number = 0
-    """Exposure time in ticks; of EIGER with 32 bits the number of subframes."""
+    """Exposure time in ticks; for EIGER with 32 bits the number of subframes."""
     detshape: tuple[_Length, _Length] = (1, 1)
-    """[x, y] in ports."""
+    """Size of the detector as [x, y], in ports."""
     row: _Length = 0
     column: _Length = 0
     det_type: int = 0
     flip_rows: int = 0
     rx_roi: Any = msgspec.field(name="rx_roi", default=None)
-    """Since package 8: region of interest, -1 where there is none."""
+    """Region of interest (since package 8); -1 for none."""
     user: Any = msgspec.field(name="addJsonHeader", default=None)
 
 
@@ -89,7 +89,7 @@ _PER_SERIES = (
     "jsonversion", "version", "bitmode", "fileIndex", "fname", "detshape", "shape", "modId", "row", "column",
     "detType", "flipRows", "quad", "rx_roi",
 )  # fmt: skip
-"""Keys that do not change within an acquisition; the file has them as sent."""
+"""Keys that do not change within an acquisition; they are stored as sent."""
 
 
 class SlsSource:
@@ -100,7 +100,7 @@ class SlsSource:
         self._last = (-1, -1)
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
-        """One message: a frame, after the start of its series where it is the first; or the end.
+        """Decode one message: a frame, preceded by the start of its series if it is the first; or the end.
 
         Raises:
             RemoteError: not JSON, missing key, wrong type, unknown bit mode, wrong number of parts.
@@ -132,21 +132,21 @@ class SlsSource:
         decoded: Decoded = frame
         if acquisition != self._running or self._is_back(header):
             decoded = _start(header, parts[0]), frame
-        # Now that nothing can be wrong with it any more.
+        # Only now that the message is known to be valid.
         self._running, self._last = acquisition, (header.frame_index, header.timestamp)
         return decoded
 
     def _is_back(self, header: _Header) -> bool:
-        """Whether an acquisition has begun that is numbered as the one before, whose end was lost."""
+        """Return whether a new acquisition has begun with the same number as the last, whose end was lost."""
         last_index, last_timestamp = self._last
-        # One port's frames come in order. The same index again is a duplicate, unless it was taken later.
+        # Frames of one port arrive in order. The same index again is a duplicate, unless it was taken later.
         return header.frame_index < last_index or (
             header.frame_index == last_index and header.timestamp != last_timestamp
         )
 
 
 def _acquisition(header: _Header) -> tuple[object, ...]:
-    """What all frames of an acquisition have alike, and those of the next one, most probably, not."""
+    """Return the values that all frames of an acquisition share, and those of the next one rarely do."""
     first = None if header.frame_number is None else header.frame_number - header.frame_index
     return header.file_index, header.fname, first
 
@@ -158,8 +158,8 @@ def _frame(header: _Header, blob: Buffer) -> Frame:
         if 2 * len(blob) == rows * columns:
             blob = unpack(blob)
         else:
-            # A name that nothing accepts: so it is corrupt at its index, and the sentence says why.
-            compression = f"4 bits a pixel, in {plural(len(blob), 'byte')}"
+            # Nothing accepts this name: the frame is counted as corrupt at its index, with this sentence.
+            compression = f"4 bits per pixel, in {plural(len(blob), 'byte')}"
     if header.det_type == EIGER and header.flip_rows and len(blob) == rows * columns * _bytes(header):
         blob = flip(blob, rows)
     subframes = header.det_type == EIGER and header.bitmode == 32
@@ -206,11 +206,11 @@ def _start(header: _Header, part: Buffer) -> Start:
 
 
 def planned(index: int, progress: float | None) -> int | None:
-    """Frames of an acquisition that is done to `progress` percent with this one, if that tells exactly.
+    """Return the number of frames of an acquisition from its progress in percent; `None` if not exact.
 
     Six digits are enough for up to some hundred thousand frames.
     """
-    # Less than a frame of the longest series: a division by it may overflow.
+    # Less than one frame of the longest series: dividing by it may overflow.
     if progress is None or not 100 / _vendor.MAX_NUMBER < progress <= 100:
         return None
     frames = round(100 * (index + 1) / progress)
@@ -223,7 +223,7 @@ def _progress(index: int, frames: int) -> float:
 
 
 def unpack(blob: Buffer) -> bytes:
-    """Two pixels of 4 bits in a byte, the left one in its lower half, as a byte each."""
+    """Unpack pixels of 4 bits to one byte each; the left one of two is in the lower half of the byte."""
     packed = np.frombuffer(blob, np.uint8)
     pixels = np.empty(2 * len(packed), np.uint8)
     np.bitwise_and(packed, 15, out=pixels[::2])
@@ -232,13 +232,13 @@ def unpack(blob: Buffer) -> bytes:
 
 
 def flip(blob: Buffer, rows: int) -> bytes:
-    """The rows in opposite order: EIGER's lower half modules are read from their lower edge."""
+    """Reverse the order of rows: EIGER's lower half modules are read from their lower edge."""
     return np.frombuffer(blob, np.uint8).reshape(rows, -1)[::-1].tobytes()
 
 
 def _lost(header: _Header) -> str:
     came = "some" if header.packet_number is None else f"only {header.packet_number}"
-    return f"{came} of its packets came to the SLS receiver; the pixels of the others are its padding"
+    return f"{came} of its packets arrived at the SLS receiver; the pixels of the others are its padding"
 
 
 def _bytes(header: _Header) -> int:
@@ -246,9 +246,9 @@ def _bytes(header: _Header) -> int:
 
 
 def _place(header: _Header) -> dict[str, Any]:
-    """Where this port's pixels lie in the detector, as streams of modules say it; nothing for a whole one.
+    """Return the position of this port's pixels in the detector, as metadata; empty for a whole detector.
 
-    The pixels of all ports lie side by side: the wide pixels at the edges of chips are not made up for.
+    The pixels of all ports lie side by side: wide pixels at the edges of chips are not corrected.
     """
     across, down = header.detshape
     columns, rows = header.shape
@@ -257,7 +257,7 @@ def _place(header: _Header) -> dict[str, Any]:
         return {}
     row = header.row
     if header.det_type == EIGER and header.rx_roi is None:
-        row = down - 1 - row  # before package 8, an EIGER's rows of ports were counted from below
+        row = down - 1 - row  # before package 8, an EIGER's rows of ports were numbered from below
     return {
         "x": header.column * columns,
         "y": row * rows,
@@ -267,9 +267,9 @@ def _place(header: _Header) -> dict[str, Any]:
 
 
 def _file_name(header: _Header) -> str | None:
-    """Name of the series' file by the name of the SLS software's own; `None` where none was set."""
+    """Return the series' file name, derived from the SLS software's own; `None` if that was not set."""
     folder, name = os.path.split(os.path.normpath(header.fname))
-    # The default is "run" in the root folder: nobody wants that.
+    # The default, "run" in the root folder, means that no name was set.
     if not header.fname.startswith("/") or not folder.strip("/"):
         return None
     path = os.path.join(f"/{folder.lstrip('/')}", name)

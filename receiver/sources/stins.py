@@ -1,4 +1,4 @@
-"""STINS as it is: the identity among the sources."""
+"""The source for STINS itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class StinsSource:
     """Decoder of a STINS stream."""
 
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
-        """One multi-part message, and before it what of it could not be used.
+        """Decode one multi-part message; parts that cannot be used are returned as errors before it.
 
         Raises:
             RemoteError: the message is not what STINS allows.

@@ -164,4 +164,4 @@ def test_a_file_that_is_written_with_swmr_is_named_so(tmp_path: Path) -> None:
             text=True,
             timeout=60,
         )
-    assert "a.h5 is still written with SWMR" in done.stderr
+    assert "a.h5 is still being written with SWMR" in done.stderr

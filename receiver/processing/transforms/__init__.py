@@ -1,6 +1,7 @@
-"""Transforms: what workers do to each frame between the source and the file, as configured.
+"""Transforms: the configured steps that are applied to each frame between source and file.
 
-One file a step: a pure function, and its typed configuration. To add one, write its file and name it
+Each step has one file with a pure function and its typed configuration. To add one, write its file and name
+it
 in `Transform`; docs/how-to/add-a-transform.md goes through it.
 """
 

@@ -1,6 +1,7 @@
-"""Put the modules of a detector together in one image.
+"""Assembling the modules of a detector in one image.
 
-The step itself is done by `receiver.processing.module_processor`, which knows where the modules sit; the
+The step itself is carried out by `receiver.processing.module_processor`, which knows the modules' positions;
+the
 NumPy reference is `receiver.processing.module_layout.assemble`.
 """
 
@@ -10,8 +11,9 @@ from penstock.receiver.processing.transforms.format import Format, FormatError, 
 
 
 class Assemble(Step, frozen=True, kw_only=True, tag="assemble"):
-    """The modules' images become one, each turned and put where its stream says; the rest is filled. Steps
-    before it work on each module, those behind it on the whole image."""
+    """The modules' images become one, each rotated and placed as its stream says; gaps are filled. Steps
+    before
+    it work on each module, steps after it on the whole image."""
 
     def load(self) -> Plan:
         return self._plan

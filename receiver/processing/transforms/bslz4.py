@@ -1,4 +1,4 @@
-"""Pack as bitshuffle-LZ4, which the file stores as it is, and unpack it again."""
+"""Compression as bitshuffle-LZ4, which the file stores unchanged, and decompression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.stins.errors import BlobError
 
 
 class Bslz4(Step, frozen=True, kw_only=True, tag="bslz4"):
-    """Plain pixels become a bslz4 blob (HDF5 filter 32008). Frames that come as one pass as they are."""
+    """Plain pixels become a bslz4 blob (HDF5 filter 32008). Frames that are bslz4 already pass unchanged."""
 
     takes = frozenset({"bslz4", "plain", "pixels"})
     gives = "bslz4"
@@ -29,7 +29,7 @@ class Bslz4(Step, frozen=True, kw_only=True, tag="bslz4"):
 
 
 class Decompress(Step, frozen=True, kw_only=True, tag="decompress"):
-    """bslz4 blobs become plain pixels. Frames that come plain pass as they are."""
+    """bslz4 blobs become plain pixels. Plain frames pass unchanged."""
 
     takes = frozenset({"bslz4", "plain"})
 
@@ -45,7 +45,7 @@ def plan_pack(format: Format) -> tuple[Format, Kernel | None]:
 
 
 def pack(image: Data) -> Data:
-    """The blob of one image or module."""
+    """Return the blob of one image or module."""
     assert isinstance(image, np.ndarray)
     return codec.compress(image)
 

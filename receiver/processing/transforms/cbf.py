@@ -1,8 +1,8 @@
-"""Unpack CBF byte-offset blobs, as Pilatus streamers send them.
+"""Decompression of CBF byte-offset blobs, as Pilatus streamers send them.
 
 Each pixel is the difference to the one before it, in 1, 2 or 4 bytes: imgCIF's `x-CBF_BYTE_OFFSET`
-(CBFlib manual, "Byte_offset compression"). fabio's compiled decoder does it and holds no interpreter lock
-meanwhile.
+(CBFlib manual, "Byte_offset compression"). fabio's compiled decoder does the work and releases the
+interpreter lock.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from penstock.stins.messages import Buffer
 from penstock.stins.texts import plural
 
 GUARD = 6
-"""Bytes of the largest pixel behind its first. So many zeros behind the blob keep the decoder, which is told
-the number of pixels only, inside it; each is one more pixel, so their number shows where the blob ended."""
+"""Zeros appended to a blob, so that the decoder, which only knows the number of pixels, stays inside the
+buffer: a pixel has at most so many bytes after its first. Each zero is one more pixel, so the number of
+decoded
+pixels shows where the blob ended."""
 
 
 def decode(blob: Buffer, pixels: int) -> np.ndarray:
-    """So many int32 pixels, as one row. Zeros behind the last pixel (CBF's padding) are allowed.
+    """Return so many int32 pixels, as one row. Zeros after the last pixel (CBF's padding) are allowed.
 
     Raises:
         BlobError: the blob holds fewer pixels, or more.
@@ -40,7 +42,7 @@ def decode(blob: Buffer, pixels: int) -> np.ndarray:
 
 
 class Cbf(Step, frozen=True, kw_only=True, tag="cbf"):
-    """CBF byte-offset blobs become plain int32. Frames that come plain pass as they are."""
+    """CBF byte-offset blobs become plain int32. Plain frames pass unchanged."""
 
     takes = frozenset({"cbf", "plain"})
 

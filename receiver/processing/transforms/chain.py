@@ -1,4 +1,4 @@
-"""A chain of transforms: a frame's format followed through it, and the frame itself."""
+"""The chain of transforms: it derives the format of the result, and applies the steps to frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock.stins.messages import Buffer, Frame, Header
 from penstock.stins.texts import plural
 
 FORMATS = 16
-"""Formats whose way through the chain is remembered; a stream has one or two."""
+"""Formats whose plan is cached; a stream has one or two."""
 NAMES = {
     "plain": "plain pixels as they came",
     "pixels": "plain pixels",
@@ -40,32 +40,33 @@ NAMES = {
 
 
 class PackedFrame(Frame, frozen=True):
-    """A frame that the last step has packed, and still has its pixels."""
+    """A frame that the last step has packed, and that still has its pixels."""
 
     pixels: np.ndarray[Any, Any]
-    """Of its first image: (rows, cols)."""
+    """Pixels of its first image: (rows, cols)."""
 
 
 class Way:
-    """How frames of one format pass a chain."""
+    """The plan for frames of one format: the steps to apply, and the resulting format."""
 
     def __init__(self, after: Format, kernels: Sequence[Kernel], takes_blobs: bool) -> None:
         self.after = after
         self.kernels = tuple(kernels)
         self.takes_blobs = takes_blobs
-        """Whether a step judges the blobs as they came; else they are judged by their image header."""
+        """True if a step checks the blobs as received; otherwise they are checked against the image
+        header."""
         self.packs = bool(kernels) and kernels[-1] is pack
 
 
 class Chain:
-    """The steps that every frame of a receiver passes, in their order; used by any number of threads.
+    """The steps that are applied to every frame of a receiver, in order; safe for any number of threads.
 
     Args:
-        steps: as configured.
-        budget: what frames may take of the memory; any, if not given.
+        steps: the configured steps.
+        budget: limit for the memory of frames; unlimited if not given.
 
     Raises:
-        TransformConfigError: a step can never take what the one before it gives, or its table cannot be read.
+        TransformConfigError: a step cannot take the result of the one before it, or its table cannot be read.
     """
 
     def __init__(self, steps: Sequence[Step], budget: MemoryLimit | None = None) -> None:
@@ -73,25 +74,25 @@ class Chain:
         self._budget = budget
         self._steps = tuple((step, step.load()) for step in steps)
         self.keeps_pixels = False
-        """Whether frames that the last step packs keep their pixels, for who needs them behind the chain."""
+        """True if frames that the last step packs keep their pixels, for users after the chain."""
         self._way: Callable[[Format], Way] = lru_cache(FORMATS)(self._find_way)
 
     def follow(self, format: Format) -> Format:
-        """How frames of this format leave the chain.
+        """Return the format in which frames of this format leave the chain.
 
         Raises:
-            BlobError: it cannot take them; the sentence says which step, and the remedy.
+            BlobError: the chain cannot take them; the sentence names the step and the remedy.
         """
         return self._way(format).after
 
     def announce(self, header: Header) -> Header:
-        """The header of a series as it is behind the chain: for file, consumers and live view.
+        """Return the header of a series after the chain: for file, consumers and live view.
 
         Raises:
-            BlobError: the chain cannot take the frames that it announces.
+            BlobError: the chain cannot take the announced frames.
         """
         if header.shape is None or header.type is None or header.compression is None:
-            # The first frame will say.
+            # The first frame will tell.
             return msgspec.structs.replace(
                 header, shape=None, type=None, compression=None, frame_bytes=None, checksum=None
             )
@@ -105,15 +106,15 @@ class Chain:
         )  # fmt: skip
 
     def describe(self, metadata: Mapping[str, Any], header: Header) -> Mapping[str, Any]:
-        """The metadata of a series as they are behind the chain, for its header as it came."""
+        """Return the metadata of a series after the chain; `header` is the one received."""
         steps = [step for step, _ in self._steps]
         return recorded(described(metadata, steps, header.shape), steps)
 
     def apply(self, frame: Frame) -> Frame:
-        """The frame behind the chain.
+        """Return the frame after the chain.
 
         Raises:
-            BlobError: its blobs are not what its header says, or no step can take it.
+            BlobError: the blobs do not match the header, or a step cannot take the frame.
             TransformError: a step failed for another reason.
         """
         image = frame.image
@@ -135,7 +136,7 @@ class Chain:
         except Exception as error:
             raise TransformError(f"frame {image.frame} could not be transformed: {error!r}") from error
         after = way.after
-        # Checksums were of the blobs as they came, chunks of the shape that they had.
+        # Checksums and chunks belong to the blobs as received.
         changed = msgspec.structs.replace(
             image, shape=after.shape, type=after.type, compression=after.compression,
             chunks=None, checksums=None,
@@ -171,10 +172,10 @@ class Chain:
 
 
 def check_order(steps: Sequence[Step]) -> None:
-    """Refuse an order of steps that no stream can pass.
+    """Refuse an order of steps that suits no stream.
 
     Raises:
-        TransformConfigError: a step can do nothing with what the one before it gives.
+        TransformConfigError: a step cannot take the result of the one before it.
     """
     gets = frozenset({"cbf", "bslz4", "plain"})
     for number, step in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Subtract a dark image, divide by a flat one."""
+"""Subtraction of a dark image and division by a flat one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.receiver.processing.transforms.format import (
 
 
 def correct(image: np.ndarray, dark: np.ndarray | None, flat: np.ndarray | None) -> np.ndarray:
-    """(image - dark) / flat, float32; not a number where the flat image is."""
+    """Return (image - dark) / flat, float32; NaN where the flat image is NaN."""
     corrected = image.astype("<f4")
     if dark is not None:
         corrected -= dark
@@ -31,10 +31,10 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
     """Each image is corrected to float32, which holds counts up to 2²⁴ exactly."""
 
     dark: str | None = None
-    """File of the image that is subtracted."""
+    """File of the image to subtract."""
     flat: str | None = None
-    """File of the image by which is divided, its own dark subtracted before; pixels that are 0 or less there
-    become not a number."""
+    """File of the image to divide by, with its own dark image already subtracted; pixels of 0 or less in it
+    become NaN."""
 
     def __post_init__(self) -> None:
         if self.dark is None and self.flat is None:

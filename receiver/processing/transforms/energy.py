@@ -1,4 +1,4 @@
-"""Counts to energy, by a table: time-over-threshold Pilatus, whose counters measure a pulse's length."""
+"""Conversion of counts to energy by a table, for time-over-threshold detectors (Pilatus)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Finite = Annotated[float, msgspec.Meta(ge=-1e38, le=1e38)]
 
 
 def padded(table: np.ndarray, outside: float) -> np.ndarray:
-    """The table as float32, with the value for counts that it does not have before and behind it."""
+    """Return the table as float32, with the value `outside` added before and after it."""
     return np.concatenate(([outside], table, [outside])).astype("<f4")
 
 
 def counts_to_energy(image: np.ndarray, padded_table: np.ndarray) -> np.ndarray:
-    """Each count replaced by its entry, float32; `padded_table` is that of `padded`."""
+    """Return the image with each count replaced by its entry, float32; `padded_table` is from `padded`."""
     place = image.astype(np.int64)
     np.clip(place, -1, len(padded_table) - 2, out=place)
     place += 1
@@ -36,12 +36,12 @@ def counts_to_energy(image: np.ndarray, padded_table: np.ndarray) -> np.ndarray:
 
 
 class CountsToEnergy(Step, frozen=True, kw_only=True, tag="counts_to_energy"):
-    """Each count becomes the table's entry of that number, float32, in the table's unit."""
+    """Each count becomes the table's entry of that index, float32, in the table's unit."""
 
     table: tuple[Finite, ...] | str
-    """Energy of 0, 1, 2, … counts: inline, or a file with one row or column of them."""
+    """Energies of 0, 1, 2, … counts: inline, or a file with one row or column of them."""
     outside: Finite | None = None
-    """What counts become that the table does not have (negative: masked pixels); not a number by default."""
+    """Value for counts that are not in the table (negative: masked pixels); NaN by default."""
 
     def load(self) -> Plan:
         entries = (

@@ -1,4 +1,4 @@
-"""Mirror each image."""
+"""Mirroring of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.receiver.processing.transforms.format import Data, Format, Kernel,
 
 
 def flip(image: np.ndarray, direction: str) -> np.ndarray:
-    """The image with its left and right, or up and down, exchanged; a view."""
+    """Return the image mirrored left-right or up-down, as a view."""
     return image[:, ::-1] if direction == "left-right" else image[::-1]
 
 
@@ -18,7 +18,7 @@ class Flip(Step, frozen=True, kw_only=True, tag="flip"):
     """Each image is mirrored."""
 
     direction: Literal["left-right", "up-down"]
-    """What is exchanged: the columns or the rows."""
+    """Direction in which the image is mirrored."""
 
     def load(self) -> Plan:
         return self._plan

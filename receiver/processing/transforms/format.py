@@ -1,4 +1,4 @@
-"""What one frame looks like between two steps, and what a step is."""
+"""The format of a frame between two steps, and the base class of steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Data: TypeAlias = "Buffer | np.ndarray"
 """One image or module: a blob while it is packed, an array (rows, cols), little endian, once it is plain."""
 
 Kernel: TypeAlias = Callable[[Data], Data]
-"""What a step does to one image or module of a known format. A pure function: it runs in any thread, and
-leaves what it is given as it was."""
+"""The operation of a step on one image or module of a known format: a pure function that runs in any thread
+and does not modify its input."""
 
 
 class Format(NamedTuple):
@@ -29,12 +29,12 @@ class Format(NamedTuple):
 
     @property
     def image_shape(self) -> tuple[int, int]:
-        """Rows and columns of one image or module."""
+        """Return rows and columns of one image or module."""
         return self.shape[-2], self.shape[-1]
 
     @property
     def dtype(self) -> np.dtype:
-        """Type of the pixels, little endian."""
+        """Return the type of the pixels, little endian."""
         return np.dtype(self.type).newbyteorder("<")
 
     def __str__(self) -> str:
@@ -42,8 +42,9 @@ class Format(NamedTuple):
 
 
 Plan: TypeAlias = Callable[[Format], tuple[Format, Kernel | None]]
-"""Tells, for frames of one format, how they look behind a step and how to get there; `None` for the latter:
-they pass as they are. Raises `FormatError`."""
+"""Function that returns, for frames of one format, their format after a step and the kernel that converts
+them;
+no kernel (`None`) means that they pass unchanged. Raises `FormatError`."""
 
 
 class FormatError(Exception):
@@ -51,25 +52,26 @@ class FormatError(Exception):
 
 
 class TransformConfigError(ValueError):
-    """A chain that cannot work, or a table that cannot be read: known before any frame has come."""
+    """The chain cannot work, or a table cannot be read; raised before any frame is received."""
 
 
 class TransformError(Exception):
-    """A step failed for a reason that is not in the frame: the fault is ours, the series ends in Error."""
+    """A step failed for a reason that is not in the frame: an internal error, which ends the series in
+    Error."""
 
     kind = "transform_failed"
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"):
-    """One step of a chain, which is its typed configuration too."""
+    """One step of a chain, and its typed configuration."""
 
     takes: ClassVar[frozenset[str]] = frozenset({"plain", "pixels"})
-    """What it can work on: "cbf" or "bslz4" blobs, "plain" ones as they came, "pixels" in an array."""
+    """Inputs that it accepts: "cbf" or "bslz4" blobs, "plain" blobs as received, "pixels" in an array."""
     gives: ClassVar[str] = "pixels"
-    """What it makes of that."""
+    """Kind of its output."""
 
     def load(self) -> Plan:
-        """Read what the step needs (a table, an image), once.
+        """Read the step's files (a table, an image), once, and return its plan.
 
         Raises:
             TransformConfigError: a file cannot be read, or does not hold what it should.
@@ -78,10 +80,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
 
 
 def plain(format: Format, step: str) -> None:
-    """Refuse frames that are still packed, whole or pixel by pixel.
+    """Refuse frames that are compressed or have packed pixels.
 
     Raises:
-        FormatError: they are.
+        FormatError: the frames are still packed.
     """
     if format.compression != "none":
         unpack = "cbf" if format.compression in ("cbf", "") else "decompress"

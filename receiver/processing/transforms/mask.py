@@ -1,4 +1,4 @@
-"""Give the pixels of a rectangle one value."""
+"""Filling of a rectangle with one value."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Finite = Annotated[float, msgspec.Meta(ge=-1e308, le=1e308)]
 
 
 def mask(image: np.ndarray, rows: slice, columns: slice, fill: float) -> np.ndarray:
-    """A copy of the image with the rectangle filled."""
+    """Return a copy of the image with the rectangle filled."""
     masked = image.copy()
     masked[rows, columns] = fill
     return masked
 
 
 class Mask(Step, frozen=True, kw_only=True, tag="mask"):
-    """A rectangle of each image gets one value: dead modules, a beam stop, what nobody may see."""
+    """A rectangle of each image is filled with one value: dead modules, a beam stop, a confidential area."""
 
     first_row: Place
     first_column: Place

@@ -1,6 +1,6 @@
-"""Unpack 12-bit pixels, two in three bytes, as GenICam cameras send them.
+"""Unpacking of 12-bit pixels, two in three bytes, as GenICam cameras send them.
 
-There are two layouts, and streamers mix up their names, so the configuration says which it is:
+There are two layouts, and streamers mix up their names, so the configuration chooses the layout:
 
 - Mono12p (GenICam Pixel Format Naming Convention, 0x010C0047: packed, least significant bit first): byte 0 is
   pixel 0's bits 7…0; byte 1 pixel 1's bits 3…0 and pixel 0's 11…8; byte 2 pixel 1's 11…4;
@@ -20,7 +20,7 @@ from penstock.stins.messages import Buffer
 from penstock.stins.texts import plural
 
 TYPES = ("mono12p", "mono12packed", "uint16")
-"""What streamers announce as the type of such frames."""
+"""Types that streamers announce for such frames."""
 
 
 def unpack_mono12p(blob: Buffer, pixels: int) -> np.ndarray:
@@ -48,7 +48,8 @@ def unpack_mono12packed(blob: Buffer, pixels: int) -> np.ndarray:
 
 
 def _triples(blob: Buffer, pixels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """First, second and third bytes of each pair of pixels as uint16, and room for the pairs."""
+    """Return the first, second and third bytes of each pair of pixels as uint16, and an array for the
+    pairs."""
     pairs = (pixels + 1) // 2
     whole, least = 3 * pairs, (3 * pixels + 1) // 2
     if not least <= len(blob) <= whole:
@@ -57,7 +58,7 @@ def _triples(blob: Buffer, pixels: int) -> tuple[np.ndarray, np.ndarray, np.ndar
             f"a blob of {plural(len(blob), 'byte')}; {plural(pixels, 'pixel')} of 12 bits have "
             f"{plural(least, 'byte')}",
         )
-    if len(blob) < whole:  # an odd number of pixels: the last pair is half there
+    if len(blob) < whole:  # an odd number of pixels: the last pair is incomplete
         blob = b"".join((blob, bytes(whole - len(blob))))
     triples = np.frombuffer(blob, np.uint8).reshape(pairs, 3).astype("<u2")
     return triples[:, 0], triples[:, 1], triples[:, 2], np.empty((pairs, 2), "<u2")

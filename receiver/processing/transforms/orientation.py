@@ -1,6 +1,6 @@
-"""What the header says of pixels, behind transforms that turn or mirror the image: it is turned with it.
+"""The orientation of metadata that describe pixels: they are rotated and mirrored with the image.
 
-A pixel mask that stayed as it was sent would mask other pixels than those that are bad, unseen.
+A pixel mask in the original orientation would silently mask the wrong pixels.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ IMAGES = ("pixel_mask", "flatfield")
 CENTRE = ("beam_center_x", "beam_center_y")
 SIZES = ("x_pixel_size", "y_pixel_size")
 ACQUISITION = "acquisition"
-"""Object of the metadata that says how the series was taken, and how the streamer has turned it."""
+"""Object of the metadata that describes how the series was taken, and how the streamer has rotated it."""
 BEFORE = "before_transforms"
-"""Object of the metadata for a beam centre that cannot be turned: nobody has said how large the image is."""
+"""Object of the metadata for a beam centre that cannot be rotated, because the image size is unknown."""
 
 
 def described(
     metadata: Mapping[str, Any], steps: Sequence[Step], shape: tuple[int, ...] | None
 ) -> Mapping[str, Any]:
-    """The metadata of a series as they are behind the steps.
+    """Return the metadata of a series after the steps.
 
     Args:
-        metadata: as sent.
-        steps: of the chain.
-        shape: of the frames as sent, if it is known; else the mask or the flat field tells.
+        metadata: metadata as sent.
+        steps: steps of the chain.
+        shape: shape of the frames as sent, if known; otherwise that of the mask or the flat field is used.
     """
     turns = [step for step in steps if isinstance(step, (Rotate, Flip))]
     if not turns:
@@ -59,13 +59,13 @@ def described(
 
 
 def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bool:
-    """Whether the steps turn and mirror an image so.
+    """Return whether the steps rotate and mirror an image in this way.
 
     Args:
-        steps: of the chain.
+        steps: steps of the chain.
         rotation: degrees counter-clockwise, a multiple of 90.
-        fliplr: mirrored left and right after that.
-        flipud: mirrored up and down.
+        fliplr: mirrored left-right after that.
+        flipud: mirrored up-down after that.
     """
     corners = np.arange(6).reshape(2, 3)
     wanted = np.rot90(corners, rotation // 90)
@@ -77,7 +77,8 @@ def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bo
 
 
 def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str, Any]:
-    """The metadata with what the steps turn or mirror noted in the object `acquisition`, for the file."""
+    """Return the metadata with the steps' rotations and flips added to the object `acquisition`, for the
+    file."""
     turns = [_words(step) for step in steps if isinstance(step, (Rotate, Flip))]
     taken = metadata.get(ACQUISITION, {})
     if not turns or not isinstance(taken, Mapping):
@@ -101,7 +102,7 @@ def _words(step: Rotate | Flip) -> str:
 def _point(
     point: tuple[float, float], size: tuple[int, int], turns: Sequence[Rotate | Flip]
 ) -> tuple[float, float]:
-    """(x, y) from the corner of the first pixel; `size` is (rows, cols)."""
+    """Return a point (x, y), relative to the corner of the first pixel; `size` is (rows, cols)."""
     (x, y), (rows, cols) = point, size
     for step in turns:
         if isinstance(step, Rotate):
@@ -115,7 +116,7 @@ def _point(
 
 
 def _image(value: Any) -> np.ndarray[Any, Any] | dict[str, np.ndarray[Any, Any]] | None:
-    """The value of a key that describes pixels, or one for each channel; `None` where it is neither."""
+    """Return the image, or one image per channel, of a metadata value; `None` if it is neither."""
     if isinstance(value, Mapping):
         images = {str(name): _image(item) for name, item in value.items()}
         found = {name: item for name, item in images.items() if isinstance(item, np.ndarray)}
@@ -123,7 +124,7 @@ def _image(value: Any) -> np.ndarray[Any, Any] | dict[str, np.ndarray[Any, Any]]
     if isinstance(value, list):
         try:
             value = np.array(value)
-        except ValueError:  # rows of unlike length
+        except ValueError:  # rows of different lengths
             return None
     return value if isinstance(value, np.ndarray) and value.ndim >= 2 and value.dtype.kind in "biuf" else None
 

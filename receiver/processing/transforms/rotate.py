@@ -1,4 +1,4 @@
-"""Turn each image by quarters."""
+"""Rotation of images by multiples of 90 degrees."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from penstock.receiver.processing.transforms.format import Data, Format, Kernel,
 
 
 def rotate(image: np.ndarray, quarter_turns: int) -> np.ndarray:
-    """The image turned counter-clockwise; a view."""
+    """Return the image rotated counter-clockwise, as a view."""
     return np.rot90(image, quarter_turns)
 
 
 class Rotate(Step, frozen=True, kw_only=True, tag="rotate"):
-    """Each image is turned counter-clockwise; those of a frame of k blobs keep their order."""
+    """Each image is rotated counter-clockwise; the images of a frame of k blobs keep their order."""
 
     quarter_turns: Literal[1, 2, 3]
-    """Turns of 90 degrees."""
+    """Number of rotations by 90 degrees."""
 
     def load(self) -> Plan:
         return self._plan

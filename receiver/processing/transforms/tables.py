@@ -1,4 +1,4 @@
-"""Tables and images that steps need, from files."""
+"""Tables and images from files, for steps that need them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TEXT = (".csv", ".dat", ".txt")
 
 
 def read(path: str, step: str) -> np.ndarray:
-    """The array of a file: .npy, columns of text, else an image that fabio can read (TIFF, EDF, CBF …).
+    """Return the array in a file: .npy, columns of text, or an image that fabio can read (TIFF, EDF, CBF …).
 
     Raises:
-        TransformConfigError: it cannot be read.
+        TransformConfigError: the file cannot be read.
     """
     ending = os.path.splitext(path)[1].lower()
     try:

@@ -124,5 +124,5 @@ def test_modules_stand_one_below_the_other() -> None:
 
 
 def test_a_picture_that_its_format_cannot_hold_is_refused() -> None:
-    with pytest.raises(ViewError, match="makes no jpeg"):
+    with pytest.raises(ViewError, match="cannot be saved as jpeg"):
         picture(np.zeros((1, 70_000), np.uint8), Contrast(), "jpeg")
