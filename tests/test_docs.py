@@ -49,6 +49,11 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
     run(ROOT / "docs/how-to/add-a-source.md", checkout, {"PYTHONPATH": str(checkout / "links")})
 
 
+@pytest.mark.parametrize("page", ["add-a-field-to-the-file.md", "add-an-endpoint.md"])
+def test_the_how_to_for_an_addition_to_the_receiver_works_as_it_is_written(page: str, checkout: Path) -> None:
+    run(ROOT / "docs/how-to" / page, checkout, {"PYTHONPATH": str(checkout / "links")})
+
+
 @pytest.mark.parametrize(
     "page",
     [
@@ -109,6 +114,14 @@ def test_every_page_is_reached_from_the_index() -> None:
         links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
         waiting += [page.parent / link for link in links if not link.startswith("http")]
     assert {page for page in PAGES if page.name != "README.md"} <= reached
+
+
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs/reference/accounting.md", *HOW_TO], ids=_short)
+def test_accounting_and_how_to_pages_link_to_the_code(page: Path) -> None:
+    assert re.search(rf"\]\(\.\./\.\./({'|'.join((*FOLDERS, 'sardana', 'tests'))})/", page.read_text())
 
 
 def test_what_happens_to_a_late_frame_is_two_clicks_from_the_readme() -> None:
