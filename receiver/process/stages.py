@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.connection.arrivals import Arrivals, StreamerArrivals
+from penstock.receiver.connection.arrivals import Arrivals, SeveralSockets
 from penstock.receiver.process.memory import Budget
 from penstock.receiver.processing.frame_processor import FrameProcessor
 from penstock.receiver.processing.transforms.chain import Chain
@@ -20,7 +20,8 @@ def of(config: ReceiverConfig, sink: Sink, budget: Budget) -> tuple[Arrivals, Fr
     chain = Chain(config.transforms, budget) if config.transforms else None
     processor = FrameProcessor(chain, config.workers, budget)
     entry = FrameEntry(sink, processor, source.frame_origin)
-    return StreamerArrivals(config), processor, Collector(config, sink, entry)
+    arrivals = SeveralSockets(config) if source.sockets > 1 else Arrivals(config)
+    return arrivals, processor, Collector(config, sink, entry)
 
 
 def _of_modules(
