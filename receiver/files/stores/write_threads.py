@@ -74,11 +74,13 @@ class WriteThreads:
             thread.start()
 
     def wait(self, nbytes: int) -> None:
-        """Return when there is room in the queue for a blob of so many bytes.
+        """Return when there is room in the queue for a blob of so many bytes, if it goes there.
 
         Raises:
             OSError: an earlier frame, in `lost`, could not be written.
         """
+        if nbytes < LEAST_HANDED_BYTES:
+            return
         with self._changed:
             most = self._most_bytes - nbytes
             while self._error is None and self.waiting_bytes and self.waiting_bytes > most:
