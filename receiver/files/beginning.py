@@ -12,7 +12,7 @@ HEAD = 48
 
 
 def can_be_torn(path: str | os.PathLike[str], folder: int | None = None) -> bool:
-    """Whether a file is empty, or begins with zeros or as HDF5: so a writer leaves one that was killed.
+    """Return whether a file is empty, or begins with zeros or as HDF5: as a writer that was killed leaves it.
 
     Args:
         path: of the file.

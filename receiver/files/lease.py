@@ -1,9 +1,9 @@
-"""Who is at a file: a mark that its writer holds, and how others see it.
+"""The lease of a file: a lock that its writer holds, and how others see it.
 
-The mark is a lock of the open file description (fcntl(2), F_OFD_SETLK): the kernel lets go of it with the
+The lease is a lock of the open file description (fcntl(2), F_OFD_SETLK): the kernel lets go of it with the
 process, however that ends. It is none of HDF5's, which are of flock(2), so programs that read the file do not
 notice. Segments are locked as HDF5 does instead, and so may any file be by other programs: such a lock is
-found out by trying it. A file system without locks is taken at its word: nobody is there.
+found out by trying it. On a file system without locks nobody is known to write.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class BeingWrittenError(FileExistsError):
 
 
 def hold(descriptor: int) -> int:
-    """A second descriptor of a file, with the mark; to be closed.
+    """Return a second descriptor of a file, which holds the lease until it is closed.
 
     Args:
         descriptor: of the file, open for reading and writing.
@@ -32,13 +32,13 @@ def hold(descriptor: int) -> int:
     Raises:
         OSError: the file cannot be opened again.
     """
-    marked = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
-    lock(marked, fcntl.F_RDLCK)
-    return marked
+    leased = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    lock(leased, fcntl.F_RDLCK)
+    return leased
 
 
 def lock(descriptor: int, kind: int) -> bool:
-    """Whether the mark could be set on an open file: others may hold F_RDLCK too, F_WRLCK only one alone."""
+    """Return whether the lease of an open file could be taken: several may hold F_RDLCK, only one F_WRLCK."""
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _whole(kind))
     except (BlockingIOError, PermissionError):
@@ -49,11 +49,11 @@ def lock(descriptor: int, kind: int) -> bool:
 
 
 def is_written(path: str | os.PathLike[str], folder: int | None = None) -> bool:
-    """Whether somebody is writing a file; `False` where nobody knows.
+    """Return whether somebody is writing a file; `False` where nobody knows.
 
-    Who holds the mark, or HDF5's lock, does not notice. Where nobody holds the mark, the file has a reader's
-    lock of HDF5 for a moment: another program that opens it for writing just then may be refused, and has
-    to try again, as our own processes do. Where all locks are of one kind (NFS), who writes may be a reader.
+    Who holds the lease, or HDF5's lock, does not notice. Where nobody holds the lease, the file has a
+    reader's lock of HDF5 for a moment: another program that opens it for writing just then may be refused,
+    and has to try again, as our own processes do. Where all locks are of one kind (NFS), it may be a reader.
 
     Args:
         path: of the file.
@@ -106,8 +106,8 @@ def _open(path: str | os.PathLike[str], how: int, folder: int | None) -> int:
 
 
 def _is_locked(descriptor: int) -> bool:
-    """Whether somebody else holds a lock: the mark is only asked for; HDF5's, of which the kernel tells
-    nothing, is tried for a moment, where the mark has not answered yet."""
+    """Return whether somebody else holds a lock: the lease is only asked for; HDF5's, of which the kernel
+    tells nothing, is tried for a moment, where the lease has not answered yet."""
     with contextlib.suppress(OSError):
         found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _whole(fcntl.F_WRLCK))
         if struct.unpack(WHOLE_FILE, found)[0] != fcntl.F_UNLCK:

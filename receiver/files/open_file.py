@@ -78,7 +78,7 @@ class OpenFile:
         self._lease = lease.hold(self.disk.descriptor)
 
     def is_in_place(self) -> bool:
-        """Whether the file still has its name, and no other file has it."""
+        """Return whether the file still has its name, and no other file has it."""
         try:
             return os.path.samestat(os.stat(self.path), os.fstat(self.disk.descriptor))
         except (FileNotFoundError, NotADirectoryError):

@@ -149,9 +149,6 @@ class SeriesFiles:
         self._journal.close()
         return failed
 
-    def may_go_on(self) -> bool:
-        """Whether the next start could go on with the series whose file is open."""
-        return self._journal.may_resume(self._config)
-
-    def close(self) -> None:
-        """Nothing is left open between two series."""
+    def is_resumable(self) -> bool:
+        """Return whether the next start could go on with the series whose file is open."""
+        return self._journal.is_resumable(self._config)

@@ -247,7 +247,7 @@ class Outputs:
         Raises:
             WriterError: it cannot be written.
         """
-        if (writer := self.writer) is None or not self._files.may_go_on():
+        if (writer := self.writer) is None or not self._files.is_resumable():
             return False
         self._flush(writer, self._clock())
         return True
@@ -256,4 +256,3 @@ class Outputs:
         """Let go of everything."""
         self.forwarder.close()
         self.regions.close()
-        self._files.close()

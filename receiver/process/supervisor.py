@@ -409,7 +409,7 @@ class Supervisor:
         self._notify()
 
     def _may_go_on(self, journal: Journal) -> bool:
-        left = recover.left_to_go_on(journal, self.config)
+        left = recover.resumable_series(journal, self.config)
         if left is None:
             return False
         status = self._snapshot.status

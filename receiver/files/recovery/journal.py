@@ -63,8 +63,8 @@ def state_folder(config: ReceiverConfig) -> Path:
     return Path(config.state_folder or os.path.join(config.data_root, FOLDER))
 
 
-def may_go_on(entry: Entry, config: ReceiverConfig) -> bool:
-    """Whether its series can be taken up again."""
+def is_resumable(entry: Entry, config: ReceiverConfig) -> bool:
+    """Return whether its series can be taken up again."""
     header = entry.header
     if header is None or not config.resume or config.source.join:
         return False  # which modules of a frame are there, only the process that was killed knew
@@ -162,9 +162,9 @@ class Journal:
             interruptions=series.interruptions, draft=str(draft or ""),
         )  # fmt: skip
 
-    def may_resume(self, config: ReceiverConfig) -> bool:
-        """Whether the next start could go on with the series whose file is open."""
-        return self._open is not None and may_go_on(self._open.entry, config)
+    def is_resumable(self, config: ReceiverConfig) -> bool:
+        """Return whether the next start could go on with the series whose file is open."""
+        return self._open is not None and is_resumable(self._open.entry, config)
 
     def close(self) -> None:
         """The file of the running series is closed."""
@@ -231,7 +231,7 @@ class Journal:
 
 
 def _lock(descriptor: int) -> bool:
-    """Whether it is locked now; `False` where the file system has no locks.
+    """Return whether it is locked now; `False` where the file system has no locks.
 
     Raises:
         BlockingIOError: another process has the lock.

@@ -16,7 +16,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.recovery.interrupted import Untouched, drop_draft, look_at, mark_interrupted
-from penstock.receiver.files.recovery.journal import Journal, Left, may_go_on
+from penstock.receiver.files.recovery.journal import Journal, Left, is_resumable
 from penstock.receiver.files.reopened import DAMAGED, Reopened, reopen_file
 from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.files.structure import IN_PROGRESS
@@ -50,11 +50,11 @@ class Recovered:
     resumable: Resumable | None = None
 
 
-def left_to_go_on(journal: Journal, config: ReceiverConfig) -> str | None:
+def resumable_series(journal: Journal, config: ReceiverConfig) -> str | None:
     """Id of the series that the journal names last, if it can be taken up again."""
     found = None
     for left in journal.left():
-        found = left.entry.series if may_go_on(left.entry, config) else None
+        found = left.entry.series if is_resumable(left.entry, config) else None
         left.release()
     return found
 
@@ -63,7 +63,7 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
     """Deal with every file that was left open: the latest series goes on, if it can; the others cannot."""
     recovered = Recovered()
     entries = list(_named(journal.left(), KILLED, recovered))
-    latest = entries.pop() if entries and may_go_on(entries[-1].entry, config) else None
+    latest = entries.pop() if entries and is_resumable(entries[-1].entry, config) else None
     _mark(entries, KILLED, recovered)
     if latest is not None:
         try:

@@ -23,9 +23,9 @@ __all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "
 
 log = logging.getLogger(__name__)
 
-LEAST_PLACED_BYTES = 2**12
+LEAST_PREALLOCATED_BYTES = 2**12
 """Of a frame. Below, the page of the file that two frames share costs as much as HDF5."""
-MOST_PLACED = 2**18
+MOST_PREALLOCATED = 2**18
 """Frames of a series. HDF5 names the places of all of them at each step, which takes a microsecond each."""
 
 
@@ -47,7 +47,7 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
         return DataFilesStore(detector, frames, writing.path, writing)
     # Not behind HDF5's back where it keeps its writes in order for readers.
-    if frames.nbytes >= LEAST_PLACED_BYTES and not writing.swmr and _has_places(detector, frames):
+    if frames.nbytes >= LEAST_PREALLOCATED_BYTES and not writing.swmr and _has_places(detector, frames):
         return PreallocatedStore(detector, frames, writing)
     return ChunkedStore(detector, frames, writing=writing)
 
@@ -64,9 +64,10 @@ def _say_without_effect(frames: FrameFormat, writing: Writing) -> None:
 
 
 def _has_places(detector: Any, frames: FrameFormat) -> bool:
-    """Whether each frame's place can be known ahead, and the disk has space for all of them: a place
+    """Return whether each frame's place can be known ahead, and the disk has space for all of them: a place
     for which there is none would only show when frames in it are missing and are filled at the end."""
-    if frames.compression != "none" or len(frames.shape) != 2 or not 0 < (frames.planned or 0) <= MOST_PLACED:
+    planned = frames.planned or 0
+    if frames.compression != "none" or len(frames.shape) != 2 or not 0 < planned <= MOST_PREALLOCATED:
         return False
     disk = os.fstatvfs(descriptor_of(detector.file))
-    return frames.nbytes * (frames.planned or 0) <= disk.f_bavail * disk.f_frsize
+    return frames.nbytes * planned <= disk.f_bavail * disk.f_frsize

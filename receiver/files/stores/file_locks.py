@@ -28,8 +28,8 @@ def wait_for(lock: Callable[[], bool], seconds: float) -> bool:
 
 
 def lock_alone(descriptor: int) -> bool:
-    """Whether an open file could be locked as HDF5 does (flock(2)), against everybody else; a file system
-    without locks is taken at its word.
+    """Return whether an open file could be locked as HDF5 does (flock(2)), against everybody else; `True`
+    where the file system has no locks.
 
     Raises:
         OSError: it failed otherwise.

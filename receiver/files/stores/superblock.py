@@ -27,7 +27,7 @@ def version_of(path: str | os.PathLike[str]) -> int | None:
 
 
 def is_followed(path: str | os.PathLike[str]) -> bool:
-    """Whether a file says that readers may follow it (SWMR): nobody has closed it."""
+    """Return whether a file says that readers may follow it (SWMR): nobody has closed it."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
     return _version(head) == FOR_SWMR and bool(head[V3_FLAGS] & SWMR)

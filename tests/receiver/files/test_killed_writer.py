@@ -61,7 +61,7 @@ def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
     least: int, swmr: bool, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the kernel has after each write of a flush is what a kill there leaves."""
-    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", least)
+    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", least)
     plain = {"shape": (4, 6), "type": "uint16", "compression": "none"}
     series = RunningSeries(start(frames=9, checksum="crc32", **plain))
     writer = SeriesWriter(path, "sim-1", series, "a test", stores.Writing(swmr=swmr))

@@ -113,8 +113,8 @@ def _unlink(folder: int, name: str, descriptor: int) -> None:
 
 
 def may_replace(name: str, folder: int) -> bool:
-    """Whether a file is one of ours, or begins as one whose writer was killed: another series, or any file of
-    a user, may have a name that looks so.
+    """Return whether a file is one of ours, or begins as one whose writer was killed: another series, or any
+    file of a user, may have a name that looks so.
 
     Args:
         name: of the file.
@@ -138,7 +138,7 @@ def _is_data_file(file: h5py.File) -> bool:
 
 
 def holds_nothing(name: str, folder: int) -> bool:
-    """Whether a file has no frame: as a writer leaves it that was killed at its beginning.
+    """Return whether a file has no frame: as a writer leaves it that was killed at its beginning.
 
     Args:
         name: of the file.

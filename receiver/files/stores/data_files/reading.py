@@ -25,7 +25,7 @@ class DataFiles:
         self._open: dict[str, h5py.File] = {}
 
     def has(self, index: int) -> bool:
-        """Whether something was ever stored at this index."""
+        """Return whether something was ever stored at this index."""
         return self._find(index) is not None
 
     def blob(self, index: int) -> bytes | None:

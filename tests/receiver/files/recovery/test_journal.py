@@ -16,7 +16,7 @@ import pytest
 from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files.recovery.interrupted import Untouched, look_at
 from penstock.receiver.files.recovery.journal import Entry, Journal
-from penstock.receiver.files.recovery.recover import finalize, may_go_on, recover
+from penstock.receiver.files.recovery.recover import finalize, is_resumable, recover
 from penstock.receiver.series.running_series import RunningSeries
 from tests.receiver.h5_file import write_series
 from tests.receiver.sample_series import start
@@ -140,8 +140,8 @@ def test_only_a_series_whose_frames_name_it_can_go_on(
 ) -> None:
     die(enter(config, path, **keys))
     (entry,) = entries(config)
-    assert may_go_on(entry, config) is resumable
-    assert not may_go_on(entry, msgspec.structs.replace(config, resume=False))
+    assert is_resumable(entry, config) is resumable
+    assert not is_resumable(entry, msgspec.structs.replace(config, resume=False))
 
 
 def test_of_several_files_only_the_latest_goes_on(config: ReceiverConfig, path: Path) -> None:

@@ -131,7 +131,7 @@ def test_a_kill_between_its_two_names_leaves_one(
 def test_a_kill_before_the_frames_are_shown_is_made_up_for_when_the_series_goes_on(
     path: Path, config: ReceiverConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
+    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
     with monkeypatch.context() as at_this_moment:
         at_this_moment.setattr(SeriesWriter, "_show_frames", die)
         killed(lambda: begin(path, config, checksum="crc32"))

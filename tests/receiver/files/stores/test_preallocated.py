@@ -42,7 +42,7 @@ FILL = 65535
 
 @pytest.fixture(autouse=True)
 def small_frames_have_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
+    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
     monkeypatch.setattr(write_threads, "LEAST_HANDED_BYTES", 1)
 
 
@@ -93,7 +93,7 @@ def test_with_the_policy_pad_the_planned_length_is_filled(path: Path, series: Se
 
 @pytest.mark.parametrize(
     "keys",
-    [{"frames": None}, {"frames": 2**60}, {"frames": stores.MOST_PLACED + 1}, {"compression": "bslz4"}],
+    [{"frames": None}, {"frames": 2**60}, {"frames": stores.MOST_PREALLOCATED + 1}, {"compression": "bslz4"}],
     ids=["unannounced", "vast", "many", "packed"],
 )
 def test_frames_whose_place_or_number_is_not_known_ahead_are_stored_otherwise(

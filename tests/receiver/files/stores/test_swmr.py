@@ -99,7 +99,7 @@ def test_an_aborted_series_is_cut_and_opens_plainly(known: dict[str, Any], path:
 
 
 def test_every_write_is_left_to_hdf5(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "LEAST_PLACED_BYTES", 1)
+    monkeypatch.setattr(stores, "LEAST_PREALLOCATED_BYTES", 1)
     series = Written(path, start(frames=10, **FORMAT), swmr=True)
     assert isinstance(series.store, ChunkedStore)
     series.close("enough")
