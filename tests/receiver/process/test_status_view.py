@@ -1,4 +1,4 @@
-"""What is shown of the running, or else the last, series."""
+"""What is view of the running, or else the last, series."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ PATH = Path("/data/x.h5")
 
 
 @pytest.fixture
-def shown() -> StatusView:
+def view() -> StatusView:
     return StatusView(
         ReceiverConfig(source=SourceConfig(endpoints=("tcp://127.0.0.1:1",)), data_root="/data"), "eiger-1"
     )
 
 
-def test_before_the_first_series_there_is_none(shown: StatusView) -> None:
-    assert shown.now(None, "") == (None, Counts())
-    assert shown.id is None
+def test_before_the_first_series_there_is_none(view: StatusView) -> None:
+    assert view.now(None, "") == (None, Counts())
+    assert view.id is None
 
 
-def test_a_series_is_shown_from_its_beginning_to_the_beginning_of_the_next(shown: StatusView) -> None:
+def test_a_series_is_shown_from_its_beginning_to_the_beginning_of_the_next(view: StatusView) -> None:
     series = RunningSeries(start(frames=3, series="a"))
-    shown.begin(series, PATH, 12.5)
+    view.begin(series, PATH, 12.5)
     series.account.take(0, FrameStatus.STORED)
-    found, counts = shown.now(series, "")
+    found, counts = view.now(series, "")
     assert found is not None
     assert (found.id, found.filename, found.started, found.active, found.complete) == (
         "a", "/data/x.h5", 12.5, True, None,
@@ -42,62 +42,62 @@ def test_a_series_is_shown_from_its_beginning_to_the_beginning_of_the_next(shown
     series.close("stopped")
     assert (found.ended, found.lost) == (0.0, [])
     before = time.time()
-    shown.end(series.account, complete=False, reason="stopped")
-    found, counts = shown.now(None, "")
+    view.end(series.account, complete=False, reason="stopped")
+    found, counts = view.now(None, "")
     assert found is not None
     assert (found.id, found.active, found.complete, found.reason) == ("a", False, False, "stopped")
     assert before <= found.ended <= time.time()
     assert found.lost == [(1, 2, "missing")]
     assert (counts.stored, counts.missing) == (1, 2)
-    shown.begin(RunningSeries(start(series="b")), None, 13.0)
-    assert shown.id == "b"
+    view.begin(RunningSeries(start(series="b")), None, 13.0)
+    assert view.id == "b"
 
 
-def test_what_holds_a_series_up_is_said_as_long_as_it_does(shown: StatusView) -> None:
+def test_what_holds_a_series_up_is_said_as_long_as_it_does(view: StatusView) -> None:
     series = RunningSeries(start())
-    shown.begin(series, PATH, 0.0)
-    found, _ = shown.now(series, "viewer")
+    view.begin(series, PATH, 0.0)
+    found, _ = view.now(series, "viewer")
     assert found is not None
     assert found.reason == "waits for consumer viewer (when_full: block); does it read?"
-    found, _ = shown.now(series, "")
+    found, _ = view.now(series, "")
     assert found is not None
     assert found.reason == ""
 
 
-def test_what_an_earlier_process_left_is_shown_until_a_series_begins(shown: StatusView) -> None:
+def test_what_an_earlier_process_left_is_shown_until_a_series_begins(view: StatusView) -> None:
     left = Series(id="old", filename="/data/old.h5", active=False, complete=False, reason="it was killed")
-    shown.recovered(Recovered([PastSeries(series=left, counts=Counts(planned=3, stored=1))]))
-    assert shown.now(None, "") == (left, Counts(planned=3, stored=1))
-    shown.recovered(Recovered())
-    assert shown.id == "old"
+    view.recovered(Recovered([PastSeries(series=left, counts=Counts(planned=3, stored=1))]))
+    assert view.now(None, "") == (left, Counts(planned=3, stored=1))
+    view.recovered(Recovered())
+    assert view.id == "old"
 
 
-def look(shown: StatusView) -> tuple[list[int], str, str]:
-    found, _ = shown.now(None, "")
+def look(view: StatusView) -> tuple[list[int], str, str]:
+    found, _ = view.now(None, "")
     assert found is not None
     return found.shape, found.dtype, found.dataset
 
 
-def test_where_the_frames_lie_and_what_they_are_is_said_from_the_beginning(shown: StatusView) -> None:
+def test_where_the_frames_lie_and_what_they_are_is_said_from_the_beginning(view: StatusView) -> None:
     series = RunningSeries(start(shape=(3, 4), type="uint32", compression="none"))
-    shown.begin(series, PATH, 0.0)
-    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger_1/data")
-    shown.first_frame(series, (3, 4), "uint32")
+    view.begin(series, PATH, 0.0)
+    assert look(view) == ([3, 4], "uint32", "entry/instrument/eiger_1/data")
+    view.first_frame(series, (3, 4), "uint32")
     series.close("stopped")
-    shown.end(series.account, complete=False, reason="stopped")
-    assert look(shown) == ([3, 4], "uint32", "entry/instrument/eiger_1/data")
-    (past,) = shown.ended
+    view.end(series.account, complete=False, reason="stopped")
+    assert look(view) == ([3, 4], "uint32", "entry/instrument/eiger_1/data")
+    (past,) = view.ended
     assert (past.series.shape, past.series.dtype) == ([3, 4], "uint32")
-    shown.begin(RunningSeries(start(shape=(3, 4), type="uint8", compression="none")), None, 0.0)
-    assert look(shown) == ([3, 4], "uint8", ""), "no file"
+    view.begin(RunningSeries(start(shape=(3, 4), type="uint8", compression="none")), None, 0.0)
+    assert look(view) == ([3, 4], "uint8", ""), "no file"
 
 
-def test_the_first_frame_says_what_the_start_message_does_not(shown: StatusView) -> None:
+def test_the_first_frame_says_what_the_start_message_does_not(view: StatusView) -> None:
     series = RunningSeries(start(shape=None, type=None, compression=None))
-    shown.begin(series, PATH, 0.0)
-    assert look(shown)[:2] == ([], "")
-    shown.first_frame(series, (5, 6), "int32")
-    assert look(shown)[:2] == ([5, 6], "int32")
+    view.begin(series, PATH, 0.0)
+    assert look(view)[:2] == ([], "")
+    view.first_frame(series, (5, 6), "int32")
+    assert look(view)[:2] == ([5, 6], "int32")
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_the_first_frame_says_what_the_start_message_does_not(shown: StatusView)
     [(None, [2, 3, 4]), (("low", "high"), [3, 4]), (("one", "two", "three"), [2, 3, 4])],
 )
 def test_a_frame_has_the_shape_that_it_has_in_its_dataset(
-    shown: StatusView, channels: tuple[str, ...] | None, shape: list[int]
+    view: StatusView, channels: tuple[str, ...] | None, shape: list[int]
 ) -> None:
     series = RunningSeries(start(shape=(2, 3, 4), type="uint16", compression="none", channels=channels))
-    shown.begin(series, PATH, 0.0)
-    assert look(shown)[0] == shape
+    view.begin(series, PATH, 0.0)
+    assert look(view)[0] == shape

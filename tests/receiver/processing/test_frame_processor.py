@@ -25,7 +25,7 @@ def packed(number: int = 0) -> Frame:
     return Frame(image(number, array, compression="bslz4"), [bslz4.compress(array)])
 
 
-def worker(**keys: object) -> FrameProcessor:
+def processor(**keys: object) -> FrameProcessor:
     made = FrameProcessor()
     made.begin(msgspec.convert({"htype": "header", "filename": "", **keys}, Header))
     return made
@@ -39,11 +39,11 @@ def refused(made: FrameProcessor, frame: Frame) -> str:
 
 def test_a_sound_frame_passes_untouched() -> None:
     frame = sound()
-    assert worker().process(frame) is frame
+    assert processor().process(frame) is frame
 
 
 def test_the_first_sound_frame_says_the_format_when_the_header_does_not() -> None:
-    made = worker()
+    made = processor()
     assert refused(made, Frame(image(0, pixels(0)), [b""])) == "blob_length"
     made.process(sound(1))
     other = pixels(2, (6, 4))
@@ -51,20 +51,20 @@ def test_the_first_sound_frame_says_the_format_when_the_header_does_not() -> Non
 
 
 def test_a_header_with_shape_and_type_but_no_compression_leaves_it_to_the_first_frame() -> None:
-    made = worker(shape=[4, 6], type="uint16")
+    made = processor(shape=[4, 6], type="uint16")
     made.process(packed())
 
 
 def test_a_plain_frame_may_come_among_packed_ones_but_not_the_other_way_round() -> None:
-    made = worker(shape=[4, 6], type="uint16", compression="bslz4")
+    made = processor(shape=[4, 6], type="uint16", compression="bslz4")
     made.process(packed(0))
     made.process(sound(1))
-    assert refused(worker(shape=[4, 6], type="uint16", compression="none"), packed()) == "format_changed"
+    assert refused(processor(shape=[4, 6], type="uint16", compression="none"), packed()) == "format_changed"
 
 
 @pytest.mark.parametrize("bad", [*hostile.FRAMES, *hostile.CHANGES], ids=lambda item: item.name)
 def test_a_hostile_frame_is_refused_and_the_next_one_passes(bad: hostile.BadFrame) -> None:
-    made = worker(shape=list(hostile.SHAPE), type=hostile.TYPE, compression="none")
+    made = processor(shape=list(hostile.SHAPE), type=hostile.TYPE, compression="none")
     frame = codec.decode(bad.parts())
     assert isinstance(frame, Frame)
     assert refused(made, frame) == bad.kind
@@ -74,7 +74,7 @@ def test_a_hostile_frame_is_refused_and_the_next_one_passes(bad: hostile.BadFram
 @pytest.mark.parametrize("bad", hostile.STARTS, ids=lambda item: item.name)
 def test_a_series_of_absurd_frames_is_refused_at_its_start(bad: hostile.BadStart) -> None:
     with pytest.raises(BlobError) as caught:
-        worker(**bad.keys)
+        processor(**bad.keys)
     assert caught.value.kind == bad.kind
 
 
@@ -87,16 +87,16 @@ def test_more_frames_than_anyone_can_count_are_refused() -> None:
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_frame_whose_checksum_is_right_passes(name: str) -> None:
     blob = pixels(0).tobytes()
-    worker(checksum=name).process(sound(checksums=checksums(name, [blob])))
+    processor(checksum=name).process(sound(checksums=checksums(name, [blob])))
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_frame_that_was_damaged_on_the_way_is_found_by_its_checksum(name: str) -> None:
-    assert refused(worker(checksum=name), sound(checksums=("00000000",))) == "checksum"
+    assert refused(processor(checksum=name), sound(checksums=("00000000",))) == "checksum"
 
 
 def test_fewer_checksums_than_blobs_are_wrong() -> None:
-    assert refused(worker(checksum="crc32"), sound(checksums=())) == "checksum"
+    assert refused(processor(checksum="crc32"), sound(checksums=())) == "checksum"
 
 
 def test_checksums_of_an_unknown_algorithm_stay_unchecked_and_that_is_said() -> None:
@@ -112,6 +112,6 @@ def test_an_announced_algorithm_that_is_known_needs_no_word() -> None:
 
 
 def test_a_checksum_announced_for_one_series_does_not_bind_the_next() -> None:
-    made = worker(checksum="crc32")
+    made = processor(checksum="crc32")
     made.begin(Header(filename=""))
     made.process(sound(checksums=("00000000",)))

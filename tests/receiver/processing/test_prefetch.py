@@ -23,7 +23,7 @@ THREADS = 3
 
 
 @pytest.fixture
-def worker() -> Iterator[FrameProcessor]:
+def processor() -> Iterator[FrameProcessor]:
     steps = [{"type": "cbf"}, {"type": "bslz4"}]
     made = FrameProcessor(Chain(msgspec.convert(steps, list[Transform])), THREADS)
     yield made
@@ -38,8 +38,8 @@ def cbf(number: int) -> Frame:
 START = Start(Header(filename=""), {})
 
 
-def test_messages_keep_their_order_and_every_frame_is_transformed(worker: FrameProcessor) -> None:
-    waiting = Prefetch(worker, THREADS)
+def test_messages_keep_their_order_and_every_frame_is_transformed(processor: FrameProcessor) -> None:
+    waiting = Prefetch(processor, THREADS)
     sent: list[Message] = [START, *(cbf(number) for number in range(50)), SeriesEnd()]
     came = [ready for message in sent for ready in waiting.push(message, running=False)]
     assert len(came) == len(sent) - THREADS * FRAMES_PER_THREAD
@@ -49,23 +49,23 @@ def test_messages_keep_their_order_and_every_frame_is_transformed(worker: FrameP
         if isinstance(message, Frame):
             assert message.image.frame is not None and result is not None
             np.testing.assert_array_equal(
-                unpacked(worker.process(message, result)), pixels(message.image.frame, dtype="int32")
+                unpacked(processor.process(message, result)), pixels(message.image.frame, dtype="int32")
             )
 
 
-def test_what_waits_is_bounded_in_bytes(worker: FrameProcessor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_is_bounded_in_bytes(processor: FrameProcessor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefetch, "BYTES", 1)
-    waiting = Prefetch(worker, THREADS)
+    waiting = Prefetch(processor, THREADS)
     assert list(waiting.push(first := cbf(0), running=True)) == []
     assert [ready.message for ready in waiting.push(cbf(1), running=True)] == [first]
 
 
 def test_frames_of_no_series_cost_no_thread_time(
-    worker: FrameProcessor, monkeypatch: pytest.MonkeyPatch
+    processor: FrameProcessor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transformed: list[Frame] = []
-    monkeypatch.setattr(worker, "submit", transformed.append)
-    waiting = Prefetch(worker, THREADS)
+    monkeypatch.setattr(processor, "submit", transformed.append)
+    waiting = Prefetch(processor, THREADS)
     list(waiting.push(cbf(0), running=False))
     assert transformed == []
     list(waiting.push(START, running=False))
@@ -73,11 +73,11 @@ def test_frames_of_no_series_cost_no_thread_time(
     assert transformed == [mine]
 
 
-def test_a_broken_frame_is_refused_when_its_turn_comes(worker: FrameProcessor) -> None:
+def test_a_broken_frame_is_refused_when_its_turn_comes(processor: FrameProcessor) -> None:
     bad = Frame(cbf(5).image, [b"cut"])
-    result = worker.submit(bad)
+    result = processor.submit(bad)
     with pytest.raises(BlobError, match="frame 5: a CBF blob of 3 bytes"):
-        worker.process(bad, result)
+        processor.process(bad, result)
 
 
 def test_without_a_chain_or_with_one_thread_nothing_runs_ahead() -> None:
@@ -85,8 +85,8 @@ def test_without_a_chain_or_with_one_thread_nothing_runs_ahead() -> None:
     assert not FrameProcessor(Chain([]), 1).parallel
 
 
-def test_a_broken_first_frame_does_not_settle_the_format(worker: FrameProcessor) -> None:
-    worker.begin(Header(filename=""))
+def test_a_broken_first_frame_does_not_settle_the_format(processor: FrameProcessor) -> None:
+    processor.begin(Header(filename=""))
     with pytest.raises(BlobError):
-        worker.process(Frame(image(0, pixels(0, (2, 2), "int32"), compression="cbf"), [b""]))
-    worker.process(cbf(1))
+        processor.process(Frame(image(0, pixels(0, (2, 2), "int32"), compression="cbf"), [b""]))
+    processor.process(cbf(1))
