@@ -1,1 +1,1 @@
-"""Sockets to the streamers: connected, connected again, and read."""
+"""A streamer's sessions: sockets, connected again after a loss, and the order of sending."""

@@ -94,13 +94,13 @@ class SeveralSockets(Arrivals):
         return self._buffer.nbytes
 
     def receive(self, parts: list[memoryview], now: float) -> Message | tuple[Event, ...]:
-        decoded = self._source.decode(parts)
+        decoded, buffer = self._source.decode(parts), self._buffer
         ready: list[Event] = []
         for each in decoded if isinstance(decoded, tuple) else (decoded,):
-            ready += [each] if isinstance(each, StinsError) else self._buffer.put(each, now)
-        if self._buffer.is_full:
+            ready += [each] if isinstance(each, StinsError) else buffer.put(each, now)
+        if buffer.is_full:
             self.ingest.hold_back(self.ingest.number)
-        return tuple(ready)
+        return decoded if len(ready) == 1 and ready[0] is decoded else tuple(ready)
 
     def release(self, now: float) -> Event | None:
         ready = self._buffer.release(now)

@@ -54,7 +54,7 @@ class Ingest:
         self._held_back: set[int] = set()
         self._paused = False
         self.is_behind = False
-        """Whether the last round of `messages` ended before each of several sockets was found empty."""
+        """Whether the last round of `messages` ended before each of a streamer's sockets was found empty."""
         self._is_gone = False  # whether there has been a connection, and is none
         self._has_reconnected = False
 
@@ -122,7 +122,8 @@ class Ingest:
     def _in_turn(self) -> Iterator[list[memoryview]]:
         sockets = self._sockets
         idle = self.idle = [False] * len(sockets)
-        self.is_behind = True  # unless this is read to its end
+        # Unless this is read to its end. Of modules, `idle` tells more: one may flood, another be dead.
+        self.is_behind = self._config.sockets > 1
         for _ in range(BURST * len(sockets)):
             number = self._turn  # where the last round ended: whoever stops early starves none
             self._turn = (number + 1) % len(sockets)

@@ -32,7 +32,7 @@ from penstock.receiver.process.outputs import Outputs
 from penstock.receiver.process.rates import Rates
 from penstock.receiver.process.stage_times import Measures
 from penstock.receiver.process.states import Event as StateEvent
-from penstock.receiver.process.states import State, StateMachine
+from penstock.receiver.process.states import State
 from penstock.receiver.processing.frame_processor import Result
 from penstock.receiver.processing.prefetch import Prefetch
 from penstock.receiver.processing.transforms.format import TransformError
@@ -84,6 +84,8 @@ class Pipeline:
         self._clock = clock
         self._budget = Budget(name, config)
         self.outputs = Outputs(name, config, last_frame, requested_frame, clock, rois)
+        self.machine = self.outputs.machine
+        """The receiver's state."""
         self._arrivals, self._processor, self._collector = stages.of(config, self.outputs, self._budget)
         self.ingest = self._arrivals.ingest
         self._prefetch = Prefetch(self._processor, config.workers) if self._processor.parallel else None
@@ -180,11 +182,6 @@ class Pipeline:
         self.outputs.close()
 
     # -- what there is to say ------------------------------------------------------------------
-
-    @property
-    def machine(self) -> StateMachine:
-        """The receiver's state."""
-        return self.outputs.machine
 
     @property
     def ended(self) -> deque[PastSeries]:
