@@ -125,7 +125,7 @@ def test_frames_that_threads_had_taken_and_could_not_write_are_missing_and_read_
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(descriptor, blob, offset)
 
-    written = Written(path, start(frames=9), writers=2)
+    written = Written(path, start(frames=9, checksum="crc32"), writers=2)
     written.add(packed(0), packed(1), packed(4))
     written.writer.flush()
     monkeypatch.setattr(write_threads, "pwrite_all", full)
@@ -145,6 +145,11 @@ def test_frames_that_threads_had_taken_and_could_not_write_are_missing_and_read_
         assert file[f"{DETECTOR}/series/state"].asstr()[()] == "incomplete"
         assert np.flatnonzero(status_of(file)).tolist() == [0, 1, 4]
         assert found.attrs["units"] == "counts"
+    with SeriesFile(path) as series:
+        judged = verify(series)
+        assert (judged.verified, judged.is_sound) == (3, True), judged
+        assert series.blobs(4) == [bytes(packed(4).blobs[0])]
+        np.testing.assert_array_equal(series.frame(3), np.full(SHAPE, FILL))
 
 
 def test_on_a_full_disk_every_frame_that_counts_reads_and_every_other_one_is_the_fill_value(
