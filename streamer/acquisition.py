@@ -1,7 +1,7 @@
-"""One series in the engine: what was asked for, what has happened, and whether it is to end.
+"""One series in the engine: its settings, its counts, and its end.
 
-The camera's thread fills buffers and puts frames into the queue, the sender's thread takes them
-out; anyone may trigger, stop or abort. Each counter is written by one thread.
+The camera's thread fills buffers and queues frames, the sender's thread takes them from the queue; any thread
+may trigger, stop or abort. Each counter is written by one thread only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CAMERA_GRACE = 0.5
 """Seconds that a camera has to end after Abort; then the series ends without it."""
 
 SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndReason.ABORT: 3}
-"""A reason to end replaces a milder one: an Abort also overtakes a Stop that is under way."""
+"""A reason to end replaces a weaker one: an Abort replaces a Stop that is under way."""
 
 
 SAID = {
@@ -36,7 +36,7 @@ SAID = {
     EndReason.ABORT: "aborted",
     EndReason.FAULT: "failed",
 }
-"""Where nobody gives a cause."""
+"""Messages for an end without a given cause."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -45,15 +45,15 @@ class Taken(msgspec.Struct, frozen=True):
     slot: int
     exposure: Exposure
     timestamp: float
-    """Host clock when the frame was in its buffer, seconds since 1970 (UTC)."""
+    """Host clock when the frame was complete in its buffer, seconds since 1970 (UTC)."""
 
 
 class Series:
-    """A series; to its camera it is the `Acquisition`.
+    """A series; for its camera it is the `Acquisition`.
 
     Args:
-        ident: its unique id.
-        clock: of the engine; every wait goes by it.
+        ident: unique id of the series.
+        clock: clock of the engine; every wait uses it.
         changed: called after every change of the counts; must return at once.
         idle: called by the camera's thread in every wait; returns the moment, of `clock.monotonic`, at
             which it has to be called again.
@@ -79,19 +79,19 @@ class Series:
         )
         self.planned = settings.frames
         self.acquired = 0
-        """Frames out of the hardware."""
+        """Frames that the hardware has delivered."""
         self.sent = 0
-        """Frames handed to ZeroMQ."""
+        """Frames passed to ZeroMQ."""
         self.lost: dict[str, int] = {}
         """Frames triggered but never sent, by cause."""
         self.reason = EndReason.COMPLETE
         self.message = ""
-        """Why it ends so, where that is known; it goes into the end message."""
+        """Why the series ends, if known; part of the end message."""
         self.armed = False
         self.end_sent = False
         self.camera_done = False
         self.closed = False
-        """The account is made up; what a late camera still yields is dropped."""
+        """True once the account is closed; frames that a late camera still yields are dropped."""
         self._changed = changed
         self._idle = idle
         self._condition = Condition()
@@ -178,25 +178,25 @@ class Series:
 
     @property
     def said(self) -> str:
-        """How it ends, in words; "" while nothing but the last frame is to end it."""
+        """How the series ends, in words; "" as long as only the last frame will end it."""
         return self.message or SAID[self.reason]
 
     @property
     def stopping(self) -> bool:
-        """Whether the series ends before its last frame."""
+        """True if the series ends before its last frame."""
         return self.reason is not EndReason.COMPLETE
 
     @property
     def aborting(self) -> bool:
-        """Whether what is queued is dropped."""
+        """True if queued frames are dropped."""
         return self.reason is EndReason.ABORT
 
     def take(self, exposure: Exposure) -> None:
-        """A frame came out of the hardware: queue it for the sender.
+        """Queue a frame from the hardware for the sender.
 
         Raises:
-            CameraError: its index is not above the last one and below those planned, or it was
-                put into no buffer.
+            CameraError: its index is not above the last one or not below the planned frames, or the camera
+                has not requested a buffer for it.
         """
         if self.closed:
             return
@@ -216,7 +216,7 @@ class Series:
         self._changed()
 
     def finished(self) -> None:
-        """The camera has ended; nothing more will be queued."""
+        """Note that the camera has ended; nothing more will be queued."""
         if self._slot is not None:
             self.ring.release(self._slot)
             self._slot = None
@@ -228,7 +228,7 @@ class Series:
             self.drop_queued()
 
     def fail(self, error: Exception, camera: str) -> None:
-        """The camera raised: the series ends as a fault."""
+        """End the series as a fault: the camera has raised an exception."""
         if isinstance(error, Overrun):
             self.lose("overrun")
             self.end(EndReason.FAULT, str(error))
@@ -242,10 +242,10 @@ class Series:
     # Everyone's side --------------------------------------------------------------------------
 
     def trigger(self) -> None:
-        """A software trigger.
+        """Give a software trigger.
 
         Raises:
-            Refused: the camera does not wait for one now; nothing was triggered.
+            Refused: the camera is not waiting for a trigger; nothing was triggered.
         """
         with self._condition:
             if self.settings.trigger_mode is not TriggerMode.SOFTWARE:
@@ -268,7 +268,7 @@ class Series:
         self._changed()
 
     def end(self, reason: EndReason, message: str) -> bool:
-        """End the series early; false when it already ends for a reason as strong."""
+        """End the series early; return false if it already ends for a reason at least as strong."""
         with self._condition:
             if self.closed or SEVERITY[reason] <= SEVERITY[self.reason]:
                 return False
@@ -279,7 +279,7 @@ class Series:
             self._wakes += 1
             self._condition.notify_all()
         if reason is EndReason.ABORT:
-            self._queue.put(None)  # wakes the sender, which looks at the reason first
+            self._queue.put(None)  # wakes the sender, which checks the reason first
         return True
 
     def wait_armed(self) -> None:
@@ -290,12 +290,12 @@ class Series:
 
     @property
     def ready_for_trigger(self) -> bool:
-        """Whether a software trigger would be taken now."""
+        """True if a software trigger would be accepted now."""
         return self._awaiting_trigger and not self._pending and not self.stopping
 
     @property
     def triggers(self) -> int:
-        """Frames that the hardware has been triggered for, as far as is known."""
+        """Number of frames for which the hardware has been triggered, as far as known."""
         known = max(self._highest + 1, self._counted)
         if self._software_triggers:
             known = max(known, (self._software_triggers - 1) * self.settings.n_frames_per_trigger + 1)
@@ -304,7 +304,7 @@ class Series:
     # The sender's side ------------------------------------------------------------------------
 
     def next_frame(self) -> Taken | None:
-        """Wait for the next frame to send; `None` after the last."""
+        """Wait for the next frame to send, and return it; `None` after the last."""
         while not self.aborting:
             item = self._queue.get()
             if item is not None or self.camera_done:
@@ -320,7 +320,7 @@ class Series:
         return None
 
     def drop_queued(self) -> None:
-        """Give the buffers of all queued frames back, unsent."""
+        """Release the buffers of all queued frames, unsent."""
         while True:
             try:
                 item = self._queue.get_nowait()
@@ -335,7 +335,7 @@ class Series:
             self.lost[cause] = self.lost.get(cause, 0) + frames
 
     def close(self) -> SeriesEnd:
-        """Make up the account: every frame that was triggered is sent or lost by a cause."""
+        """Close the account: every triggered frame was sent, or is counted as lost with a cause."""
         with self._condition:
             self.closed = True
             self._condition.notify_all()

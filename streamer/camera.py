@@ -1,8 +1,8 @@
 """The contract between a camera file and the acquisition engine.
 
-A camera declares its parameters, says what its frames look like, and fills the buffers that it is
-given. It owns no thread, no socket, no frame number and no clock of its own making: the engine
-does. A camera file imports neither `tango` nor `zmq`.
+A camera declares its parameters and the format of its frames, and fills the buffers that it is given.
+Threads,
+sockets, frame numbers and clocks belong to the engine. A camera file imports neither `tango` nor `zmq`.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     """One frame that has been put into a buffer."""
 
     index: int
-    """Place in the series, from 0: trigger x nFramesPerTrigger + frame of the trigger."""
+    """Index in the series, from 0: trigger x nFramesPerTrigger + frame of the trigger."""
     nbytes: int | tuple[int, ...] | None = None
-    """Bytes used of the buffer; of each of k compressed blobs in turn; `None` for all."""
+    """Bytes used in the buffer, or by each of k compressed blobs; `None` for the whole buffer."""
     timestamp_hw: float | None = None
-    """Hardware clock at the start of the exposure, seconds, arbitrary origin."""
+    """Hardware clock at the start of the exposure, in seconds with an arbitrary origin."""
     exposure_time: float | None = None
-    """Seconds as measured, where they differ from the time that was set (gates)."""
+    """Measured exposure time in seconds, if it differs from the one that was set (gates)."""
 
 
 class Acquisition(Protocol):
-    """What the engine gives to a camera for one series.
+    """The engine's interface for the camera during one series.
 
-    Every method that waits ends early, with false, once the series is to stop; the camera then
-    returns from `acquire`. While `exposing` only Abort ends a wait early: Stop finishes the frame.
-    Waits are also where the engine asks the camera for its readings.
+    Every method that waits returns early, with false, once the series is to stop; the camera then returns
+    from
+    `acquire`. While `exposing`, only Abort ends a wait early: Stop lets the frame finish. The engine also
+    asks
+    the camera for its readings during waits.
     """
 
     settings: Settings
 
     def ready(self) -> None:
-        """The hardware is armed and takes triggers from now on. Call it once, in every mode."""
+        """Tell the engine that the hardware is armed and takes triggers. Call it once, in every mode."""
 
     def buffer(self) -> np.ndarray:
-        """The next free buffer: uint8, `FrameFormat.frame_bytes` long.
+        """Return the next free buffer: uint8, `FrameFormat.frame_bytes` long.
 
         Raises:
             Overrun: every buffer is still waiting to be sent. A camera does not stop, so this ends
@@ -54,17 +56,17 @@ class Acquisition(Protocol):
         """
 
     def triggered(self, frames: int) -> None:
-        """The hardware has been triggered for this many frames so far, also where none came of it.
+        """Report the number of frames for which the hardware has been triggered, with or without a result.
 
-        Without it, the highest index tells. A camera that knows of a trigger without a frame says so
-        here, or its last ones count as not triggered.
+        Without this call the highest index counts. A camera that knows of triggers without a frame has to
+        report them here; otherwise the last of them count as not triggered.
         """
 
     def now(self) -> float:
-        """The monotonic clock of the waits, seconds."""
+        """Return the time of the monotonic clock that is used for waits, in seconds."""
 
     def wait_trigger(self) -> bool:
-        """Wait for the next software trigger; implies `ready`. What it starts is exposed, Stop or not."""
+        """Wait for the next software trigger; implies `ready`. Its frames are exposed even after a Stop."""
 
     def wait_until(self, moment: float, *, exposing: bool = False) -> bool:
         """Wait until `now()` reaches `moment`."""
@@ -72,41 +74,42 @@ class Acquisition(Protocol):
     def wait(
         self, predicate: Callable[[], bool], moment: float = math.inf, *, exposing: bool = False
     ) -> bool:
-        """Wait until `predicate()` is true: whether it is.
+        """Wait until `predicate()` is true, and return whether it is.
 
-        It is looked at once, and again after each `wake`; false when `now()` reaches `moment` first.
+        It is called once at first, and again after each `wake`; the wait ends when `now()` reaches `moment`.
         """
 
     def wake(self) -> None:
-        """Let `wait` look again. For any thread, such as one in which an SDK calls back; never waits."""
+        """Let `wait` call its predicate again. For any thread, such as an SDK's callback; never blocks."""
 
     def proceed(self, *, exposing: bool = False) -> bool:
-        """Whether the series goes on, without waiting: for a loop around an SDK's blocking call."""
+        """Return at once whether the series continues: for a loop around an SDK's blocking call."""
 
     @property
     def stopping(self) -> bool:
-        """Whether the camera should begin no further frame (Stop or Abort)."""
+        """True if the camera should not begin another frame (Stop or Abort)."""
 
     @property
     def aborting(self) -> bool:
-        """Whether the camera should give up the running frame too (Abort)."""
+        """True if the camera should also abandon the running frame (Abort)."""
 
 
 class Camera(Unit):
     """One unit of a detector model whose frames the streamer sends."""
 
     loses_end: bool = False
-    """Fault on request: the engine sends no end message, as if it were lost. Simulators only."""
+    """A fault on request: the engine sends no end message, as if it were lost. For simulators only."""
 
     @abstractmethod
     def acquire(self, acquisition: Acquisition) -> Iterator[Exposure]:
         """Arm the hardware at once, then yield one `Exposure` for each buffer filled.
 
-        Calls `acquisition.ready()` when triggers would be taken. Indices grow, with gaps where the
-        hardware missed a trigger and the index source can tell. Waits for no frame longer than it can take.
-        Returns once every planned trigger is accounted for, or soon after `acquisition.stopping`;
-        `acquisition.aborting` leaves it half a second.
+        It calls `acquisition.ready()` when triggers are taken. Indices increase, with gaps if the hardware
+        missed
+        a trigger and the index source can tell. It waits for a frame no longer than the frame can take. It
+        returns once every planned trigger is accounted for, or soon after `acquisition.stopping`; after
+        `acquisition.aborting`, within half a second.
 
         Raises:
-            CameraError: the hardware failed; the frames so far are sent, the series is a FAULT.
+            CameraError: the hardware failed; the frames so far are sent, and the series ends as a FAULT.
         """

@@ -1,4 +1,4 @@
-"""Checks of what a user sets, against what a camera declares: each refusal names value and limit."""
+"""Checks of a user's settings against a camera's declarations; each refusal names value and limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROTATIONS = (0, 90, 180, 270)
 
 
 def complete_properties(kind: type[Unit], given: Mapping[str, object]) -> dict[str, Value]:
-    """The properties of a unit: those given, checked, and the defaults of the others.
+    """Return the properties of a unit: the given ones, checked, and the defaults of the others.
 
     Raises:
         Refused: unknown name, wrong type, out of range.
@@ -26,7 +26,7 @@ def complete_properties(kind: type[Unit], given: Mapping[str, object]) -> dict[s
 def check_values(
     values: Mapping[str, object], parameters: Iterable[Parameter], limits: Mapping[str, Limits]
 ) -> dict[str, Value]:
-    """Values for a camera's own parameters, each of its declared type and within its limits.
+    """Return values for a camera's own parameters, converted to their types and checked.
 
     Raises:
         Refused: unknown name, not writable, wrong type, not a choice, out of range.
@@ -40,7 +40,7 @@ def check_values(
 
 
 def check_settings(settings: Settings, kind: type[Unit], limits: Mapping[str, Limits]) -> None:
-    """The standard settings of a series against the limits of a unit.
+    """Check the standard settings of a series against the limits of a unit.
 
     Raises:
         Refused: a value out of range, a trigger mode that the camera does not have.
@@ -62,10 +62,10 @@ def check_settings(settings: Settings, kind: type[Unit], limits: Mapping[str, Li
 
 
 def check_orientation(settings: Settings, frames: FrameFormat) -> None:
-    """Check that frames can be turned and mirrored as they are set to.
+    """Check that frames can be rotated and mirrored as set.
 
     Raises:
-        Refused: they come compressed.
+        Refused: the frames are compressed.
     """
     turned = settings.rotation or settings.fliplr or settings.flipud
     if turned and frames.compression != "none":

@@ -1,4 +1,4 @@
-"""The other end of a streamer's remote interface: blocking, for any thread, with named refusals."""
+"""The client of a streamer's remote interface: blocking, for any thread, with named refusals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 RENEW_EVERY = 1.0
-"""Seconds between two renewals of a subscription; also how fast a restarted streamer is found."""
+"""Seconds between two renewals of a subscription, and until a restarted streamer is found."""
 TICK_MS = 50
 
 
@@ -41,7 +41,7 @@ class StreamerUnavailable(Exception):
 
 
 class StreamerRefused(Exception):
-    """The streamer will not; `kind` to act on, `message` to show."""
+    """The streamer refused the request; `kind` is for programs, `message` for people."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -52,8 +52,8 @@ class StreamerRefused(Exception):
 class StreamerClient:
     """A client of one streamer.
 
-    Every method may be called from several threads at once: each call has a socket for itself, so
-    that an Abort overtakes a Start that is still waited for.
+    Every method may be called from several threads at the same time: each call has its own socket, so that an
+    Abort can overtake a Start that still waits for its answer.
 
     Args:
         control: the streamer's control endpoint.
@@ -76,20 +76,20 @@ class StreamerClient:
         self._threads: list[Thread] = []
 
     def describe(self) -> Description:
-        """The camera as it was set last."""
+        """Return the camera's description with its last settings."""
         return self._ask(protocol.Describe(id=self._id()), Description)
 
     def set(self, values: Mapping[str, Value], patience: float = 0.0) -> Description:
-        """Set parameters of the camera's own; standard ones travel in `Settings`.
+        """Set the camera's own parameters; standard parameters are part of `Settings`.
 
         Args:
-            values: by name.
-            patience: seconds to wait, where a detector's own box may need more than `timeout`; so below.
+            values: values by parameter name.
+            patience: seconds to wait if a detector's own box may need more than `timeout`; likewise below.
         """
         return self._ask(protocol.Set(id=self._id(), values=dict(values)), Description, patience)
 
     def check(self, settings: Settings) -> Checked:
-        """Ask whether `prepare` would do, as far as it can be known without the hardware; changes nothing."""
+        """Ask whether `prepare` would succeed, as far as known without the hardware; changes nothing."""
         return self._ask(protocol.Check(id=self._id(), settings=settings), Checked)
 
     def prepare(self, settings: Settings, patience: float = 0.0) -> Prepared:
@@ -101,35 +101,35 @@ class StreamerClient:
         self._ask(protocol.Announce(id=self._id()), type(None))
 
     def start(self, patience: float = 0.0) -> None:
-        """Arm the hardware; returns when triggers are taken."""
+        """Arm the hardware; return when triggers are taken."""
         self._ask(protocol.Start(id=self._id()), type(None), patience)
 
     def trigger(self) -> None:
-        """One software trigger; refused when the detector does not wait for one."""
+        """Give a software trigger; refused if the detector is not waiting for one."""
         self._ask(protocol.Trigger(id=self._id()), type(None))
 
     def stop(self, cause: str = "") -> None:
-        """Finish the frame, send what is queued, end; returns at once.
+        """End the series after the running frame and the queued ones; return at once.
 
         Args:
-            cause: why, for the file.
+            cause: reason for the file.
         """
         self._ask(protocol.Stop(id=self._id(), cause=cause), type(None))
 
     def abort(self, cause: str = "") -> None:
-        """Drop what is queued, end within a second; returns at once.
+        """End the series within a second, dropping queued frames; return at once.
 
         Args:
-            cause: why, for the file.
+            cause: reason for the file.
         """
         self._ask(protocol.Abort(id=self._id(), cause=cause), type(None))
 
     def cancel(self) -> None:
-        """Forget a series that has not been started."""
+        """Discard a series that has not been started."""
         self._ask(protocol.Cancel(id=self._id()), type(None))
 
     def reset(self, patience: float = 0.0) -> None:
-        """Leave fault; a detector's own box is brought to idle."""
+        """Leave the state fault; a detector's own box is brought to idle."""
         self._ask(protocol.Reset(id=self._id()), type(None), patience)
 
     def shutdown(self) -> None:
@@ -137,7 +137,7 @@ class StreamerClient:
         self._ask(protocol.Shutdown(id=self._id()), type(None))
 
     def status(self) -> StreamerStatus:
-        """Snapshot."""
+        """Return a snapshot of the streamer's status."""
         return self._ask(protocol.Status(id=self._id()), StreamerStatus)
 
     def subscribe(
@@ -145,15 +145,16 @@ class StreamerClient:
     ) -> Callable[[], None]:
         """Call `callback` with every snapshot, in a thread of the client's own.
 
-        Snapshots come on every change (at most 50 a second) and at least twice a second;
-        `callback(None)` says once that nothing has come for `stale_after` seconds. Returns a
-        function that ends the subscription and, outside the callback, waits until it has ended.
+        Snapshots arrive on every change (at most 50 per second) and at least twice per second;
+        `callback(None)`
+        is called once if none has arrived for `stale_after` seconds. Return a function that ends the
+        subscription and, if called outside the callback, waits for its end.
         """
         ended = Event()
         thread = Thread(
             target=self._follow, args=(callback, stale_after, ended), name="streamer status", daemon=True
         )
-        with self._lock:  # against a `close` in another thread: it waits for threads that run
+        with self._lock:  # against a `close` in another thread, which waits for running threads
             self._refuse_when_closed()
             thread.start()
             self._threads.append(thread)
@@ -199,7 +200,7 @@ class StreamerClient:
             return msgspec.json.decode(answer.ok, type=kind)
         except msgspec.DecodeError as error:
             raise StreamerUnavailable(
-                f"the streamer at {self.control} answered what this version does not understand: {error}"
+                f"the streamer at {self.control} sent an answer unknown to this version: {error}"
             ) from error
 
     def _await(
@@ -217,7 +218,7 @@ class StreamerClient:
                 answer = msgspec.json.decode(socket.recv(), type=protocol.Answer)
             except msgspec.DecodeError as error:
                 raise StreamerUnavailable(
-                    f"what answers at {self.control} is no streamer: {error}"
+                    f"the server at {self.control} is not a streamer: {error}"
                 ) from error
             if answer.id == request.id:
                 return answer
@@ -241,7 +242,7 @@ class StreamerClient:
 
     def _give_socket(self, socket: zmq.Socket[bytes], *, reusable: bool) -> None:
         with self._lock:
-            # A socket whose answer may still come is not used for another question.
+            # A socket whose answer may still arrive is not used for another request.
             if reusable:
                 self._idle.append(socket)
             else:
@@ -271,7 +272,7 @@ class StreamerClient:
                     _try_send(socket, protocol.Subscribe(id=0))
                 if socket.poll(TICK_MS):
                     part = socket.recv()
-                    while socket.poll(0):  # only the latest counts for a subscriber that is slow
+                    while socket.poll(0):  # a slow subscriber only gets the latest
                         part = socket.recv()
                     status = _snapshot(part)
                     if status is not None:

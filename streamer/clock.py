@@ -1,4 +1,4 @@
-"""The engine's clock, so that tests can hold time still and let hours pass in a line."""
+"""The engine's clock, which tests replace to control time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class Clock:
     """The system's clocks."""
 
     def monotonic(self) -> float:
-        """Seconds of a clock that never jumps, arbitrary origin."""
+        """Return the seconds of a clock that never jumps, with an arbitrary origin."""
         return time.monotonic()
 
     def time(self) -> float:
-        """Seconds since 1970 (UTC)."""
+        """Return the seconds since 1970 (UTC)."""
         return time.time()
 
     def wait(self, condition: Condition, moment: float | None = None) -> None:

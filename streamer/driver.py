@@ -1,4 +1,4 @@
-"""What the remote interface drives: the engine of a camera, or that of a detector that streams by itself."""
+"""The interface of engines for the remote server: of a camera, or of a detector that streams by itself."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from penstock.streamer.settings import Settings
 
 
 class Driver(Protocol):
-    """Commands return at once: with their result, or with a `Future` of it. Each may raise `Refused`."""
+    """An engine. Commands return at once, with a result or a `Future` of it; each may raise `Refused`."""
 
     def describe(self) -> Description:
-        """The detector as it was set last."""
+        """Return the detector's description with its last settings."""
 
     def set(self, values: Mapping[str, object]) -> Future[Description]:
-        """Set parameters of the detector's own."""
+        """Set the detector's own parameters."""
 
     def check(self, settings: Settings) -> Future[Checked]:
-        """Check everything that can be without the hardware, and change nothing."""
+        """Check everything that can be checked without the hardware; change nothing."""
 
     def prepare(self, settings: Settings) -> Future[Prepared]:
         """Set the hardware up for a series; nothing is sent."""
 
     def announce(self) -> Future[None]:
-        """Send the start message, where the streamer sends it."""
+        """Send the start message, if the streamer sends it."""
 
     def start(self) -> Future[None]:
         """Arm the hardware; done when triggers are taken."""
 
     def trigger(self) -> None:
-        """One software trigger."""
+        """Give a software trigger."""
 
     def stop(self, cause: str = "") -> Future[None]:
-        """Finish the frame and end."""
+        """End the series after the running frame."""
 
     def abort(self, cause: str = "") -> Future[None]:
-        """End at once."""
+        """End the series at once."""
 
     def cancel(self) -> Future[None]:
-        """Forget a series that has not been started."""
+        """Discard a series that has not been started."""
 
     def reset(self) -> Future[None] | None:
-        """Leave fault."""
+        """Leave the state fault."""
 
     def status(self) -> StreamerStatus:
-        """Snapshot."""
+        """Return a snapshot of the status."""
 
     def close(self) -> None:
-        """End a running series, and let go of the hardware."""
+        """End a running series, and release the hardware."""

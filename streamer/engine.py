@@ -1,8 +1,9 @@
-"""The acquisition engine: drives one camera and one PUSH socket, series after series.
+"""The acquisition engine: it drives one camera and one PUSH socket, series after series.
 
-Two threads: the camera's, which alone calls the camera, and the sender's, which alone uses the
-socket. Commands return at once with a `Future`, or act through flags, so that no caller ever waits
-for hardware or for a receiver.
+It has two threads: only the camera's thread calls the camera, and only the sender's thread uses the socket.
+Commands return at once with a `Future`, or act through flags, so that no caller ever waits for hardware or
+for
+a receiver.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MOST_CHECKS = 2
-"""Checks that wait for the camera's thread; where it hangs, further ones are refused at once."""
+"""Most checks that wait for the camera's thread; if it hangs, further ones are refused at once."""
 
 
 class Engine:
@@ -49,11 +50,10 @@ class Engine:
         camera: an open unit; the engine closes it.
         push: its data socket; the engine closes it.
         buffer_bytes: memory of the buffer ring.
-        hwm: messages that ZeroMQ may hold for each peer; by frame size when `None`.
-        checksum: algorithm whose values go with each frame, one of `stins.checksums.ALGORITHMS`.
+        hwm: messages that ZeroMQ may hold per peer; derived from the frame size if `None`.
+        checksum: algorithm for checksums of each frame, one of `stins.checksums.ALGORITHMS`.
         changed: called from any thread after every change of `status()`; must return at once.
-        died: called when one of the engine's own threads has died, which is a mistake of ours: the
-            process must end.
+        died: called when one of the engine's own threads has died, an internal error: the process must end.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Engine:
     # Commands ---------------------------------------------------------------------------------
 
     def describe(self) -> Description:
-        """The camera as it was set last."""
+        """Return the camera's description with its last settings."""
         return self._parameters.description
 
     def set(self, values: Mapping[str, object]) -> Future[Description]:
-        """Set parameters of the camera's own; refused while a series is under way."""
+        """Set the camera's own parameters; refused during a series."""
 
         def work() -> Description:
             if self._machine.state not in (State.IDLE, State.FAULT):
@@ -116,9 +116,9 @@ class Engine:
         return self._on_camera("set parameters", work)
 
     def check(self, settings: Settings) -> Future[Checked]:
-        """Check everything that can be without the hardware, and change nothing; in no series' way.
+        """Check everything that can be checked without the hardware; change nothing, and disturb no series.
 
-        It waits behind a call of the camera that is under way, and keeps no other from being made.
+        It waits for a running call of the camera, and does not block other calls.
         """
         with self._lock:
             if self._closing or self._busy == "acquire" or self._checks >= MOST_CHECKS:
@@ -163,7 +163,7 @@ class Engine:
         return self._sends.ask(work)
 
     def start(self) -> Future[None]:
-        """Arm the hardware; done when triggers are taken, or when that failed."""
+        """Arm the hardware; done when triggers are taken, or when arming has failed."""
         armed: Future[None] = Future()
         with self._lock:
             self._refuse_when_busy()
@@ -176,10 +176,10 @@ class Engine:
         return armed
 
     def trigger(self) -> None:
-        """One software trigger.
+        """Give a software trigger.
 
         Raises:
-            Refused: the detector does not wait for one; nothing was triggered.
+            Refused: the detector is not waiting for one; nothing was triggered.
         """
         if self._machine.state is not State.ACQUIRING or self._series is None:
             raise Refused(
@@ -188,39 +188,39 @@ class Engine:
         self._series.trigger()
 
     def stop(self, cause: str = "") -> Future[None]:
-        """Finish the frame, send what is queued, end; nothing to do when nothing runs.
+        """End the series after the running frame and the queued ones; without effect if none is running.
 
         Args:
-            cause: why, for the end message.
+            cause: reason for the end message.
         """
         return self._end(EndReason.STOP, cause)
 
     def abort(self, cause: str = "") -> Future[None]:
-        """Drop what is queued, end within a second; nothing to do when nothing runs.
+        """End the series within a second, dropping queued frames; without effect if none is running.
 
         Args:
-            cause: why, for the end message.
+            cause: reason for the end message.
         """
         return self._end(EndReason.ABORT, cause)
 
     def cancel(self) -> Future[None]:
-        """Forget a prepared or announced series; an end message follows a start message."""
+        """Discard a prepared or announced series; an announced one gets its end message."""
         if self._machine.state not in (State.PREPARED, State.ANNOUNCED):
             return _done()
         return self._end(EndReason.ABORT, "cancelled")
 
     def reset(self) -> None:
-        """Leave FAULT.
+        """Leave the state FAULT.
 
         Raises:
-            Refused: a series is under way, or the camera still hangs in its last call.
+            Refused: a series is running, or the camera still hangs in its last call.
         """
         with self._lock:
             self._refuse_when_busy()
         self._machine.fire(Event.RESET, "")
 
     def status(self) -> StreamerStatus:
-        """Snapshot."""
+        """Return a snapshot of the status."""
         state, message = self._machine.state, self._machine.message
         peers = self._push.peers
         series = self._series
@@ -262,7 +262,7 @@ class Engine:
         )
 
     def close(self, reason: str = "the streamer was told to end", patience: float = 2.0) -> None:
-        """End a running series as a fault, close camera and socket."""
+        """End a running series as a fault; close camera and socket."""
         self._closing = True
         series = self._series
         if series is not None and self._machine.state is State.ACQUIRING:
@@ -284,7 +284,7 @@ class Engine:
             self._push.close()
 
     def _guard(self, run: Callable[[], None]) -> None:
-        """Run a thread; nobody shall wait for one that is dead."""
+        """Run a thread; if it dies, end the engine, so that nobody waits for it."""
         try:
             run()
         except BaseException:
@@ -334,7 +334,7 @@ class Engine:
         )
 
     def _complete(self, settings: Settings) -> Settings:
-        """The settings with all of the camera's own, checked."""
+        """Return the settings completed with all of the camera's own parameters, checked."""
         values = self._parameters.merged(settings.camera)
         check_settings(settings, type(self._camera), self._parameters.description.limits)
         return msgspec.structs.replace(settings, camera=values)
@@ -348,7 +348,7 @@ class Engine:
                 log.exception("%s raised in acquire", self._name)
             series.fail(error, self._name)
         self._finishing(series.said or "last frame is in")
-        # Free first: whoever sees the series end may prepare the next one at once.
+        # The camera is free first: a client that sees the series end may prepare the next one at once.
         self._busy = ""
         series.finished()
         self._parameters.read()
@@ -372,7 +372,7 @@ class Engine:
         self._finish(series)
 
     def _finish(self, series: Series) -> None:
-        """Close the account, send the end message, and leave for idle or fault."""
+        """Close the account, send the end message, and change to idle or fault."""
         undelivered = series.lost.get("undelivered", 0)
         if undelivered:
             series.end(
@@ -396,7 +396,7 @@ class Engine:
             self._machine.fire(Event.END, f"{series.said}, {counts}" if series.said else counts)
 
     def _finishing(self, cause: str) -> None:
-        """Whoever first knows that no frame will be begun any more says so."""
+        """Change to ENDING, unless another thread has done so: no further frame will begin."""
         with self._lock:
             if self._machine.state is State.ACQUIRING:
                 self._machine.fire(Event.FINISH, cause)
@@ -414,12 +414,12 @@ class Engine:
             return _done()
 
         def work() -> None:
-            # In the sender's thread, behind an announcement that may still be under way.
+            # In the sender's thread, after an announcement that may still be running.
             if self._machine.state is State.PREPARED:
                 self._machine.fire(Event.CANCEL, cause or SAID[reason])
             elif self._machine.state is State.ANNOUNCED:
                 series.end(reason, cause)
-                # An absent receiver cannot take an end message; do not wait for one as for frames.
+                # Do not wait for an absent receiver to take the end message, as for frames.
                 series.end_sent = self._series_sender.end(series, series.close())
                 self._machine.fire(Event.CANCEL, series.said)
             elif self._machine.state in (State.ACQUIRING, State.ENDING):
@@ -438,13 +438,13 @@ class Engine:
             armed.set_exception(Refused("camera", series.said or "ended before it was armed"))
 
     def _prepared(self) -> Series:
-        """The series of every state from PREPARED to ENDING."""
+        """Return the series, which exists in every state from PREPARED to ENDING."""
         if self._series is None:
             raise Refused("illegal_state", "no series is prepared")
         return self._series
 
     def _on_camera(self, what: str, work: Callable[[], T]) -> Future[T]:
-        """Run `work` in the camera's thread; one such call at a time."""
+        """Run `work` in the camera's thread, one call at a time."""
         with self._lock:
             self._refuse_when_busy()
             self._busy = what

@@ -1,7 +1,7 @@
-"""The data generator: STINS series as fast as the machine allows, or at a rate, without a camera.
+"""The data generator: STINS series without a camera, as fast as possible or at a given rate.
 
-One stream, or several that show one detector, each over a socket of its own. Faults happen on
-request and stand in the report, which no receiver ever sees.
+It sends one stream, or several streams of one detector, each over its own socket. Faults are committed on
+request and listed in the report, which no receiver ever sees.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.streamer.generator_stream import TICK, Stream
 from penstock.streamer.push_socket import PushSocket
 
 NAP = 0.0005
-"""Seconds ahead of the rate below which sleeping costs more than it saves."""
+"""Shortest time worth sleeping, in seconds."""
 DIED = "died"
 
 
@@ -27,10 +27,10 @@ def generate(
     stopping: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda sent: None,
 ) -> Report:
-    """Send one series over one socket a stream; ends early, with reason "stop", once `stopping()` says so.
+    """Send one series over one socket per stream; end early, with reason "stop", once `stopping()` is true.
 
-    A plan that is to die returns with reason "died", what came before handed over and no end message
-    sent: whoever called it then kills the process.
+    A plan that is to die returns with reason "died", without an end message: the caller then kills the
+    process.
     """
     series = uuid.uuid4().hex
     streams = [Stream(plan, number, series, push, stopping) for number, push in enumerate(pushes)]
@@ -70,7 +70,7 @@ def generate(
 def _send_frames(
     plan: Plan, streams: Sequence[Stream], stopping: Callable[[], bool], progress: Callable[[int], None]
 ) -> int:
-    """The frames of every stream, in turn; how many each has sent."""
+    """Send the frames of all streams in turn; return how many each has sent."""
     shown = start = time.monotonic()
     for frame in range(plan.frames):
         now = time.monotonic()

@@ -1,6 +1,6 @@
-"""Faults that the generator commits on request: by frame number, or by chance with a seed.
+"""Faults that the generator commits on request: by frame number, or at random with a seed.
 
-The log is written when a fault is committed, by the one who commits it; no receiver ever sees it.
+The generator logs each fault when it commits it; no receiver ever sees the log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 BLOCK = 2**20
-"""Frames whose fates are drawn at once."""
+"""Frames whose faults are drawn at once."""
 LONGEST_DELAY = 3600.0
 
 
@@ -19,42 +19,42 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """The faults of one stream, by frame number."""
 
     drop: frozenset[int] = frozenset()
-    """Numbered and counted as sent, but lost on the way."""
+    """Frames that are numbered and counted as sent, but not sent."""
     duplicate: frozenset[int] = frozenset()
-    """Sent twice, the second time with a message number of its own."""
+    """Frames that are sent twice, each time with its own message number."""
     reorder: frozenset[int] = frozenset()
-    """Overtaken by the `window` frames after it."""
+    """Frames that are overtaken by the next `window` frames."""
     window: int = 4
     delay: frozenset[int] = frozenset()
-    """Overtaken by every frame of the next `delay_seconds`."""
+    """Frames that are overtaken by every frame of the next `delay_seconds`."""
     delay_seconds: float = 1.0
     corrupt: frozenset[int] = frozenset()
-    """One bit in the middle of its last blob is flipped: only a checksum tells."""
+    """Frames with one flipped bit in the middle of the last blob, which only a checksum detects."""
     truncate: frozenset[int] = frozenset()
-    """Its last blob is one byte short."""
+    """Frames whose last blob is one byte short."""
     wrong_type: frozenset[int] = frozenset()
-    """Its image header names another type of pixel."""
+    """Frames whose image header names another pixel type."""
     lose_start: bool = False
-    """No start message."""
+    """Send no start message."""
     lose_end: bool = False
-    """No end message."""
+    """Send no end message."""
     dies_at: int | None = None
-    """The connection is closed before this frame, and nothing comes of this stream any more."""
+    """Close the connection before this frame, and send nothing more of this stream."""
     lag: int = 0
-    """Each frame leaves so many frames after those of the other streams."""
+    """Number of frames by which this stream is behind the others."""
 
     @property
     def frames(self) -> frozenset[int]:
-        """Every frame that something happens to."""
+        """All frames with a fault."""
         return frozenset().union(*(getattr(self, kind) for kind in KINDS))
 
 
 KINDS = ("drop", "duplicate", "reorder", "delay", "corrupt", "truncate", "wrong_type")
-"""What may happen to a frame."""
+"""Kinds of faults of a frame."""
 
 
 class FaultLog(msgspec.Struct, kw_only=True):
-    """What was done to the frames of one stream on their way, by frame number, in the order it was done."""
+    """The faults of one stream, by frame number, in the order in which they were committed."""
 
     drop: list[int] = []
     duplicate: list[int] = []
@@ -64,26 +64,26 @@ class FaultLog(msgspec.Struct, kw_only=True):
     truncate: list[int] = []
     wrong_type: list[int] = []
     start_sent: bool = False
-    """Whether the start message went out."""
+    """True if the start message was sent."""
     died_at: int | None = None
     """First frame after the death of this stream."""
     end_sent: bool = False
-    """Whether the end message went out."""
+    """True if the end message was sent."""
 
 
 def draw(frames: int, seed: int, stream: int, chances: Mapping[str, float]) -> dict[str, frozenset[int]]:
-    """The frames of each kind of fault, by chance; the same again for the same arguments.
+    """Draw the frames of each kind of fault at random; the same arguments give the same result.
 
     No frame has two faults.
 
     Args:
-        frames: of the series.
+        frames: number of frames of the series.
         seed: any number from 0.
-        stream: number of the stream; each has its own fates.
+        stream: number of the stream; each has its own faults.
         chances: probability of each kind, by the names of `KINDS`; together 1 at most.
 
     Raises:
-        ValueError: a chance is not one, or they exceed 1 together.
+        ValueError: a chance is not a probability, or their sum exceeds 1.
     """
     if not all(0 <= chance <= 1 for chance in chances.values()) or sum(chances.values()) > 1 + 1e-9:
         raise ValueError(

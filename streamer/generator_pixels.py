@@ -1,6 +1,6 @@
-"""What the generator sends: the blobs of a few different frames, made before the first one leaves.
+"""The generator's frames: blobs of a few different frames, made before the first one is sent.
 
-Each is used in turn, so that the loop measures the wire and the receiver.
+They are used in turn, so that the loop measures the network and the receiver.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ POOL_FRAMES = 64
 STAMP_PIXELS = 4
 """Pixels of row 0 that hold the number of the blob in the pool, low byte first; not of opaque blobs."""
 FAINT = 3.0
-"""Photons a pixel of the noise."""
+"""Photons per pixel of the noise."""
 BRIGHT = 1000.0
 """Photons in the brightest pixel of diffraction."""
 
 
 def pool_size(plan: Plan) -> int:
-    """Number of different blobs; frame n carries blob n modulo this."""
+    """Return the number of different blobs; frame n has blob n modulo this number."""
     frame_bytes = prod(plan.shape) * np.dtype(plan.dtype).itemsize
     return max(1, min(plan.frames, POOL_FRAMES, POOL_BYTES // (frame_bytes * plan.streams)))
 
 
 def pixels(plan: Plan, frame: int, stream: int = 0) -> np.ndarray:
-    """Frame number `frame` of a stream, (rows, cols) or (k, rows, cols); its blob's number is in its first
-    pixels."""
+    """Return a frame of a stream, (rows, cols) or (k, rows, cols); its first pixels hold its blob's
+    number."""
     number = frame % pool_size(plan)
     if plan.pattern == "opaque":
         rng = np.random.default_rng([number, stream])
@@ -52,7 +52,7 @@ def pixels(plan: Plan, frame: int, stream: int = 0) -> np.ndarray:
 
 
 def make_pool(plan: Plan, stream: int = 0) -> list[list[bytes]]:
-    """The blobs of every different frame of a stream."""
+    """Return the blobs of all different frames of a stream."""
     pool = []
     for frame in range(pool_size(plan)):
         image = pixels(plan, frame, stream)
@@ -62,12 +62,12 @@ def make_pool(plan: Plan, stream: int = 0) -> list[list[bytes]]:
 
 
 def _whole_shape(plan: Plan) -> tuple[int, ...]:
-    """Of the image that all streams show together."""
+    """Return the shape of the image of all streams together."""
     *blobs, rows, cols = plan.shape
     return *blobs, plan.streams * (rows + GAP) - GAP, cols
 
 
 @lru_cache(maxsize=2)
 def _whole(pattern: str, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Frames of the whole image, (n, *shape)."""
+    """Return frames of the whole image, (n, *shape)."""
     return patterns.pool(pattern, shape, dtype, BRIGHT)

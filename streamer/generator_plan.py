@@ -1,4 +1,4 @@
-"""What the generator shall send, and what it reports of it."""
+"""The generator's plan and its report."""
 
 from __future__ import annotations
 
@@ -8,71 +8,71 @@ from penstock.streamer.generator_faults import FaultLog, Faults
 from penstock.streamer.patterns import PATTERNS
 
 GENERATED = ("noise", *(name for name in PATTERNS if name != "noise"), "opaque")
-"""What frames can show; "opaque" are random bytes, which no codec makes smaller."""
+"""Patterns of frames; "opaque" is random bytes, which no codec compresses."""
 GAP = 8
 """Rows between two modules of a detector of several streams."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to send."""
+    """The series to send."""
 
     frames: int
     shape: tuple[int, ...]
-    """Of a frame of each stream: (rows, cols), or (k, rows, cols) for k blobs."""
+    """Shape of a frame of each stream: (rows, cols), or (k, rows, cols) for k blobs."""
     dtype: str = "uint16"
     compression: str = "none"
     filename: str = ""
     overwrite: bool = False
-    """Whether the receiver may replace a file of this name."""
+    """True if the receiver may replace a file of this name."""
     rate: float = 0.0
-    """Frames a second; 0 for as fast as possible."""
+    """Frames per second; 0 for as fast as possible."""
     pattern: str = "noise"
     checksum: str | None = None
-    """One of `stins.checksums.ALGORITHMS`."""
+    """Checksum algorithm, one of `stins.checksums.ALGORITHMS`."""
     streams: int = 1
-    """Modules of the detector, each a stream of its own with the same frame numbers."""
+    """Number of modules, each of which is a stream with the same frame numbers."""
     faults: tuple[Faults, ...] = ()
-    """One a stream; none for the streams beyond."""
+    """Faults of each stream; further streams have none."""
     die_at: int | None = None
     """Send nothing from this frame on, not even an end message."""
     never_end: bool = False
-    """No end message either, but stay connected until told to stop."""
+    """Send no end message, but stay connected until told to stop."""
 
 
 class Module(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the frames of one stream sit in the image of the whole detector; in pixels, degrees."""
+    """The position of one stream's frames in the image of the whole detector; in pixels and degrees."""
 
     x: int
     y: int
     rotation: int
     full_shape: tuple[int, int]
-    """Rows, columns."""
+    """Rows and columns of the whole image."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What was sent."""
+    """The report on the series that was sent."""
 
     series: str
     planned: int
     sent: int
-    """Frames of each stream that were handed to ZeroMQ, or lost on request."""
+    """Frames of each stream that were passed to ZeroMQ, or lost on request."""
     bytes: int
-    """Of blobs."""
+    """Total size of the blobs."""
     seconds: float
-    """From the first frame to the last one handed to ZeroMQ."""
+    """Time from the first to the last frame passed to ZeroMQ."""
     rate: float
-    """Frames a second."""
+    """Frames per second."""
     megabytes_per_second: float
     cpu_microseconds_per_frame: float
-    """CPU time of the process, I/O threads included."""
+    """CPU time of the process per frame, including I/O threads."""
     reason: str
-    """complete, stop, or died."""
+    """Reason of the end: complete, stop, or died."""
     faults: list[FaultLog]
-    """One a stream."""
+    """Faults committed, one log per stream."""
 
 
 def module(plan: Plan, stream: int) -> Module | None:
-    """The place of a stream's frames: modules one below the other; `None` for a detector of one stream."""
+    """Return the position of a stream's frames, stacked vertically; `None` for a detector of one stream."""
     if plan.streams == 1:
         return None
     rows, cols = plan.shape[-2:]

@@ -1,4 +1,4 @@
-"""One stream of the generator: numbers its messages, commits its faults and writes their log."""
+"""One stream of the generator: it numbers messages, commits faults and logs them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from penstock.streamer.patterns import powder_geometry
 from penstock.streamer.push_socket import PushSocket
 
 EXPOSURE = 1e-3
-"""Seconds for which a frame pretends to have been exposed, where no rate is given."""
+"""Exposure time in seconds that frames claim if no rate is given."""
 TICK = 0.05
-"""Seconds between two looks at whether to stop, while no receiver has room."""
+"""Seconds between two checks of whether to stop, while no receiver has room."""
 
 
 class ModuleImage(Image, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
-    """An image header of a module stream, as the Lambda's streamers send it."""
+    """The image header of a module stream, as Lambda streamers send it."""
 
     x: int
     y: int
@@ -33,12 +33,12 @@ class ModuleImage(Image, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A message that others overtake."""
+    """A message that is held back, so that others overtake it."""
 
     after: int
-    """It leaves once this frame has."""
+    """Frame after which it is sent."""
     due: float
-    """And not before this moment of the monotonic clock."""
+    """Earliest time at which it is sent, on the monotonic clock."""
     parts: list[bytes]
 
 
@@ -46,10 +46,10 @@ class Stream:
     """One stream of a series.
 
     Args:
-        number: of the stream, from 0.
-        series: id, the same for all streams.
-        push: its socket.
-        stopping: whether to give up waiting for room.
+        number: number of the stream, from 0.
+        series: id of the series, the same for all streams.
+        push: socket of the stream.
+        stopping: returns true once waiting for room shall end.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Stream:
         self._turns = 0
         self.log = FaultLog()
         self.bytes = 0
-        """Of blobs that were handed over."""
+        """Bytes of the blobs that were sent."""
 
     def begin(self) -> bool:
-        """Send the start message; false when told to stop before."""
+        """Send the start message; return false if told to stop before."""
         plan = self._plan
         header = Header(
             filename=plan.filename,
@@ -111,13 +111,13 @@ class Stream:
         return self.log.start_sent
 
     def frame(self, frame: int) -> bool:
-        """It is this frame's turn; false when told to stop before."""
+        """Send what is due at this frame; return false if told to stop before."""
         self._turns = frame + 1
         lag = self._faults.lag
         return frame < lag or self._frame(frame - lag)
 
     def _frame(self, frame: int) -> bool:
-        """Send a frame, or do to it what is asked for; false when told to stop before."""
+        """Send a frame with its faults; return false if told to stop before."""
         if frame == self._faults.dies_at and not self._die(frame):
             return False
         if self.log.died_at is not None:
@@ -138,7 +138,7 @@ class Stream:
         return sent
 
     def send_rest(self) -> bool:
-        """Send what is held back, each at its moment; false when told to stop before."""
+        """Send held messages when they are due; return false if told to stop before."""
         lagging = range(max(0, self._turns - self._faults.lag), self._turns)
         return all(map(self._frame, lagging)) and self._send_held()
 
@@ -161,7 +161,7 @@ class Stream:
         return True
 
     def end(self, end: SeriesEnd) -> None:
-        """Send the end message, unless it is to be lost."""
+        """Send the end message, unless it shall be lost."""
         parts = self._encoder.end(end)
         if not self._faults.lose_end and self.log.died_at is None:
             self.log.end_sent = self._send(parts)
@@ -201,7 +201,7 @@ class Stream:
         return all(self._send(held.parts) for held in ready)
 
     def _send(self, parts: list[bytes]) -> bool:
-        """Wait for room as long as it takes; false when told to stop before."""
+        """Wait for room and send; return false if told to stop before."""
         while self._push.try_send(parts) is None:
             if not self._push.wait_writable(TICK) and self._stopping():
                 return False
@@ -210,7 +210,7 @@ class Stream:
 
 
 def _flipped(blob: bytes) -> bytes:
-    """The blob with one bit in its middle flipped."""
+    """Return the blob with one flipped bit in its middle."""
     damaged = bytearray(blob)
     damaged[len(damaged) // 2] ^= 1
     return bytes(damaged)

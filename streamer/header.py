@@ -15,11 +15,11 @@ ACQUISITION_MODE = {
     TriggerMode.EXTERNAL_MULTI: "triggered",
     TriggerMode.EXTERNAL_MULTI_GATE: "gated",
 }
-"""NXdetector's acquisition_mode, which has no word for a detector that goes by its own clock."""
+"""NXdetector's acquisition_mode by trigger mode; it has no value for a detector's own clock."""
 
 
 def header_of(series: Series, camera: Camera) -> Header:
-    """The header: what the receiver needs to prepare a file."""
+    """Return the header, which the receiver needs to prepare a file."""
     settings, frames = series.settings, series.format
     return Header(
         filename=settings.filename,
@@ -38,10 +38,10 @@ def header_of(series: Series, camera: Camera) -> Header:
 
 
 def metadata_of(settings: Settings, unit: Unit) -> dict[str, object]:
-    """The metadata: what the file keeps; in s and m, the beam centre in pixels of the image as sent."""
+    """Return the metadata for the file; in s and m, the beam centre in pixels of the image as sent."""
     metadata: dict[str, object] = dict(unit.describe())
     if settings.rotation % 180 and {"x_pixel_size", "y_pixel_size"} <= metadata.keys():
-        # The unit describes its sensor; what is sent is turned.
+        # The unit describes its sensor; frames are sent rotated.
         metadata |= {"x_pixel_size": metadata["y_pixel_size"], "y_pixel_size": metadata["x_pixel_size"]}
     metadata |= {
         "save_raw": settings.save_raw,
@@ -69,5 +69,5 @@ def metadata_of(settings: Settings, unit: Unit) -> dict[str, object]:
 
 
 def period_of(settings: Settings, unit: Unit) -> float:
-    """Seconds from one frame to the next, or the least such time."""
+    """Return the time from one frame to the next in seconds, or the shortest such time."""
     return settings.exposure_time + max(settings.latency_time, unit.readout_time())

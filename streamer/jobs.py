@@ -1,4 +1,4 @@
-"""Work for one thread, done in its order; whoever asks for it gets a `Future`."""
+"""A queue of work for one thread, done in order; callers get a `Future`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ class Jobs:
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
     def put(self, job: Callable[[], None]) -> None:
-        """Let the thread do it; what it raises ends the thread."""
+        """Let the thread run a job; an exception in it ends the thread."""
         self._queue.put(job)
 
     def ask(self, work: Callable[[], T], done: Callable[[], None] = lambda: None) -> Future[T]:
-        """Let the thread do it, and tell how it went.
+        """Let the thread do some work, and return its future result.
 
         Args:
+            work: called in the thread.
             done: called in the thread, before the future has its result.
 
         Returns:
-            What `work` returns or raises; a `CameraError` as `Refused`.
+            The result or exception of `work`; a `CameraError` becomes `Refused`.
         """
         future: Future[T] = Future()
 
@@ -47,7 +48,7 @@ class Jobs:
             except CameraError as error:
                 done()
                 future.set_exception(Refused("camera", f"{self._camera}: {error}"))
-            except Exception as error:  # handed to the caller, who shows it
+            except Exception as error:  # passed to the caller, who shows it
                 done()
                 if not isinstance(error, Refused):
                     log.exception("%s: unexpected error", self._camera)
@@ -60,14 +61,14 @@ class Jobs:
         return future
 
     def end(self) -> None:
-        """Let the thread end once it has done what it was given."""
+        """Let the thread end after the queued work."""
         self._queue.put(None)
 
     def run(self, every: float | None = None, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Do the work, in the calling thread, until the end.
+        """Do the work in the calling thread, until `end`.
 
         Args:
-            every: seconds without work after which `meanwhile` is called, again and again.
+            every: seconds without work after which `meanwhile` is called, repeatedly.
         """
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Finds camera files, and imports what may not be there: the file, and an SDK when a unit is opened."""
+"""Import of camera files and SDKs, which may be missing."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.unit import CameraError, Unit
 
 CAMERAS = "penstock.devices"
-"""Package of the camera files: the class `Zebra` is in its module `zebra`."""
+"""Package of the camera files: the class `Zebra` is in the module `zebra`."""
 
 
 class CameraFileError(Exception):
-    """The file of a camera is there, but cannot be imported; the sentence says where and why."""
+    """A camera's file exists, but cannot be imported; the sentence says where and why."""
 
 
 def load_sdk(module: str, remedy: str) -> Any:
     """Import the Python module of an SDK; call it in a camera's `__init__`, not at the top of its file.
 
     Args:
-        module: its name, such as "zebra_sdk".
-        remedy: what to do where it is missing, such as "install Acme SDK 3.2 and its Python package".
+        module: name of the module, such as "zebra_sdk".
+        remedy: what to do if it is missing, such as "install Acme SDK 3.2 and its Python package".
 
     Raises:
-        CameraError: it cannot be imported, or a shared library that it needs cannot be loaded; the
-            sentence names the module and this host, and ends with the remedy.
+        CameraError: the module or a shared library cannot be loaded; the sentence names the module and this
+            host, and ends with the remedy.
     """
     try:
         return importlib.import_module(module)
@@ -44,7 +44,7 @@ def load_camera_file(module: str) -> ModuleType:
 
     Raises:
         ModuleNotFoundError: there is no module of that name.
-        CameraFileError: there is, but importing it raises something.
+        CameraFileError: importing the module failed.
     """
     try:
         return importlib.import_module(module)
@@ -58,13 +58,13 @@ def load_camera_file(module: str) -> ModuleType:
 
 
 def camera_files() -> list[str]:
-    """Names of the modules of all cameras."""
+    """Return the names of the modules of all cameras."""
     path = importlib.import_module(CAMERAS).__path__
     return sorted(found.name for found in pkgutil.iter_modules(path) if not found.name.startswith("_"))
 
 
 def camera_in(module: ModuleType) -> type[Unit] | None:
-    """The camera's class in its module, named as the module in any case of letters."""
+    """Return the camera's class in its module: the one with the module's name, ignoring case."""
     name = module.__name__.rpartition(".")[2]
     for value in vars(module).values():
         if not isinstance(value, type) or value.__name__.lower() != name:
@@ -75,7 +75,7 @@ def camera_in(module: ModuleType) -> type[Unit] | None:
 
 
 def camera_names() -> list[str]:
-    """Names of all cameras; the module's name where it cannot be imported on this host."""
+    """Return the names of all cameras; the module's name if it cannot be imported on this host."""
     names = []
     for file in camera_files():
         try:

@@ -6,14 +6,14 @@ import numpy as np
 
 
 def rotated_shape(shape: tuple[int, ...], rotation: int) -> tuple[int, ...]:
-    """Shape of a frame after a rotation, a multiple of 90 degrees; flips change none."""
+    """Return the shape of a frame after a rotation by a multiple of 90 degrees; flips do not change it."""
     return (*shape[:-2], shape[-1], shape[-2]) if rotation // 90 % 2 else shape
 
 
 class Orientation:
-    """Rotates counter-clockwise in steps of 90 degrees, then mirrors, images of one shape.
+    """Rotation counter-clockwise in steps of 90 degrees, then mirroring, for images of one shape.
 
-    A frame of k blobs is turned image by image: the k images keep their order.
+    A frame of k blobs is rotated image by image: the k images keep their order.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: str, rotation: int, fliplr: bool, flipud: bool) -> None:
@@ -26,7 +26,7 @@ class Orientation:
         self._scratch = np.empty(shape, dtype) if self.active else None
 
     def __call__(self, buffer: np.ndarray) -> None:
-        """Turn the frame in `buffer` (uint8, C order, exactly one frame)."""
+        """Rotate and mirror the frame in `buffer` (uint8, C order, exactly one frame)."""
         if self._scratch is None:
             return
         image = self._scratch

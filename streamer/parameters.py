@@ -1,4 +1,4 @@
-"""The parameters of one camera: as they were set last, as they were read last, and what is said of them."""
+"""The parameters of one camera: last settings, last readings, and its description."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ log = logging.getLogger(__name__)
 READ_EVERY = 1.0
 """Seconds between two readings of temperatures and the like, in every state."""
 READINGS_HOLD = 5.0
-"""Seconds after which a reading is not shown any more, since the camera could not be asked again."""
+"""Seconds after which a reading is no longer shown if it could not be repeated."""
 
 
 class Parameters:
-    """What the parameters of an open camera are.
+    """The parameters of an open camera.
 
-    Only the camera's thread calls it; any thread looks at `readings` and `description`, which are replaced as
-    a whole.
+    Methods are called by the camera's thread only; any thread may read `readings` and `description`, which
+    are
+    replaced as a whole.
 
     Args:
-        camera: asked, never set.
-        data_endpoint: where its frames come from; stands in the description.
-        clock: says how old readings are.
+        camera: the camera, which is only read here.
+        data_endpoint: endpoint of its frames, for the description.
+        clock: clock for the age of readings.
         changed: called after every change of `readings`.
     """
 
@@ -45,50 +46,50 @@ class Parameters:
         self._readings: dict[str, Value] = {}
         self._failed: set[str] = set()
         self._read_at = -math.inf
-        if not isinstance(camera, StreamingDetector):  # whose box has not been reached yet
+        if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
             self._values = {p.name: p.default for p in camera.parameters if p.writable}
             self.read()
         self.description = self._describe()
-        """The camera as it was set last."""
+        """The camera's description with its last settings."""
 
     @property
     def readings(self) -> dict[str, Value]:
-        """What can only be read, as far as it could be in the last seconds."""
+        """Values of read-only parameters that could be read in the last seconds."""
         old = self._clock.monotonic() - self._read_at > READINGS_HOLD
         return {} if old else self._readings
 
     def merged(self, values: Mapping[str, object]) -> dict[str, Value]:
-        """All that can be set, with these in place of what was set before.
+        """Return all writable parameters, with these values replacing earlier ones.
 
         Raises:
-            Refused: one of them is not possible.
+            Refused: one of the values is not possible.
         """
         return self._values | check_values(values, self._camera.parameters, self.description.limits)
 
     def have_been_set(self, values: dict[str, Value]) -> None:
-        """The camera has taken these; its limits may be others now."""
+        """Take values that the camera has accepted; its limits may have changed."""
         self._values = values
         self.description = self._describe()
 
     def refresh(self) -> float:
-        """Read when it is time to; the moment of the next time."""
+        """Read if it is due; return when the next reading is due."""
         if self._clock.monotonic() - self._read_at >= READ_EVERY:
             self.read()
         return self._read_at + READ_EVERY
 
     def read(self) -> None:
-        """Read what can only be read; what fails is left out."""
+        """Read the read-only parameters; those that fail are left out."""
         readings: dict[str, Value] = {}
         for parameter in self._camera.parameters:
             if not parameter.writable:
                 try:
                     readings[parameter.name] = self._camera.read(parameter.name)
                 except Exception as error:  # a missing temperature ends no series
-                    if parameter.name not in self._failed:  # a model that lacks it would fill the log
+                    if parameter.name not in self._failed:  # log it once, for models that lack the reading
                         log.warning("%s: %s cannot be read: %s", self._name, parameter.name, error)
                     self._failed.add(parameter.name)
                     if isinstance(error, BoxLost):
-                        break  # each of the others would wait as long; whether it is lost, others judge
+                        break  # the others would wait as long; the watcher decides whether the box is lost
                 else:
                     self._failed.discard(parameter.name)
         before = self.readings

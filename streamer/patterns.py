@@ -1,5 +1,4 @@
-"""What a simulated detector sees, and the generator sends: synthetic patterns, and diffraction with photon
-(Poisson) noise.
+"""Patterns for the simulator and the generator: synthetic ones, and diffraction with photon (Poisson) noise.
 
 Frames of random patterns come from a pool that is computed once and used in turn, so that they
 cost no more than a copy.
@@ -14,7 +13,7 @@ from penstock.streamer.photons import draw
 PATTERNS = ("gradient", "flat", "noise", "powder", "spots")
 
 POOL_PIXELS = 3_000_000
-"""Random pixels that a pool may hold: about 0.2 s of Arm."""
+"""Most random pixels of a pool, which take about 0.2 s of Arm."""
 POOL_FRAMES = 16
 STAMP_PIXELS = 4
 """Pixels of row 0 that hold the frame number of a gradient, low byte first."""
@@ -24,17 +23,18 @@ RINGS = (
 )  # fmt: skip
 """CeO2, fluorite structure: h2 + k2 + l2 of its lattice planes (all odd or all even), intensity."""
 LATTICE = 5.4116
-"""Of CeO2, in angstrom (NIST SRM 674b)."""
+"""Lattice constant of CeO2, in angstrom (NIST SRM 674b)."""
 ENERGY = 40_000.0
-"""Of the beam that makes the rings, in eV."""
+"""Photon energy for the rings, in eV."""
 DISTANCE = 3.0
-"""From the sample to the rings, where half the longer side of the image is 1."""
+"""Distance from sample to detector, in units of half the longer side of the image."""
 PIXEL = 75e-6
-"""Size of a pixel that shows them, in m."""
+"""Pixel size for the rings, in m."""
 
 
 def gradient(shape: tuple[int, ...], dtype: str, number: int = 0) -> np.ndarray:
-    """Frame `number` of the gradient: column + row, modulo the type; the number is in the pixels."""
+    """Return frame `number` of the gradient: column + row, modulo the type's range, with the number
+    stamped."""
     rows, cols = np.ogrid[: shape[-2], : shape[-1]]
     top = 2**16 if dtype.startswith("float") else int(np.iinfo(dtype).max) + 1
     image = np.broadcast_to((rows + cols) % top, shape).astype(dtype)
@@ -49,13 +49,13 @@ def stamp(image: np.ndarray, number: int) -> None:
 
 
 def frame_number(image: np.ndarray) -> int:
-    """The frame number in the pixels of a gradient."""
+    """Return the frame number in the pixels of a gradient."""
     row = image.reshape(-1, *image.shape[-2:])[0, 0, :STAMP_PIXELS]
     return sum(int(value) << 8 * place for place, value in enumerate(row))
 
 
 def powder(rows: int, cols: int) -> np.ndarray:
-    """Rings of CeO2 around the centre, on scattering that falls off; 1 at the brightest."""
+    """Return rings of CeO2 around the centre, on decreasing scattering; 1 at the brightest pixel."""
     steps = np.linspace(0, 1.5, 1 + 2 * max(rows, cols))
     profile = 0.12 * np.exp(-3 * steps)
     for planes, strength in RINGS:
@@ -66,7 +66,7 @@ def powder(rows: int, cols: int) -> np.ndarray:
 
 
 def powder_geometry(rows: int, cols: int) -> dict[str, float]:
-    """Header keys of a detector that sees `powder`; m, eV, pixels from the corner of the first one."""
+    """Return the header keys for `powder`; in m, eV, and pixels from the corner of the first pixel."""
     return {
         "distance": DISTANCE * 0.5 * max(rows, cols) * PIXEL,
         "beam_center_x": cols / 2 + 0.5, "beam_center_y": rows / 2 + 0.5,
@@ -75,7 +75,7 @@ def powder_geometry(rows: int, cols: int) -> dict[str, float]:
 
 
 def _radius(rows: int, cols: int, scale: float) -> np.ndarray:
-    """Distance from the centre as an index: `scale` at half the longer side."""
+    """Return the distance from the centre as an index: `scale` at half the longer side."""
     y = np.arange(rows, dtype=np.float32)[:, np.newaxis] - rows / 2
     x = np.arange(cols, dtype=np.float32) - cols / 2
     index: np.ndarray = (np.hypot(y, x) * (scale / (0.5 * max(rows, cols)))).astype(np.int32)
@@ -83,7 +83,7 @@ def _radius(rows: int, cols: int, scale: float) -> np.ndarray:
 
 
 def spots(rows: int, cols: int) -> np.ndarray:
-    """Some 200 Bragg spots of a crystal on diffuse scattering; 1 at the brightest."""
+    """Return some 200 Bragg spots of a crystal on diffuse scattering; 1 at the brightest pixel."""
     rng = np.random.default_rng(1913)
     diffuse = 0.01 * np.exp(-np.linspace(0, 2.2, 1500, dtype=np.float32))
     image = diffuse[_radius(rows, cols, 1000.0)]
@@ -98,7 +98,7 @@ def spots(rows: int, cols: int) -> np.ndarray:
 
 
 def pool(pattern: str, shape: tuple[int, ...], dtype: str, photons: float) -> np.ndarray:
-    """Frames of a pattern, (n, *shape), for `photons` in the brightest pixel."""
+    """Return frames of a pattern, (n, *shape), with `photons` in the brightest pixel."""
     if pattern == "gradient":
         return gradient(shape, dtype)[np.newaxis]
     if pattern == "flat":
@@ -114,11 +114,11 @@ def pool(pattern: str, shape: tuple[int, ...], dtype: str, photons: float) -> np
 
 
 def _clip(counts: np.ndarray, dtype: str) -> np.ndarray:
-    """Saturate at what the type holds."""
+    """Limit counts to the range of the type."""
     if dtype.startswith("float"):
         return counts.astype(dtype, copy=False)
     top = np.iinfo(dtype).max
-    # A float32 cannot hold every top: compare as float, then place the top itself.
+    # A float32 cannot hold every maximum: compare as float, then set the maximum itself.
     saturated = counts >= top
     counts[saturated] = 0
     clipped: np.ndarray = counts.astype(dtype)

@@ -1,4 +1,4 @@
-"""Photon counts around an expectation, fast enough for a whole sensor within Arm."""
+"""Random photon counts, computed fast enough for a whole sensor within Arm."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ BRIGHT = 50.0
 0.15), and four times as fast."""
 LEVELS = 256
 QUANTILES = 1024
-"""A faint pixel takes one of so many quantiles of its level of brightness, from a table of bytes that
-stays in the processor's cache."""
+"""Quantiles per level of brightness for faint pixels, in a table that fits into the processor's cache."""
 MOST = 128
-"""No faint pixel counts so many: 11 standard deviations above BRIGHT."""
+"""Upper bound for the count of a faint pixel: 11 standard deviations above BRIGHT."""
 STEP = np.sqrt(BRIGHT) / (LEVELS - 1)
-"""Equal steps of the square root: all levels are equally far apart, measured in their noise."""
+"""Step of the square root between levels: they are equally far apart, in units of their noise."""
 
 
 @cache
 def _quantiles() -> np.ndarray:
-    """Poisson's distribution of each level, one level behind the other: uint8."""
+    """Return the quantiles of Poisson's distribution, level after level: uint8."""
     expected = (np.arange(LEVELS) * STEP)[:, np.newaxis] ** 2
     counts = np.arange(MOST)
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(counts[1:]))))
@@ -33,7 +32,7 @@ def _quantiles() -> np.ndarray:
 
 
 def draw(expected: np.ndarray, frames: int, rng: np.random.Generator) -> np.ndarray:
-    """`frames` images of photon counts, (frames, *expected.shape), float32 that holds integers."""
+    """Return `frames` images of photon counts, (frames, *expected.shape), integers as float32."""
     table = _quantiles()
     root = np.sqrt(expected, dtype=np.float32)
     first = np.minimum(root / STEP + 0.5, LEVELS - 1).astype(np.int32) * QUANTILES

@@ -1,8 +1,8 @@
-"""The streamer as a process: one detector, one control socket, and one data socket where it sends the frames.
+"""The streamer's process: one detector, one control socket, and one data socket if it sends the frames.
 
-Prints one JSON line on standard output when it is ready, {"control", "data", "pid"}; logs to
-standard error. Ends on SIGTERM, SIGINT, a shutdown request or, with a parent, when its standard
-input closes; a running series gets its end message first.
+It prints one JSON line on standard output when it is ready, {"control", "data", "pid"}, and logs to standard
+error. It ends on SIGTERM, SIGINT, a shutdown request or, with a parent, when its standard input closes; a
+running series gets its end message first.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from penstock.streamer.unit import CameraError, Unit
 log = logging.getLogger(__name__)
 
 USAGE = 2
-"""Exit status for what the caller can mend, as of every other command."""
+"""Exit status for the caller's errors, as of every other command."""
 
 
 class ReadyLine(msgspec.Struct, frozen=True):
-    """What the process prints when it is ready: its endpoints, as bound; data may be the detector's own."""
+    """The line printed when the process is ready: its endpoints as bound; data may be the detector's own."""
 
     control: str
     data: str
@@ -45,7 +45,7 @@ class ReadyLine(msgspec.Struct, frozen=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options, shared with `penstock streamer`."""
+    """Add the options, which `penstock streamer` shares."""
     parser.add_argument(
         "camera", metavar="DETECTOR", help="name of a detector such as Simulator, or module:Class"
     )
@@ -56,23 +56,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="ENDPOINT",
         default="tcp://127.0.0.1:9999",
-        help="frames go out here (%(default)s), unless the detector's own box sends them",
+        help="endpoint for frames (%(default)s), unless the detector's own box sends them",
     )
     parser.add_argument(
         "--control", metavar="ENDPOINT", default="tcp://127.0.0.1:9998",
-        help="commands come in here (%(default)s); only for trusted networks",
+        help="endpoint for commands (%(default)s); only for trusted networks",
     )  # fmt: skip
     parser.add_argument(
         "--buffers-mb", type=int, default=256, metavar="N", help="memory of the buffer ring (%(default)s)"
     )
     parser.add_argument(
-        "--hwm", type=int, metavar="N", help="messages that ZeroMQ may hold for a receiver (by frame size)"
+        "--hwm", type=int, metavar="N", help="messages that ZeroMQ may hold per receiver (by frame size)"
     )
     parser.add_argument(
         "--io-threads", type=int, default=1, metavar="N", help="ZeroMQ I/O threads (%(default)s)"
     )
     parser.add_argument(
-        "--checksum", choices=tuple(ALGORITHMS), help="send a checksum of each blob; the receiver checks it"
+        "--checksum",
+        choices=tuple(ALGORITHMS),
+        help="send a checksum of each blob, which the receiver verifies",
     )
     parser.add_argument("--cpus", type=_cores, metavar="LIST", help="CPU cores to run on, such as 2,3")
     parser.add_argument(
@@ -88,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Open the camera, bind the sockets, serve until on_signal to end; the exit status."""
+    """Open the camera, bind the sockets, serve until told to end; return the exit status."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     if args.cpus:
         os.sched_setaffinity(0, args.cpus)
@@ -137,8 +139,8 @@ def run(args: argparse.Namespace) -> int:
         raise TypeError(f"{type(unit).__name__} is neither a Camera nor a StreamingDetector")
     print(msgspec.json.encode(ReadyLine(remote.endpoint, data, os.getpid())).decode(), flush=True)
     try:
-        # Standard input as lifeline, not PR_SET_PDEATHSIG: that fires when the *thread* that
-        # started us ends, and a Tango server's threads come and go.
+        # Standard input is the lifeline, not PR_SET_PDEATHSIG: that fires when the *thread* that started
+        # this process ends, and threads of a Tango server end at any time.
         remote.serve(engine, sys.stdin.fileno() if args.with_parent else None)
     finally:
         engine.close()
@@ -150,20 +152,20 @@ def _cores(text: str) -> set[int]:
     cores = {int(core) for core in text.split(",")}
     missing = cores - os.sched_getaffinity(0)
     if missing:
-        raise argparse.ArgumentTypeError(f"this machine has no core {min(missing)} for us")
+        raise argparse.ArgumentTypeError(f"this machine has no core {min(missing)} for this process")
     return cores
 
 
 def open_unit(name: str, properties: str) -> Unit:
-    """An open unit of a detector.
+    """Open a unit of a detector.
 
     Args:
-        name: class in the module of `penstock.devices` of the same name in lower case, or
-            module:Class for one that lives elsewhere.
+        name: class in the module of `penstock.devices` of the same name in lower case, or module:Class for
+            a class elsewhere.
         properties: JSON object.
 
     Raises:
-        Refused: no such camera, one whose file cannot be imported, properties that it does not have.
+        Refused: there is no such camera, its file cannot be imported, or it does not have these properties.
         CameraError: the hardware does not answer, or its SDK is missing.
     """
     module, _, kind = name.rpartition(":")
@@ -178,7 +180,7 @@ def open_unit(name: str, properties: str) -> Unit:
     if found is None:
         raise Refused("unknown_camera", f"there is no camera {kind} in {module}{there_are}")
     if not (isinstance(found, type) and issubclass(found, Camera | StreamingDetector)):
-        raise Refused("unknown_camera", f"{kind} in {module} is no Camera, and no StreamingDetector")
+        raise Refused("unknown_camera", f"{kind} in {module} is neither a Camera nor a StreamingDetector")
     try:
         given = msgspec.json.decode(properties, type=dict[str, bool | int | float | str])
     except msgspec.DecodeError as error:

@@ -1,8 +1,8 @@
-"""What the remote interface says: requests, answers and status, as typed structs in JSON.
+"""The messages of the remote interface: requests, answers and status, as typed structs in JSON.
 
 A request is one DEALER message of one part, {"op": …, "id": n, …}; the answer carries the same
 `id` and either `ok` or `refused`. After `subscribe`, which holds for `LEASE` seconds and is
-renewed by asking again, snapshots arrive with id 0.
+renewed by subscribing again, snapshots arrive with id 0.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ LEASE = 5.0
 """Seconds for which a subscription holds."""
 MAX_REQUEST_BYTES = 4 * 2**20
 PUBLISH_EVERY = 0.5
-"""Seconds between two snapshots when nothing changes."""
+"""Seconds between two snapshots if nothing changes."""
 
 
 Ident = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
-"""What every JSON library can carry."""
+"""An id of a request: an integer that every JSON library can represent."""
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The camera as it is set now."""
+    """The description of a camera with its present settings."""
 
     camera: str
     parameters: tuple[Parameter, ...]
-    """The camera's own ones."""
+    """The camera's own parameters."""
     trigger_modes: tuple[TriggerMode, ...]
     limits: dict[str, Limits]
-    """Of this unit, standard parameters too."""
+    """Limits of this unit, by parameter; standard parameters included."""
     values: dict[str, Value]
-    """The camera's own parameters."""
+    """Values of the camera's own parameters."""
     readout_time: float
     index_source: IndexSource
     data_endpoint: str
-    """Where frames come from: the streamer's own socket, or that of the detector's box."""
+    """Endpoint that sends the frames: the streamer's own socket, or that of the detector's box."""
     streamer_pid: int
     own_stream: bool = False
-    """The detector's own box sends frames, and the start message when it is armed; nobody sees who is
-    connected to it."""
+    """True if the detector's own box sends the frames, and the start message when it is armed; its peers are
+    unknown."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A series that can be announced; shape as it will be sent."""
+    """A series that can be announced; with the shape as it will be sent."""
 
     series: str
     shape: tuple[int, ...]
@@ -65,54 +65,57 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
     frames: int
     frame_bytes: int = 0
-    """As `Prepared` would have it; 0 where only the camera's hardware can tell."""
+    """Upper limit for the bytes of a frame, as in `Prepared`; 0 if only the camera's hardware can tell."""
     shape: tuple[int, ...] = ()
-    """Of one frame as it would be sent; empty likewise."""
+    """Shape of one frame as it would be sent; empty if unknown."""
     dtype: str = ""
-    """NumPy name of its pixels; "" likewise."""
+    """NumPy name of the pixel type; "" if unknown."""
     source: str = "stins"
-    """As for `Prepared`."""
+    """Type of the receiver's source, as in `Prepared`."""
 
 
 class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Snapshot of the streamer; the counts are of the running, else of the last series."""
+    """A snapshot of the streamer; the counts are those of the running or last series."""
 
     state: str
-    """"idle", "prepared", "announced", "acquiring", "ending" or "fault"; with a stream of its own also
-    "configuring": the detector's box takes settings, or is being reset; `message` says which."""
+    """"idle", "prepared", "announced", "acquiring", "ending" or "fault"; for a detector that streams by
+    itself
+    also "configuring": its box takes settings or is being reset, as `message` says."""
     message: str = ""
     series: str = ""
     planned: int = 0
     triggered: int = 0
     acquired: int | None = 0
-    """Out of the hardware; `None` where a detector with a stream of its own has no such counter."""
+    """Frames that the hardware has delivered; `None` if a detector that streams by itself does not count
+    them."""
     sent: int = 0
-    """Handed to ZeroMQ."""
+    """Frames passed to ZeroMQ."""
     lost: dict[str, int] = {}
-    """Triggered but not sent, by cause."""
+    """Frames that were triggered but not sent, by cause."""
     armed: bool = False
-    """The hardware takes triggers, or has taken one."""
+    """True if the hardware takes triggers, or has taken one."""
     ready_for_trigger: bool = False
     peers: int | None = 0
-    """Accepted connections on the data socket; `None` where it is the box's own, and nobody sees them."""
+    """Accepted connections of the data socket; `None` if it is the box's own socket, whose peers are
+    unknown."""
     peer_addresses: tuple[str, ...] = ()
     ring_used: int = 0
     ring_total: int = 0
     end_sent: bool = False
     readings: dict[str, Value] = {}
-    """Parameters that can only be read, such as temperatures; one that could not be for 5 s is left out."""
+    """Values of read-only parameters, such as temperatures, without those that could not be read for 5 s."""
 
 
 class Request(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="op", tag=str.lower, forbid_unknown_fields=True
 ):
-    """Anything that a client asks; `id` comes back with the answer."""
+    """A request of a client; the answer has the same `id`."""
 
     id: Ident
 
 
 class Describe(Request, frozen=True):
-    """-> Description."""
+    """Get the description -> Description."""
 
 
 class Set(Request, frozen=True, kw_only=True):
@@ -122,7 +125,7 @@ class Set(Request, frozen=True, kw_only=True):
 
 
 class Check(Request, frozen=True, kw_only=True):
-    """Check everything that can be without the hardware, change nothing -> Checked."""
+    """Check everything that can be checked without the hardware; change nothing -> Checked."""
 
     settings: Settings
 
@@ -142,33 +145,33 @@ class Start(Request, frozen=True):
 
 
 class Trigger(Request, frozen=True):
-    """One software trigger."""
+    """Give a software trigger."""
 
 
 class Stop(Request, frozen=True, kw_only=True):
-    """Finish the frame, send what is queued, end."""
+    """End the series after the running frame and the queued ones."""
 
     cause: str = ""
-    """Why, for the end message."""
+    """Reason for the end message."""
 
 
 class Abort(Request, frozen=True, kw_only=True):
-    """Drop what is queued, end."""
+    """End the series, dropping queued frames."""
 
     cause: str = ""
-    """Why, for the end message."""
+    """Reason for the end message."""
 
 
 class Cancel(Request, frozen=True):
-    """Forget a series that has not been started."""
+    """Discard a series that has not been started."""
 
 
 class Reset(Request, frozen=True):
-    """Leave fault."""
+    """Leave the state fault."""
 
 
 class Status(Request, frozen=True):
-    """-> StreamerStatus."""
+    """Get a snapshot -> StreamerStatus."""
 
 
 class Subscribe(Request, frozen=True):
@@ -176,7 +179,7 @@ class Subscribe(Request, frozen=True):
 
 
 class Unsubscribe(Request, frozen=True):
-    """Send no more snapshots."""
+    """End the snapshots."""
 
 
 class Shutdown(Request, frozen=True):
@@ -190,7 +193,7 @@ AnyRequest = (
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why not: a stable short name, and one sentence."""
+    """Why a request was refused: a stable short name, and one sentence."""
 
     kind: str
     message: str

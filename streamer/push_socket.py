@@ -1,7 +1,8 @@
-"""The PUSH socket: binds, sends the parts of a message together or not at all, counts its peers.
+"""The PUSH socket: it sends the parts of a message together or not at all, and counts its peers.
 
-`sent` means handed to ZeroMQ: PUSH cannot count what dies with a peer. Blobs from 64 kB are not
-copied; their tracker says when the memory may be written again.
+`sent` means passed to ZeroMQ: PUSH cannot count messages that are lost with a peer. Blobs of 64 kB and more
+are
+not copied; their tracker tells when the memory may be written again.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNE
 
 
 class _Copied:
-    """Stands for a message that ZeroMQ has copied: its memory is free at once."""
+    """The tracker of a message that ZeroMQ has copied: its memory is free at once."""
 
     done = True
 
@@ -41,14 +42,14 @@ COPIED: Tracker = _Copied()
 
 
 def default_hwm(frame_bytes: int) -> int:
-    """High-water mark for frames of this size: ZeroMQ counts messages, memory counts bytes."""
+    """Return the high-water mark for frames of this size: ZeroMQ counts messages, not bytes."""
     if frame_bytes >= LARGE_FRAME:
         return LARGE_HWM
     return min(SMALL_HWM, max(LARGE_HWM, 2 * LARGE_FRAME * LARGE_HWM // max(frame_bytes, 1)))
 
 
 class PushSocket:
-    """A bound PUSH socket. Made anywhere, then used by one thread; `peers` by any."""
+    """A bound PUSH socket. It is used by one thread, except for `peers`."""
 
     def __init__(
         self, endpoint: str, *, hwm: int = SMALL_HWM, io_threads: int = 1, linger: float = 1.0
@@ -65,21 +66,24 @@ class PushSocket:
         self._socket.setsockopt(zmq.SNDHWM, hwm)
         self._socket.setsockopt(zmq.IPV6, is_ipv6(endpoint))
         self._socket.setsockopt(zmq.LINGER, int(linger * 1000))
-        # Not ZeroMQ's heartbeat: a receiver that pauses reading cannot answer one, and its queue
-        # would be thrown away with the connection. The kernel answers keep-alives for it.
+        # Not ZeroMQ's heartbeat: a receiver that pauses reading cannot answer one, and its queue would be
+        # dropped with the connection. The kernel answers keep-alives on its behalf.
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 10)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 5)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
-        # Without a handler it asks nobody, but makes libzmq refuse peers of before ZMTP 3.0. It would take an
-        # HTTP request, or a newline, for one of those, and send it its share of the frames.
+        # Without a handler this accepts everybody, but makes libzmq refuse peers older than ZMTP 3.0. It
+        # would
+        # take an HTTP request, or a newline, for such a peer, and send it its share of the frames.
         self._socket.setsockopt(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()
-        self._is_open = False  # whether there is a peer
-        self._has_news = False  # of peers: ZeroMQ shall look before it sends
+        self._is_open = False  # true if there is a peer
+        self._has_news = (
+            False  # true after a change of peers: ZeroMQ has to process its commands before it sends
+        )
         self.peers_changed = Condition()
-        """Notified when a receiver comes or goes."""
+        """Notified when a receiver connects or disconnects."""
         monitor = self._socket.get_monitor_socket(EVENTS | zmq.EVENT_MONITOR_STOPPED)
         self._watcher = Thread(target=self._watch, args=(monitor,), name="push monitor", daemon=True)
         self._watcher.start()
@@ -93,14 +97,15 @@ class PushSocket:
         self.endpoint: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def try_send(self, parts: Sequence[Buffer]) -> Tracker | None:
-        """Hand one message to ZeroMQ if a peer has room for it.
+        """Pass one message to ZeroMQ if a peer has room for it.
 
-        Returns `None` when none has, and nothing was sent; else what tells when the memory of the
-        parts may be written again.
+        Return `None` if no peer has room and nothing was sent; otherwise a tracker that tells when the memory
+        of the parts may be written again.
         """
-        # A connection that is known to be gone still takes messages until ZeroMQ has put it away. That is so
-        # once the next one has shaken hands (with one I/O thread) and ZeroMQ has looked at its mail, which it
-        # does when asked for its events, or else once in a few million cycles of the processor.
+        # A connection that is known to be lost still takes messages until ZeroMQ has removed it. That happens
+        # once the next one has shaken hands (with one I/O thread) and ZeroMQ has processed its commands,
+        # which
+        # it does when asked for its events, or else once in a few million cycles of the processor.
         if not self._is_open:
             return None
         if self._has_news:
@@ -128,26 +133,26 @@ class PushSocket:
         return bool(self._socket.poll(int(seconds * 1000), zmq.POLLOUT))
 
     def set_hwm(self, messages: int) -> None:
-        """Change the high-water mark, also of the peers that are connected."""
-        # libzmq (4.3.5) tells every pipe, also one whose peer has just died, and crashes: so only
-        # when it must, and after it has put away the pipes that it knows to be dead.
+        """Change the high-water mark, also for connected peers."""
+        # libzmq (4.3.5) changes every pipe, even one whose peer has just died, and crashes: so change it only
+        # if necessary, and after libzmq has removed the pipes that it knows to be dead.
         if self._socket.getsockopt(zmq.SNDHWM) != messages:
             self._socket.getsockopt(zmq.EVENTS)
             self._socket.setsockopt(zmq.SNDHWM, messages)
 
     @property
     def peers(self) -> tuple[str, ...]:
-        """Addresses of those that have shaken hands, one each: host:port."""
+        """Addresses (host:port) of the connected peers."""
         with self.peers_changed:
             return tuple(self._connections.peers.values())
 
     def wait_peers(self, count: int, timeout: float | None = None) -> bool:
-        """Wait until so many peers are connected and have room."""
+        """Wait until so many peers are connected and have room; return whether they are."""
         with self.peers_changed:
             return self.peers_changed.wait_for(lambda: len(self._connections.peers) >= count, timeout)
 
     def close(self, linger: float | None = None) -> None:
-        """Close, waiting `linger` seconds (default: that of the constructor) for what is queued."""
+        """Close, waiting `linger` seconds (default: that of the constructor) for queued messages."""
         if self._socket.closed:
             return
         self._socket.disable_monitor()
@@ -178,7 +183,7 @@ class PushSocket:
 
 
 def _peer_name(fd: int) -> str:
-    """Address of the other end; the monitor itself only names ours."""
+    """Return the address of the peer; the monitor itself only gives the local one."""
     try:
         with socket.socket(fileno=os.dup(fd)) as twin:
             name = twin.getpeername()

@@ -1,8 +1,10 @@
 """The streamer's remote interface: a ROUTER socket that answers typed JSON requests.
 
-One loop, which never waits for the camera or for a receiver: slow work is done by the engine's own
-threads, and its answer goes out when it is there. Whatever a client sends, it gets a refusal with
-a name, and nobody else notices.
+One loop serves all clients and never waits for the camera or for a receiver: slow work is done by the
+engine's
+own threads, and its answer is sent when it is ready. A client that sends nonsense gets a named refusal, and
+other
+clients are not affected.
 """
 
 from __future__ import annotations
@@ -28,18 +30,17 @@ log = logging.getLogger(__name__)
 
 MAX_SUBSCRIBERS = 64
 LEAST_PUBLISH_INTERVAL = 0.02
-"""Seconds between two snapshots, however much changes."""
+"""Shortest time between two snapshots, in seconds."""
 REQUESTS_AT_ONCE = 100
-"""Requests that are answered before snapshots, the parent and the end have their turn."""
+"""Requests that are answered before snapshots, the parent and the end are served."""
 MAX_UNANSWERED = 256
-"""Slow requests under way; beyond this they are refused."""
+"""Most slow requests under way; further ones are refused."""
 
 
 class RemoteServer:
-    """Serves one engine; `serve` is the process' main loop.
+    """The server of one engine; `serve` is the process' main loop.
 
-    `wake` may be called from any thread and from a signal handler; the engine's `changed` goes
-    there too.
+    `wake` may be called from any thread and from a signal handler; the engine's `changed` calls it too.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -86,7 +87,7 @@ class RemoteServer:
         }
 
     def changed(self) -> None:
-        """The engine's status changed: a snapshot goes out soon."""
+        """Send a snapshot soon: the engine's status has changed."""
         if not self._dirty:
             self._dirty = True
             self.wake()
@@ -97,7 +98,7 @@ class RemoteServer:
         self.wake()
 
     def wake(self) -> None:
-        """Make the loop look around; nothing any more once it is closed."""
+        """Wake the loop; without effect once the server is closed."""
         if self._wake < 0:
             return
         with suppress(BlockingIOError):  # the pipe is full of wake-ups already
@@ -115,7 +116,7 @@ class RemoteServer:
             if self._woken in ready:
                 os.read(self._woken, 65536)
             if lifeline is not None and lifeline in ready and not os.read(lifeline, 4096):
-                log.info("the process that has started this one lets go of it, or is gone; ending")
+                log.info("the process that started this one has closed its pipe or has ended; ending")
                 break
             for _ in range(REQUESTS_AT_ONCE):
                 if not self._receive(engine):
@@ -132,7 +133,7 @@ class RemoteServer:
             self._publish(engine)
         self._context.destroy()
         os.close(self._woken)
-        # A signal may still want to wake it, and the number may soon be another file's.
+        # A signal may still call `wake`, and the file descriptor may soon belong to another file.
         wake, self._wake = self._wake, -1
         os.close(wake)
 
@@ -152,7 +153,7 @@ class RemoteServer:
             self._handle(engine, identity, request)
         except Refused as refused:
             self._refuse(identity, request.id, refused)
-        except Exception as error:  # our own mistake: this caller is told, the next one is served
+        except Exception as error:  # an internal error: this caller is told, and the next one is served
             log.exception("request %s failed", type(request).__name__)
             self._refuse(
                 identity, request.id, Refused("internal", f"streamer: {type(error).__name__}: {error}")
@@ -217,7 +218,7 @@ class RemoteServer:
         )
 
     def _send(self, identity: bytes, answer: protocol.Answer) -> None:
-        # A ROUTER drops what its peer does not fetch, and never waits.
+        # A ROUTER drops messages that its peer does not receive, and never waits.
         self._socket.send_multipart([identity, msgspec.json.encode(answer)], zmq.NOBLOCK)
 
     # Snapshots --------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ class RemoteServer:
     def _publish(self, engine: Driver) -> None:
         if self._next_publish() > 0:
             return
-        # Cleared before the snapshot is made, so that a change while it is made is not lost.
+        # Cleared before the snapshot is made, so that a change meanwhile is not lost.
         self._dirty = False
         self._published = time.monotonic()
         self._subscribers = {
@@ -246,7 +247,7 @@ class _OnlyId(msgspec.Struct):
 
 
 def _id_of(parts: list[bytes]) -> int:
-    """The id of a request that cannot be parsed, so that its sender can match the refusal."""
+    """Return the id of a request that cannot be parsed, so that its sender can match the refusal."""
 
     try:
         return msgspec.json.decode(parts[0], type=_OnlyId).id if parts else 0

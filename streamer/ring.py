@@ -9,28 +9,27 @@ from typing import Protocol
 import numpy as np
 
 LEAST_SLOTS = 2
-"""One to fill while the other is sent."""
+"""Fewest slots: one is filled while the other is sent."""
 MOST_SLOTS = 65536
 
 
 class Overrun(Exception):
-    """Every buffer is in use: the frames are not taken as fast as the camera gives them."""
+    """Every buffer is in use: frames are sent more slowly than the camera delivers them."""
 
 
 class Tracker(Protocol):
-    """Tells whether ZeroMQ still reads a buffer that it was given without a copy."""
+    """The state of a buffer that was passed to ZeroMQ without a copy."""
 
     @property
     def done(self) -> bool:
-        """Whether the buffer may be written again."""
+        """True if the buffer may be written again."""
 
 
 class Ring:
     """Equal slots of `slot_bytes` in one block of at most `budget` bytes (but at least two slots).
 
-    A slot is acquired by the camera's thread and released by the sender's; one that ZeroMQ still
-    reads is free once its tracker is done. Pages are touched at first use, so a large budget costs
-    nothing until it is needed.
+    A slot is acquired by the camera's thread and released by the sender's; a slot that ZeroMQ still reads is
+    free once its tracker is done. Pages take memory at first use, so a large budget costs nothing before.
     """
 
     def __init__(self, slot_bytes: int, budget: int) -> None:
@@ -44,10 +43,10 @@ class Ring:
         self._lock = Lock()
 
     def acquire(self) -> int:
-        """The number of a free slot.
+        """Return the number of a free slot.
 
         Raises:
-            Overrun: there is none.
+            Overrun: no slot is free.
         """
         with self._lock:
             if not self._free:
@@ -60,12 +59,12 @@ class Ring:
             return self._free.popleft()
 
     def memory(self, slot: int) -> np.ndarray:
-        """The bytes of a slot: uint8, `slot_bytes` long."""
+        """Return the bytes of a slot: uint8, `slot_bytes` long."""
         view: np.ndarray = self._memory[slot]
         return view
 
     def release(self, slot: int, tracker: Tracker | None = None) -> None:
-        """Give a slot back, at once or when `tracker` is done."""
+        """Release a slot, at once or when `tracker` is done."""
         with self._lock:
             if tracker is None or tracker.done:
                 self._free.append(slot)
@@ -74,7 +73,7 @@ class Ring:
 
     @property
     def used(self) -> int:
-        """Slots that are filled, being filled, or still read by ZeroMQ."""
+        """Number of slots that are filled, being filled, or still read by ZeroMQ."""
         with self._lock:
             self._sweep()
             return self.slots - len(self._free)

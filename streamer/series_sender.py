@@ -1,4 +1,4 @@
-"""The sender's thread: numbers the messages of a series and hands them to the PUSH socket.
+"""The series sender: it numbers the messages of a series and passes them to the PUSH socket.
 
 A message has a number only once ZeroMQ has taken it, so that an absent receiver leaves no gap.
 """
@@ -23,9 +23,9 @@ from penstock.streamer.ring import Tracker
 log = logging.getLogger(__name__)
 
 TICK = 0.02
-"""Seconds between two looks at the series while nobody takes its frames."""
+"""Seconds between two checks of the series while no receiver takes its frames."""
 TELL_AFTER = 1.0
-"""Seconds without room after which the log says so: short waits are what back-pressure is for."""
+"""Seconds without room after which it is logged: short waits are normal back-pressure."""
 START_PATIENCE = 0.7
 """Seconds for the start message: a client waits for the answer."""
 ABORT_PATIENCE = 0.3
@@ -37,7 +37,7 @@ STALLED_PATIENCE = 30.0
 
 
 class SeriesSender:
-    """Sends the series of one engine over one socket; used by one thread, `blocked` by any."""
+    """The sender of one engine's series over one socket; used by one thread, except for `blocked`."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SeriesSender:
         self._checksum = checksum
         self._encoder = SeriesEncoder()
         self.blocked = False
-        """A frame is ready and no receiver takes it."""
+        """True while a frame is ready and no receiver takes it."""
 
     def announce(self, header: Header, metadata: Mapping[str, Any]) -> None:
         """Send the start message.
@@ -98,7 +98,7 @@ class SeriesSender:
                 series.lose("undelivered")
 
     def end(self, series: Series, end: SeriesEnd, *, lose: bool = False) -> bool:
-        """Send the end message; false when no receiver took it. `lose` only pretends to."""
+        """Send the end message; return false if no receiver took it. With `lose`, only pretend to."""
         number = self._encoder.msg_number
         parts = self._encoder.end(end)
         if lose:
@@ -164,7 +164,7 @@ class SeriesSender:
             if series.aborting:
                 return False
             if series.reason is EndReason.COMPLETE and not series.camera_done:
-                return True  # the ring bounds this: a camera that goes on overruns it
+                return True  # the ring bounds this wait: the camera overruns it if it continues
             since = self._clock.monotonic() if since is None else since
             return self._clock.monotonic() - since < self._patience()
 
@@ -174,7 +174,7 @@ class SeriesSender:
         return STALLED_PATIENCE if self._push.peers else NOBODY_PATIENCE
 
     def _hand_over(self, parts: Sequence[Buffer], keep_trying: Callable[[], bool]) -> Tracker | None:
-        """Send when there is room, as long as `keep_trying` says so; `None` when it was given up."""
+        """Send when there is room, as long as `keep_trying()` is true; return `None` if given up."""
         while (tracker := self._push.try_send(parts)) is None:
             if not self.blocked:
                 self.blocked = True
@@ -189,7 +189,7 @@ class SeriesSender:
 
 
 def _blobs(memory: Any, nbytes: int | tuple[int, ...] | None, shape: tuple[int, ...]) -> list[memoryview]:
-    """The blobs of a frame in its buffer: one, or k one behind the other."""
+    """Return the blobs of a frame in its buffer: one, or k consecutive ones."""
     count = shape[0] if len(shape) == 3 else 1
     if nbytes is None:
         nbytes = len(memory)

@@ -1,7 +1,7 @@
-"""What a series is asked for, and the parameters that every detector has.
+"""The settings of a series, and the parameters that every detector has.
 
-A `Parameter` is declared once; the Tango attribute, its limits, unit and documentation, and the
-check in the engine all derive from it. Names are the Tango names that clients in the field use.
+A `Parameter` is declared once; the Tango attribute, its limits, unit and documentation, and the check in the
+engine are derived from it. Names are the Tango names that existing clients use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Value: TypeAlias = bool | int | float | str
 
 
 class TriggerMode(StrEnum):
-    """Who starts a frame."""
+    """What starts a frame."""
 
     SOFTWARE = "SOFTWARE"
     """A command starts each trigger."""
@@ -32,48 +32,48 @@ class TriggerMode(StrEnum):
 
 
 def default_trigger_mode(modes: Sequence[TriggerMode] = tuple(TriggerMode)) -> TriggerMode:
-    """Return the TriggerMode before anybody has set one: INTERNAL, or a camera's first where it has none.
+    """Return the default TriggerMode: INTERNAL, or the camera's first mode if it does not have that.
 
     Args:
-        modes: that the camera has, one at least.
+        modes: modes of the camera, at least one.
     """
     return TriggerMode.INTERNAL if TriggerMode.INTERNAL in modes else modes[0]
 
 
 SHOWN_AS = "%.9g"
-"""printf format of a float whose declaration names none."""
+"""printf format of a float whose declaration has none."""
 LEAST_DIGITS = 6
-"""Significant digits of what can be set that every display must keep: panels write back what they display."""
+"""Significant digits that displays must keep of writable values: panels write back what they display."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Least and greatest value, both allowed; `None` where there is none."""
+    """Minimum and maximum, both inclusive; `None` for no limit."""
 
     minimum: float | None = None
     maximum: float | None = None
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that can be set on, or read from, a detector."""
+    """A parameter of a detector, which can be set or only read."""
 
     name: str
     default: Value
-    """Also says the type: bool, int, float or str."""
+    """Default value, which also determines the type: bool, int, float or str."""
     doc: str
     unit: str = ""
     limits: Limits = Limits()
-    """Of the camera model; `Camera.limits` narrows them for one unit."""
+    """Limits of the camera model; `Camera.limits` narrows them for one unit."""
     choices: tuple[str, ...] = ()
     writable: bool = True
     memorized: bool = False
     format: str = ""
-    """printf format for displays; for a float that can be set "%.Ng" with at least `LEAST_DIGITS` digits."""
+    """printf format for displays; for a writable float "%.Ng" with at least `LEAST_DIGITS` digits."""
 
     def __post_init__(self) -> None:
-        """Refuse a format that would round what can be set.
+        """Refuse a format that would round writable values.
 
         Raises:
-            ValueError: it keeps too few digits, or is of another kind than "%.Ng".
+            ValueError: the format keeps too few digits, or is not of the form "%.Ng".
         """
         if not self.format or not self.writable or not isinstance(self.default, float):
             return
@@ -86,7 +86,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_as(self) -> str:
-        """The printf format that displays use; "" for what is no float."""
+        """The printf format that displays use; "" if the value is not a float."""
         return self.format or (SHOWN_AS if isinstance(self.default, float) else "")
 
 
@@ -160,14 +160,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     fliplr: bool
     flipud: bool
     metadata: str
-    """A JSON object as text, as the user gave it: with NaN and Infinity, which the control channel lacks."""
+    """A JSON object as the user's text, since the control channel does not support NaN and Infinity."""
     beam_center: tuple[float, float]
-    """(x, y) in pixels."""
+    """Beam centre (x, y) in pixels."""
     distance: float
     camera: dict[str, Value]
-    """The camera's own parameters by name."""
+    """Values of the camera's own parameters by name."""
 
     @property
     def frames(self) -> int:
-        """Frames planned."""
+        """Number of planned frames."""
         return self.n_triggers * self.n_frames_per_trigger

@@ -1,6 +1,6 @@
-"""The states of the acquisition engine: one table, and the machine that obeys it.
+"""The states of the acquisition engine: one table, and a state machine.
 
-An illegal event raises and changes nothing. Each transition is logged once, with both states and
+An illegal event raises an exception and changes nothing. Each transition is logged once, with both states and
 the cause.
 """
 
@@ -17,23 +17,23 @@ log = logging.getLogger(__name__)
 
 
 class State(StrEnum):
-    """Where the engine stands."""
+    """The state of the engine."""
 
     IDLE = "idle"
     PREPARED = "prepared"
-    """Settings are checked and the hardware is set up; nothing has been sent."""
+    """The settings are checked and the hardware is configured; nothing has been sent."""
     ANNOUNCED = "announced"
     """The start message has been sent."""
     ACQUIRING = "acquiring"
     """The camera has been told to arm, or is taking frames."""
     ENDING = "ending"
-    """No frame will be begun; what is queued is being sent or dropped, then the end message."""
+    """No further frame begins; queued frames are being sent or dropped, then the end message is sent."""
     FAULT = "fault"
     """The last series failed; the message says why. A new series may be prepared."""
 
 
 class Event(StrEnum):
-    """What can happen to it."""
+    """An event that changes the state."""
 
     PREPARE = "prepare"
     ANNOUNCE = "announce"
@@ -64,11 +64,11 @@ TABLE: Mapping[tuple[State, Event], State] = {
     (State.FAULT, Event.RESET): State.IDLE,
     (State.IDLE, Event.RESET): State.IDLE,
 }
-"""A failing acquisition passes through ENDING too: its queued frames and its end message go out."""
+"""A failing acquisition also passes through ENDING: its queued frames and its end message are sent."""
 
 
 class Machine:
-    """The engine's state and the sentence that goes with it; safe to use from several threads."""
+    """The engine's state and its message; thread-safe."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self._lock = Lock()
@@ -77,7 +77,7 @@ class Machine:
         self.message = ""
 
     def fire(self, event: Event, cause: str) -> State:
-        """Make the transition of `event`; the state that it leads to.
+        """Make the transition of `event`, and return the new state.
 
         Raises:
             Refused: the table has no such transition; nothing changed.
@@ -93,7 +93,7 @@ class Machine:
         return new
 
     def after(self, event: Event) -> State:
-        """The state that `event` would lead to.
+        """Return the state to which `event` would lead.
 
         Raises:
             Refused: the event is illegal now.

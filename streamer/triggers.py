@@ -1,9 +1,10 @@
-"""Hardware triggers over UDP: the source that makes edges, and the input of a simulated detector.
+"""Hardware triggers over UDP: the source of edges, and the trigger input of a simulated detector.
 
-Each edge is one datagram with the source's own counter and clock, as a detector with a trigger
-counter sees it: an edge that is missed leaves its number empty.
+Each edge is one datagram with the source's own counter and clock, as a detector with a trigger counter sees
+it:
+a missed edge leaves a gap in the numbers.
 
-A source by hand: `python -m penstock.streamer.triggers 127.0.0.1:41000 -n 10 --period 0.1`
+A source for the command line: `python -m penstock.streamer.triggers 127.0.0.1:41000 -n 10 --period 0.1`
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ import msgspec
 EDGE = struct.Struct("!4sQdd")
 MAGIC = b"PSTE"
 TOLERANCE = 1e-6
-"""Seconds that no trigger input resolves: no edge at the least distance is lost to rounding."""
+"""Tolerance in seconds, so that no edge at the minimum distance is lost to rounding."""
 MOST_WAITING = 100_000
-"""Edges that may wait for a detector that is busy."""
+"""Most edges that wait for a busy detector."""
 INPUT_BYTES = 4 * 2**20
-"""Of the socket: about 8000 edges at the kernel's price of a small datagram."""
+"""Receive buffer of the socket: about 8000 edges, given the kernel's overhead per datagram."""
 
 
 class Edge(msgspec.Struct, frozen=True):
     """A rising edge at the detector's trigger input."""
 
     counter: int
-    """From 0 in each train."""
+    """Number of the edge, from 0 in each train."""
     moment: float
-    """The source's clock, seconds, arbitrary origin."""
+    """Time of the source's clock, in seconds with an arbitrary origin."""
     gate: float
     """Seconds for which the signal stays high."""
 
 
 class TriggerSource:
-    """Makes edges for one or several simulated detectors; counts from 0 until `reset`."""
+    """A source of edges for one or several simulated detectors; it counts from 0 until `reset`."""
 
     def __init__(self, *addresses: tuple[str, int], clock: Callable[[], float] = time.monotonic) -> None:
         """`addresses`: (host, TriggerPort) of each detector on the line."""
@@ -53,18 +54,18 @@ class TriggerSource:
         self.counter = 0
 
     def pulse(self, gate: float = 0.0, *, moment: float | None = None) -> None:
-        """One edge, `gate` seconds high, at `moment` of the source's clock (now)."""
+        """Send one edge, `gate` seconds high, at `moment` of the source's clock (default: now)."""
         edge = EDGE.pack(MAGIC, self.counter, self._clock() if moment is None else moment, gate)
         for address in self._addresses:
             self._socket.sendto(edge, address)
         self.counter += 1
 
     def miss(self, edges: int = 1) -> None:
-        """Edges that were made but reach no detector: a glitch on the cable."""
+        """Count edges that reach no detector, as by a glitch on the cable."""
         self.counter += edges
 
     def train(self, edges: int, period: float, gate: float = 0.0, missed: Iterable[int] = ()) -> None:
-        """`edges` at equal distance in seconds; those whose number is in `missed` reach nobody."""
+        """Send `edges` edges with a period in seconds; those whose number is in `missed` are not sent."""
         start, lost = self._clock(), frozenset(missed)
         for number in range(edges):
             time.sleep(max(0.0, start + number * period - self._clock()))
@@ -85,7 +86,7 @@ class TriggerSource:
 class TriggerInput:
     """The trigger input of a simulated detector: a UDP port, and a thread that calls back for each edge.
 
-    What an SDK with callbacks is to a real camera.
+    It corresponds to an SDK with callbacks.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -111,7 +112,7 @@ class TriggerInput:
         self._thread.start()
 
     def arm(self, on_edge: Callable[[], None]) -> None:
-        """Forget the edges that came while the detector was not armed; call `on_edge` for those to come."""
+        """Discard edges that arrived while the detector was not armed; call `on_edge` for later ones."""
         with self._lock:
             self._receive()
             self._edges.clear()
@@ -119,15 +120,15 @@ class TriggerInput:
 
     @property
     def pending(self) -> bool:
-        """Whether there is an edge to `take`."""
+        """True if there is an edge to `take`."""
         return bool(self._edges)
 
     def take(self) -> Edge:
-        """The next edge."""
+        """Return the next edge."""
         return self._edges.popleft()
 
     def close(self) -> None:
-        """Close the port; nobody is called back any more."""
+        """Close the port; there are no further callbacks."""
         self._close.close()
         self._thread.join()
         self._closing.close()
@@ -141,7 +142,7 @@ class TriggerInput:
             on_edge()
 
     def _receive(self) -> None:
-        """Take what has come; edges that find `MOST_WAITING` there are missed, as their numbers tell."""
+        """Receive edges; beyond `MOST_WAITING` they are missed, which their numbers show."""
         with suppress(BlockingIOError):
             while True:
                 datagram = self._socket.recv(EDGE.size + 1)
@@ -151,7 +152,7 @@ class TriggerInput:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of the source by hand."""
+    """Entry point of the command-line source."""
     parser = argparse.ArgumentParser(description="Make hardware triggers for simulated detectors.")
     parser.add_argument("address", nargs="+", metavar="HOST:PORT", help="trigger input of a detector")
     parser.add_argument("-n", "--edges", type=int, default=1)

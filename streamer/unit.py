@@ -1,4 +1,4 @@
-"""What every unit of a detector declares, whether the streamer sends its frames or its own box does.
+"""The base class of all units of detectors, whether the streamer or the detector's own box sends the frames.
 
 A detector's file imports neither `tango` nor `zmq`.
 """
@@ -16,17 +16,17 @@ from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode,
 
 
 class CameraError(Exception):
-    """The camera cannot do what is asked; the sentence says what to change.
+    """The camera cannot do what was requested; the sentence says what to change.
 
     Raised from `prepare` it makes Arm fail; raised from `acquire` it ends the series as a FAULT.
     """
 
 
 class FrameFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """What every frame of a series looks like, before Rotation and flips."""
+    """The format of every frame of a series, before Rotation and flips."""
 
     shape: tuple[int, ...]
-    """(rows, cols), or (k, rows, cols) for k blobs."""
+    """Shape: (rows, cols), or (k, rows, cols) for k blobs."""
     dtype: str
     compression: str = "none"
     frame_bytes: int
@@ -36,18 +36,18 @@ class FrameFormat(msgspec.Struct, frozen=True, kw_only=True):
 class Unit(ABC):
     """One unit of a detector model.
 
-    Subclasses are named as their Tango class and server, one file each in `devices/`; they derive from
-    `camera.Camera` where the streamer sends the frames, from `own_stream.contract.StreamingDetector` where
-    the detector's own box does.
+    Subclasses are named like their Tango class and server, one file each in `devices/`. They derive from
+    `camera.Camera` if the streamer sends the frames, and from `own_stream.contract.StreamingDetector` if the
+    detector's own box does.
     """
 
     properties: ClassVar[tuple[Parameter, ...]] = ()
     """Configuration of a unit (host, serial number, sensor size): Tango device properties."""
     parameters: ClassVar[tuple[Parameter, ...]] = ()
-    """What this model has beyond the standard parameters."""
+    """Parameters of this model in addition to the standard ones."""
     trigger_modes: ClassVar[tuple[TriggerMode, ...]]
     index_source: IndexSource
-    """How it knows a frame's trigger: of the model, or set in `__init__` where its units differ."""
+    """How frames are assigned to triggers: by the model, or set in `__init__` if its units differ."""
 
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """Open the unit; the properties are complete and of their declared types.
@@ -58,29 +58,30 @@ class Unit(ABC):
 
     @abstractmethod
     def limits(self) -> Mapping[str, Limits]:
-        """Limits of this unit as it is set now, by parameter name (standard ones too)."""
+        """Return the limits of this unit with its present settings, by parameter name, also of standard
+        ones."""
 
     @abstractmethod
     def readout_time(self) -> float:
-        """Least dead time between two frames, in seconds."""
+        """Return the minimum dead time between two frames, in seconds."""
 
     def apply(self, values: Mapping[str, Value]) -> None:
-        """Take new values of the camera's own parameters, at once where the hardware can.
+        """Apply new values of the camera's own parameters, at once if the hardware can.
 
-        Types, choices and limits have been checked. `prepare` gets all of them again.
+        Types, choices and limits have been checked. `prepare` gets all values again.
 
         Raises:
             CameraError: the combination is impossible; nothing changed.
         """
 
     def check(self, settings: Settings) -> FrameFormat | None:
-        """Check the settings and say what the frames will look like, touching no hardware.
+        """Check the settings and return the format of the frames, without using the hardware.
 
-        Asked before each Arm, and after each edit of a setting. The engine has checked types, choices and
-        limits; what else can be wrong is a combination of settings.
+        Called before each Arm, and after each change of a setting. The engine has checked types, choices and
+        limits, but not combinations of settings.
 
         Returns:
-            What `prepare` would; `None`, as here, where only the hardware can tell.
+            The result that `prepare` would return; `None`, as here, if only the hardware can tell.
 
         Raises:
             CameraError: a setting, or a combination of settings, is impossible: as `prepare` would.
@@ -89,27 +90,27 @@ class Unit(ABC):
 
     @abstractmethod
     def prepare(self, settings: Settings) -> FrameFormat:
-        """Check the settings, set the hardware up, say what the frames will look like.
+        """Check the settings, configure the hardware, and return the format of the frames.
 
         Raises:
             CameraError: a setting, or a combination of settings, is impossible.
         """
 
     def describe(self) -> Mapping[str, object]:
-        """What goes into the file's NXdetector group: model, serial number, pixel size.
+        """Return metadata for the file's NXdetector group: model, serial number, pixel size.
 
-        Pixel sizes are those of the sensor: x and y change places with a quarter turn of Rotation. All else
-        goes there as it is.
+        Pixel sizes are those of the sensor: x and y are exchanged if Rotation is 90 or 270 degrees. All other
+        values are stored unchanged.
         """
         return {}
 
     def read(self, name: str) -> Value:
-        """Value of a parameter that is not writable, such as a temperature.
+        """Return the value of a read-only parameter, such as a temperature.
 
-        Called about once a second by the thread that calls everything else: between series, and while
-        `acquire` waits or yields. What it raises leaves this reading invalid, and ends nothing.
+        Called about once per second by the thread that makes all other calls: between series, and while
+        `acquire` waits or yields. An exception makes this reading invalid, and has no other effect.
         """
         raise CameraError(f"{type(self).__name__} has no reading {name}")
 
     def close(self) -> None:
-        """Let go of the hardware; called once, also after a failure."""
+        """Release the hardware; called once, also after a failure."""
