@@ -19,7 +19,7 @@ from penstock.streamer.settings import Limits, Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError, FrameFormat
 
 HOST = re.compile(r"[\w.%:-]+")
-"""Characters of names and addresses."""
+"""Pattern of host names and addresses."""
 
 
 class Eiger(StreamingDetector):
@@ -32,7 +32,7 @@ class Eiger(StreamingDetector):
     index_source = IndexSource.HARDWARE_COUNTER  # of the series that was prepared last: modes.index_source
 
     def __init__(self, properties: Mapping[str, Value]) -> None:
-        """See `StreamingDetector`: touches no network."""
+        """See `StreamingDetector`; uses no network."""
         unit = {p.name: p.default for p in self.properties} | dict(properties)
         host = _host(str(unit["Host"]))
         self._stream, self._version = str(unit["Stream"]), str(unit["ApiVersion"])
@@ -45,7 +45,7 @@ class Eiger(StreamingDetector):
         self._exposure: float | None = None
 
     def connect(self) -> Progress:
-        """See `StreamingDetector`; before it is initialised a box says nothing but its state."""
+        """See `StreamingDetector`; before initialisation a control unit only gives its state."""
         self._simplon.find_version(self._version)
         self._readings.forget()
         progress = self._commands.look()
@@ -54,7 +54,7 @@ class Eiger(StreamingDetector):
         return progress
 
     def limits(self) -> Mapping[str, Limits]:
-        """See `Unit`: the box's own."""
+        """See `Unit`; these are the control unit's own limits."""
         named = {s.parameter.name: self._box.first_of(s.paths) for s in keys.SETTINGS if s.is_number}
         found = {name: self._box.limits(path) for name, path in named.items() if path}
         return {"ExposureTime": self._box.limits(series.COUNT_TIME), **found}
@@ -64,7 +64,7 @@ class Eiger(StreamingDetector):
         return series.readout_time(self._box)
 
     def values(self) -> Mapping[str, Value]:
-        """See `StreamingDetector`; what this model lacks is left out."""
+        """See `StreamingDetector`; parameters that this model does not have are left out."""
         found = dict(self._local)
         for setting in keys.SETTINGS:
             path = self._box.first_of(setting.paths)
@@ -93,7 +93,7 @@ class Eiger(StreamingDetector):
         self._local |= {name: values[name] for name in self._local if name in values}
 
     def check(self, settings: Settings) -> FrameFormat | None:
-        """See `Unit`; what frames look like the box tells, unless the settings are those that it has."""
+        """See `Unit`; the format is known if the control unit already has these settings."""
         series.refuse_impossible(settings, self._box, self._stream)
         wanted = series.wanted(settings, self._box, self._stream)
         if all(self._box.has(path, wanted[path]) for path in series.SHAPING if path in wanted):
@@ -101,7 +101,7 @@ class Eiger(StreamingDetector):
         return None
 
     def prepare(self, settings: Settings) -> FrameFormat:
-        """See `Unit`; writes what differs from what the box has now, which may not be what it had."""
+        """See `Unit`; writes the settings that differ from those that the control unit has now."""
         look = self._commands.look()
         if look.state is BoxState.BUSY:
             raise CameraError(
@@ -149,11 +149,11 @@ class Eiger(StreamingDetector):
         self._commands.abort()
 
     def progress(self) -> Progress:
-        """See `StreamingDetector`; no key of the box counts frames."""
+        """See `StreamingDetector`; the control unit has no counter of frames."""
         return self._commands.look()
 
     def reset(self) -> None:
-        """See `StreamingDetector`; what was initialised has its defaults, which are read then."""
+        """See `StreamingDetector`; the defaults after an initialisation are read back."""
         self._commands.reset()
         self._learn()
 
@@ -178,10 +178,10 @@ class Eiger(StreamingDetector):
 
 
 def _host(given: str) -> str:
-    """The property Host.
+    """Return the property Host.
 
     Raises:
-        CameraError: it is empty, or says more than a host.
+        CameraError: it is empty, or contains more than a host.
     """
     if not given:
         raise CameraError("the property Host is empty; set it to the address of the detector's control unit")

@@ -17,7 +17,7 @@ from penstock.streamer.unit import CameraError, FrameFormat
 
 
 class Simulator(Camera):
-    """A detector that is not there."""
+    """A simulated detector."""
 
     properties = UNIT
     parameters = SETTINGS
@@ -67,7 +67,7 @@ class Simulator(Camera):
         self._set.update(values)
 
     def check(self, settings: Settings) -> FrameFormat | None:
-        """See `Camera`; how large the frames of a recording are is known once it is loaded."""
+        """See `Camera`; the frame size of a recording is known once it is loaded."""
         self._refuse_impossible(settings)
         view = self._view(settings)
         if self._scene is not None and self._scene.view == view:

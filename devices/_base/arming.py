@@ -1,6 +1,6 @@
 """The steps of Arm until the hardware takes triggers: everything that can fail, fails here.
 
-`arm_streamer` and `arm_box` put them in order, each for its kind of detector.
+`arm_streamer` and `arm_box` call them in order, each for its kind of detector.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from penstock.streamer.settings import Settings
 ARM_LIMIT = 2.2
 """Seconds for everything, or until State is MOVING; a Tango client waits 3 s."""
 PEERS_LIMIT = 1.5
-"""Seconds for connections to appear, or for those of a dead peer to vanish: more than the pause of a receiver
+"""Seconds for connections to appear, or for those of a dead peer to vanish: more than a receiver's pause
 between two attempts to connect (`receiver.connection.ingest.RECONNECT_MS`)."""
 POLL = 0.02
 """Seconds between two looks at the number of peers."""
 
 
 class ArmRefused(Exception):
-    """Arm cannot be done; `kind` is stable, the sentence says what to change."""
+    """Arm was refused; `kind` is stable, the sentence says what to change."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -33,23 +33,23 @@ class ArmRefused(Exception):
 
 
 def not_idle(sentence: str) -> ArmRefused:
-    """The refusal in every state but ON, with the sentence of that state."""
+    """Return the refusal in every state but ON, with the sentence of that state."""
     return ArmRefused("not_idle", f"Arm is possible in the state ON only; now: {sentence}")
 
 
 class Budget:
-    """Seconds that are left for Arm."""
+    """The time that is left for Arm."""
 
     def __init__(self, clock: Callable[[], float], limit: float = ARM_LIMIT) -> None:
         self._clock = clock
         self._end = clock() + limit
 
     def left(self) -> float:
-        """Seconds left, never negative."""
+        """Return the seconds left, never negative."""
         return max(0.0, self._end - self._clock())
 
     def now(self) -> float:
-        """The clock."""
+        """Return the time of the clock."""
         return self._clock()
 
 
@@ -57,22 +57,22 @@ def check_receiver(
     receiver: ReceiverClient, streamer: StreamerClient, settings: Settings, frames: Prepared | Checked,
     endpoint: str, budget: Budget, pause: Callable[[float], object] = time.sleep, *, own_stream: bool = False,
 ) -> SeriesCheckResult:  # fmt: skip
-    """Ask the receiver whether it can take the series, and that nobody else would take its frames.
+    """Check that the receiver can take the series, and that no other consumer would take its frames.
 
     Args:
-        receiver: that is asked.
-        streamer: which says who is connected to it.
-        settings: of the series.
-        frames: what they will be, as far as the streamer knows.
-        endpoint: of the streamer's data.
+        receiver: client of the receiver.
+        streamer: client of the streamer, which knows its peers.
+        settings: settings of the series.
+        frames: format of the frames, as far as the streamer knows.
+        endpoint: data endpoint of the streamer.
         budget: time that is left.
         pause: waits between two looks.
-        own_stream: the detector sends by itself; what turns the frames is the receiver then, and nobody sees
-            who else is connected.
+        own_stream: the detector streams by itself; then the receiver rotates the frames, and other peers are
+            unknown.
 
     Raises:
-        ReceiverRefused, ReceiverUnavailable: the receiver says why.
-        ArmRefused: "not_connected", or "other_consumer" when frames would be lost to somebody else.
+        ReceiverRefused, ReceiverUnavailable: the sentence says why.
+        ArmRefused: "not_connected", or "other_consumer" if another consumer would take frames.
     """
     question = SeriesCheck(
         filename=settings.filename if settings.save_raw else "",
@@ -87,7 +87,7 @@ def check_receiver(
     )
     end = budget.now() + min(PEERS_LIMIT, budget.left())
     while True:
-        # Both sides' numbers lag behind the sockets by a moment; only what lasts is refused.
+        # Both sides' numbers lag behind the sockets by a moment; only a lasting difference is refused.
         last = budget.now() >= end
         try:
             result = receiver.check(question)

@@ -1,7 +1,7 @@
-"""The one Tango implementation of a detector; `detector_class` makes each camera's class from it.
+"""The Tango device of every detector; `detector_class` derives each camera's class from it.
 
-The device is thin: attributes hold what the next series is asked for, commands go to
-`SeriesControl`, and one `Publisher` thread pushes what has changed.
+The device is thin: attributes hold the settings of the next series, commands are passed to `SeriesControl`,
+and one `Publisher` thread pushes changes.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ log = logging.getLogger(__name__)
 IDENTITY = frozenset({"CameraModel", "SerialNumber", "SensorWidth", "SensorHeight"})
 """Properties of a camera that its device also shows as attributes."""
 MOST_DIMENSIONS = 3
-"""Of a frame: images or modules, rows, columns."""
+"""Most dimensions of a frame: images or modules, rows, columns."""
 PERIODS = {parameter.name: parameter for parameter in PERIOD_ATTRIBUTES if parameter.writable}
-"""FrameTime and FrameRate, which a client can set although they derive from others."""
+"""FrameTime and FrameRate, which a client can set although they are derived from other settings."""
 
 
 class Detector(Device):
-    """What every detector device does; its subclasses differ in their camera only."""
+    """The base class of all detector devices; subclasses differ only in their camera."""
 
     camera: ClassVar[type[Unit]]
     parameters: ClassVar[Mapping[str, Parameter]]
-    """Everything that is written or read back as it is, by attribute name."""
+    """Parameters that are attributes, by name."""
 
     ReceiverUrl = device_property(
         dtype=str, default_value="", doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
@@ -79,18 +79,20 @@ class Detector(Device):
         dtype=str, default_value="",
         doc='Control address of a streamer on another host, tcp://HOST:PORT; "" starts one as a child.',
     )  # fmt: skip
-    LiveImageRate = device_property(dtype=float, default_value=5.0, doc="LiveImage updates a second at most.")
+    LiveImageRate = device_property(
+        dtype=float, default_value=5.0, doc="Most updates of LiveImage per second."
+    )
     LiveImageSize = device_property(dtype=int, default_value=1024, doc="Longest edge of LiveImage in pixels.")
 
     # Life
 
     @property
     def _box(self) -> bool:
-        """Whether the detector streams by itself: its box has its settings, and keeps them."""
+        """True if the detector streams by itself: then its box holds the settings, and keeps them."""
         return issubclass(self.camera, StreamingDetector)
 
     def init_device(self) -> None:
-        """Read the properties, forget the settings, start the streamer in the background."""
+        """Read the properties, reset the settings, start the streamer in the background."""
         super().init_device()
         self._broken = ""
         self._properties: dict[str, Value] = {
@@ -102,13 +104,14 @@ class Detector(Device):
         }
         modes = tuple(str(mode) for mode in self.camera.trigger_modes)
         self._unknown = set(self._camera_names()) if self._box else set()
-        """Parameters of a detector's own box, before the box has told them."""
+        """Values of a box's own parameters before the box has been read."""
         self._values["TriggerMode"] = default_trigger_mode(self.camera.trigger_modes).value
         self._take_modes(modes)
         self._readout = 0.0
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
-        """A setting was written, or a series ended, since the streamer was asked how large the frames are."""
+        """True if a setting was written or a series ended since the streamer was last asked for the frame
+        size."""
         self._clients = Clients()
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
@@ -139,7 +142,7 @@ class Detector(Device):
             self._watch.start()
 
     def delete_device(self) -> None:
-        """End what runs; the threads end by themselves, since they may wait for this very call."""
+        """End a running series; the threads end by themselves, since they may wait for this very call."""
         self._publisher.stop()
         self._live.stop()
         self._watch.stop()
@@ -153,7 +156,7 @@ class Detector(Device):
         return _tango_state(self._control.view.state)
 
     def dev_status(self) -> str:
-        """The sentence that goes with the state."""
+        """The sentence that explains the state."""
         return tango_text(self._broken or _words(self._control.view))
 
     def _entered(self) -> list[dict[str, Any]]:
@@ -179,7 +182,8 @@ class Detector(Device):
 
     @command(dtype_out=str, doc_out="JSON object: ok, kind, sentence, file, frames, ...")
     def Check(self) -> str:
-        """Say what Arm would say, and how large the series is, changing nothing; allowed in every state."""
+        """Return what Arm would answer, and the size of the series, without any change; allowed in every
+        state."""
         try:
             settings = self._settings()
             if self._broken:
@@ -219,19 +223,19 @@ class Detector(Device):
 
     @command
     def Stop(self) -> None:
-        """Finish the frame under way and complete the file; allowed in every state."""
+        """Finish the running frame and complete the file; allowed in every state."""
         with as_tango_error("Stop"):
             self._control.stop()
 
     @command
     def Abort(self) -> None:
-        """Drop what is queued and mark the file as aborted; allowed in every state."""
+        """Drop queued frames and mark the file as aborted; allowed in every state."""
         with as_tango_error("Abort"):
             self._control.abort()
 
     @command
     def Reset(self) -> None:
-        """Leave FAULT; starts the streamer anew if it died (State INIT meanwhile)."""
+        """Leave FAULT; restart the streamer if it died (State INIT meanwhile)."""
         with as_tango_error("Reset"):
             if not self.ReceiverUrl:
                 raise ArmRefused("no_receiver", self._broken)
@@ -248,7 +252,7 @@ class Detector(Device):
     # Attributes that are not parameters
 
     @attribute(
-        dtype=(str,), max_dim_x=len(TriggerMode), doc="TriggerMode values that this camera takes.",
+        dtype=(str,), max_dim_x=len(TriggerMode), doc="TriggerMode values that this camera supports.",
         change_event_implemented=True, change_event_detect=False,
     )  # fmt: skip
     def TriggerModes(self) -> list[str]:
@@ -257,18 +261,18 @@ class Detector(Device):
 
     @attribute(
         dtype=(np.int64,), max_dim_x=MOST_DIMENSIONS,
-        doc="Shape of one frame as it is stored, rows and columns last, of the running, or else the next, "
-        "series; empty when unknown.",
+        doc="Shape of one frame as stored, rows and columns last, of the running or else the next series; "
+        "empty if unknown.",
         change_event_implemented=True, change_event_detect=False,
     )  # fmt: skip
     def FrameShape(self) -> list[int]:
-        """After Rotation and the receiver's transforms."""
+        """Shape of a frame after Rotation and the receiver's transforms."""
         return list(self._control.view.frame_shape)
 
     @attribute(
         dtype=((np.float32,),), max_dim_x=MAX_EDGE, max_dim_y=MAX_EDGE,
-        doc="Last frame, down-sampled and rate-limited: for the eye, not for data. While the receiver takes "
-        "no series, the newest image of the detector's own monitor, where it has one that is on.",
+        doc="Last frame, down-sampled and rate-limited: for viewing, not for data. While the receiver takes "
+        "no series, the newest image of the detector's own monitor, if it has one that is switched on.",
         change_event_implemented=True, change_event_detect=False,
     )  # fmt: skip
     def LiveImage(self) -> np.ndarray:
@@ -278,7 +282,7 @@ class Detector(Device):
     # Behind the generated attributes
 
     def read_value(self, name: str) -> Value | tuple[Value, float, tango.AttrQuality]:
-        """Value of a scalar attribute; with time and quality where there is none to show."""
+        """Return the value of a scalar attribute, with time and quality if there is no valid value."""
         value: Value | Unread = self._shown_values()[name]
         if isinstance(value, Unread):
             return value.stands_in, time.time(), tango.AttrQuality.ATTR_INVALID
@@ -286,7 +290,7 @@ class Detector(Device):
         return shown
 
     def write_value(self, name: str, value: Value) -> None:
-        """Take over what a client has written."""
+        """Apply a value that a client has written."""
         with as_tango_error(name):
             if name in PERIODS:
                 self._write_period(name, float(value))
@@ -310,7 +314,7 @@ class Detector(Device):
         if name == "Metadata":
             parse_metadata(str(value))
         if self._box and name in self._camera_names():
-            self._control.box.set({name: value})  # which shows what the box makes of it
+            self._control.box.set({name: value})  # the box then shows the value that it has set
             return
         if name in self._camera_names() and self._control.connected:
             self._take_limits(self._control.streamer.set({name: value}))
@@ -325,10 +329,10 @@ class Detector(Device):
         self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
 
     def _show_set_points(self) -> None:
-        """Tell Tango what is set: without, panels show noise until something has been written."""
+        """Pass the set values to Tango: otherwise panels show random set points before the first write."""
         attributes = self.get_device_attr()
         values = self._shown_values()
-        # Rounded, so that a panel finds what it displays to be what is set, and writes nothing back.
+        # Rounded, so that the value a panel displays equals the set value, and the panel writes nothing back.
         computed = {**PERIODS, "LatencyTime": self.parameters["LatencyTime"]}
         values |= {name: as_displayed(parameter, values[name]) for name, parameter in computed.items()}
         for name in (*self._values, *PERIODS):
@@ -337,12 +341,13 @@ class Detector(Device):
                 self._set_points[name] = values[name]
 
     def write_allowed(self, name: str) -> bool:
-        """Refuse, with a sentence, while a series runs."""
+        """Refuse, with a sentence, while a series is running."""
         view = self._control.view
         if view.state in ACTIVE:
             with as_tango_error(name):
                 raise ArmRefused(
-                    "running", f"{name} cannot be written while a series runs; call Stop or wait for State ON"
+                    "running",
+                    f"{name} cannot be written while a series is running; call Stop or wait for State ON",
                 )
         return True
 
@@ -363,7 +368,8 @@ class Detector(Device):
         self._unmeasured = True  # from its end on
 
     def _shown_values(self) -> dict[str, Any]:
-        """Every scalar attribute as it reads now; `Unread` for a reading of the camera that is not known."""
+        """Return the present values of all scalar attributes; `Unread` for an unknown reading of the
+        camera."""
         view = self._control.view
         values: dict[str, Any] = dict(self._values)
         values |= {name: Unread(self._values[name]) for name in self._unknown}
@@ -395,7 +401,8 @@ class Detector(Device):
         self._broken = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
-        """A streamer is there: give it the camera's settings, or take a box's own; take over its limits."""
+        """Handle a connected streamer: pass the camera's settings to it, or read a box's own; take its
+        limits."""
         self._take_modes(tuple(str(mode) for mode in description.trigger_modes))
         if self._box:
             told = {
@@ -410,7 +417,7 @@ class Detector(Device):
             try:
                 streamer.set({name: self._values[name]})
             except StreamerRefused as error:
-                # A memorized value of another day must not keep the detector from starting.
+                # An outdated memorized value must not prevent the detector from starting.
                 default = self.parameters[name].default
                 log.warning("%s: %s; back to the default %s", name, error, default)
                 self._values[name] = default

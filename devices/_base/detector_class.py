@@ -1,4 +1,4 @@
-"""The Tango class of each camera, made from what the camera declares."""
+"""Tango classes of cameras, generated from the cameras' declarations."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from penstock.streamer.unit import Unit
 
 
 def detector_class(camera: type[Unit]) -> type[Detector]:
-    """The Tango class of a camera, named as the camera.
+    """Return the Tango class of a camera, with the camera's name.
 
-    Its attributes are the standard parameters, the device's and the camera's own, and what every series
-    shows; its device properties are the camera's, its streamer's and those of `Detector`.
+    Its attributes are the standard parameters, the device's and the camera's own, and the values of every
+    series; its device properties are the camera's, its streamer's and those of `Detector`.
     """
     mine = camera.parameters
     if issubclass(camera, StreamingDetector):
-        # The box keeps its settings: Tango must not write those of another day into it.
+        # The box keeps its settings: Tango must not write outdated memorized values into it.
         mine = tuple(msgspec.structs.replace(parameter, memorized=False) for parameter in mine)
     own = {parameter.name: parameter for parameter in (*STANDARD, *DEVICE_SETTINGS, *mine)}
     body: dict[str, Any] = {
@@ -59,7 +59,7 @@ def detector_class(camera: type[Unit]) -> type[Detector]:
 
 
 def _attribute_body(parameter: Parameter) -> dict[str, Any]:
-    """The attribute and its hooks, as members of the class."""
+    """Return the attribute and its methods, as members of the class."""
     name = parameter.name
     hooks = {"fget": f"_read_{name}"}
     body: dict[str, Any] = {hooks["fget"]: _reader(name)}
@@ -69,7 +69,7 @@ def _attribute_body(parameter: Parameter) -> dict[str, Any]:
         if parameter not in DEVICE_SETTINGS:
             hooks["fisallowed"] = f"_allow_{name}"
             body[hooks["fisallowed"]] = _gate(name)
-    # Not under its own name: a device property of that name (ReadoutTime) may stand there.
+    # Not under its own name: there may be a device property of that name (ReadoutTime).
     body[f"attribute_{name}"] = declare(parameter, **hooks)
     return body
 

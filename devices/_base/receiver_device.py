@@ -1,4 +1,4 @@
-"""The Tango device of a receiver: what it says over HTTP, for archivers, panels and alarms."""
+"""The Tango device of a receiver: its HTTP status as attributes, for archivers, panels and alarms."""
 
 from __future__ import annotations
 
@@ -33,51 +33,51 @@ def _entry(
 
 STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
     _entry("DetectorName", "", "Name of the receiver and of the NXdetector group.", lambda s: s.detector),
-    _entry("FileName", "", "File of the running, or else of the last, series.",
+    _entry("FileName", "", "File of the running or last series.",
            lambda s: (s.series.filename or "") if s.series else ""),
-    _entry("SeriesId", "", "Unique id of the running, or else of the last, series.",
+    _entry("SeriesId", "", "Unique id of the running or last series.",
            lambda s: s.series.id if s.series else ""),
-    _entry("SeriesReason", "", "Why the last series ended, or what the running one waits for.",
+    _entry("SeriesReason", "", "Why the last series ended, or what the running one is waiting for.",
            lambda s: s.series.reason if s.series else ""),
     _entry("nFramesPlanned", 0, "Frames announced; -1 while unknown.",
            lambda s: -1 if s.counts.planned is None else s.counts.planned),
-    _entry("nFramesReceived", 0, "Frames taken into the account.", lambda s: s.counts.received),
+    _entry("nFramesReceived", 0, "Frames counted in the account.", lambda s: s.counts.received),
     _entry("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
     _entry("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
            lambda s: s.counts.partial),
     _entry("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
-    _entry("nFramesDiscarded", 0, "Frames marked by the sender as not to be written.",
+    _entry("nFramesDiscarded", 0, "Frames that the sender marked as not to be written.",
            lambda s: s.counts.discarded),
     _entry("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda s: s.counts.corrupt),
     _entry("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
     _entry("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
            lambda s: s.counts.not_triggered),
-    _entry("nFramesPending", 0, "Planned frames of which nothing is known yet.", lambda s: s.counts.pending),
+    _entry("nFramesPending", 0, "Planned frames whose fate is not known yet.", lambda s: s.counts.pending),
     _entry("nFramesFlushed", 0, "Frames that survive the death of the receiver.", lambda s: s.counts.flushed),
-    _entry("nFramesDuplicate", 0, "Frames that came twice; the second was dropped.",
+    _entry("nFramesDuplicate", 0, "Frames that arrived twice; the second was dropped.",
            lambda s: s.counts.duplicate),
-    _entry("nFramesLate", 0, "Frames that came after they were called missing; stored all the same.",
+    _entry("nFramesLate", 0, "Frames that arrived after they were declared missing; stored all the same.",
            lambda s: s.counts.late),
     _entry("nFramesOutOfRange", 0, "Frames numbered beyond those announced; not stored.",
            lambda s: s.counts.out_of_range),
-    _entry("nFramesStale", 0, "Messages of an older series, or of none; dropped.", lambda s: s.counts.stale),
+    _entry("nFramesStale", 0, "Messages of an older series or of none; dropped.", lambda s: s.counts.stale),
     _entry("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
     _entry("nBadMessages", 0, "Bad messages since the receiver started.", lambda s: sum(s.errors.values())),
     _entry("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
     _entry("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
     _entry("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
-    _entry("QueueFill", 0.0, "How full the fullest of the receiver's own queues is; 0 where it has none.",
+    _entry("QueueFill", 0.0, "Fill of the fullest of the receiver's own queues; 0 if it has none.",
            lambda s: min(100.0, 100.0 * s.queue_bytes / (s.queue_limit_bytes or 1)), "%", "%.0f"),
-    _entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while nobody knows.",
+    _entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while unknown.",
            lambda s: -1 if s.free_bytes is None else s.free_bytes, "B"),
-    _entry("nConnections", 0, "Sockets connected to streamers now.",
+    _entry("nConnections", 0, "Sockets that are connected to streamers.",
            lambda s: sum(connection.connections for connection in s.connections)),
 )  # fmt: skip
-"""Every attribute and where its value comes from."""
+"""All attributes, with their values as functions of the status."""
 
 
 class PenstockReceiver(Device):
-    """A receiver: State ON, RUNNING or FAULT for idle, running or error; UNKNOWN while it is away."""
+    """A receiver: State ON, RUNNING or FAULT for idle, running or error; UNKNOWN while it does not answer."""
 
     ReceiverUrl = device_property(
         dtype=str, mandatory=True, doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
@@ -100,7 +100,7 @@ class PenstockReceiver(Device):
         self._watch.start()
 
     def delete_device(self) -> None:
-        """Let go; the threads end by themselves."""
+        """Stop following; the threads end by themselves."""
         self._watch.stop()
         self._publisher.stop()
         super().delete_device()
@@ -113,7 +113,7 @@ class PenstockReceiver(Device):
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[status.state])
 
     def dev_status(self) -> str:
-        """What there is to know, in a sentence."""
+        """The state of the receiver, in a sentence."""
         return tango_text(self._sentence())
 
     def _sentence(self) -> str:
@@ -121,7 +121,7 @@ class PenstockReceiver(Device):
         if self._unavailable or status is None:
             return self._unavailable
         if status.state == "error":
-            return f"{status.error} Mend that and call Reset."
+            return f"{status.error} Correct that and call Reset."
         if status.series is None:
             return "Idle; no series yet."
         where = f" into {status.series.filename}" if status.series.filename else " for live view"
@@ -149,13 +149,13 @@ class PenstockReceiver(Device):
         doc="The live view shows every n-th row and column.",
     )  # fmt: skip
     def Downsample(self) -> int:
-        """Of every viewer of this receiver."""
+        """The down-sampling for every viewer of this receiver."""
         with as_tango_error("Downsample"):
             return self._client.downsample()
 
     @Downsample.setter
     def set_downsample(self, value: int) -> None:
-        """Set it in the receiver."""
+        """Set the down-sampling in the receiver."""
         with as_tango_error("Downsample"):
             self._client.set_downsample(value)
             self.push_change_event("Downsample", value)
@@ -189,7 +189,7 @@ def _body(each: _StatusAttribute) -> dict[str, Any]:
 
 
 def receiver_class() -> type[PenstockReceiver]:
-    """The Tango class `PenstockReceiver` with the attributes of `STATUS_ATTRIBUTES`."""
+    """Return the Tango class `PenstockReceiver` with the attributes of `STATUS_ATTRIBUTES`."""
     body: dict[str, Any] = {"__doc__": PenstockReceiver.__doc__, "__module__": __name__}
     for each in STATUS_ATTRIBUTES:
         body.update(_body(each))

@@ -1,4 +1,4 @@
-"""Follows a receiver's status by the long poll of its HTTP API, on a thread of its own."""
+"""A thread that follows a receiver's status by long polls of its HTTP API."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from penstock.receiver.models import Status
 log = logging.getLogger(__name__)
 
 POLL = 1.0
-"""Seconds for which the receiver may hold a question back while nothing changes."""
+"""Seconds for which the receiver may delay its answer while nothing changes."""
 PACE = 0.05
-"""Least time between two questions: a busy receiver changes all the time."""
+"""Shortest time between two requests: the status of a busy receiver changes all the time."""
 RETRY = 0.2
 """Seconds between two attempts while it does not answer."""
 
 
 class ReceiverWatch:
-    """Calls `callback` with every new snapshot, and with a sentence while nobody answers.
+    """A watch that calls `callback` with every new snapshot, or with a sentence while there is no answer.
 
-    The callback runs on this object's thread: it must only take note.
+    The callback runs in this object's thread and must return at once.
     """
 
     def __init__(self, client: ReceiverClient, callback: Callable[[Status | str], None]) -> None:
@@ -36,7 +36,7 @@ class ReceiverWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go; a poll that is under way ends by itself."""
+        """Stop following; a running poll ends by itself."""
         self._stop.set()
 
     def _follow(self) -> None:

@@ -1,7 +1,8 @@
-"""The closed loop of one detector: what commands do, from Arm to the closed file.
+"""The control loop of one detector: the commands of a series, from Arm to the closed file.
 
-No Tango, no socket and no thread of its own: commands call in, both clients' snapshots are noted in
-the `SeriesRecord`, and `step`, called often by one thread, has the `SeriesWatchdog` judge them.
+It uses no Tango, no socket and no thread of its own: commands are calls, both clients' snapshots are kept in
+the
+`SeriesRecord`, and `step`, which one thread calls often, lets the `SeriesWatchdog` check them.
 """
 
 from __future__ import annotations
@@ -29,22 +30,23 @@ from penstock.streamer.settings import Settings, TriggerMode
 log = logging.getLogger(__name__)
 
 UNCHECKED = "other consumers of the stream cannot be seen (unchecked)"
-"""Of a detector that streams by itself: nobody sees who is connected to its box."""
+"""Note for a detector that streams by itself: the peers of its box are unknown."""
 LEFT_OVER = ("prepared", "announced", "arming", "acquiring", "ending")
-"""States of a streamer with a series of a device process that is gone."""
+"""States of a streamer with a series of an earlier device process."""
 
 
 class SeriesControl:
-    """Runs series after series on one streamer and one receiver.
+    """The control of series on one streamer and one receiver.
 
     Args:
         link: how the streamer is started or reached.
         receiver: client of the receiver.
         clock: monotonic seconds.
-        connected: told about a streamer that has just been reached, before it may be armed; and again when
-            the box of a detector that streams by itself has taken settings.
-        changed: called after every change worth a `step`; must only take note.
-        limits: seconds after which silence is judged.
+        connected: called with a streamer that has just been reached, before it may be armed; and again when
+            the
+            box of a detector that streams by itself has taken settings.
+        changed: called after every change that requires a `step`; must return at once.
+        limits: time limits of the watchdog.
         armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
     """
 
@@ -74,12 +76,12 @@ class SeriesControl:
 
     @property
     def view(self) -> SeriesView:
-        """The series as it stands."""
+        """The present view of the series."""
         return self.record.view
 
     @property
     def connected(self) -> bool:
-        """Whether there is a streamer to talk to."""
+        """True if a streamer is connected."""
         return self._streamer is not None and not self.record.streamer_lost
 
     @property
@@ -97,14 +99,14 @@ class SeriesControl:
     # Commands ---------------------------------------------------------------------------------
 
     def arm(self, settings: Settings, armed_by: str = "") -> None:
-        """Begin a series; returns when the hardware takes triggers, or still arms (state ARMING).
+        """Begin a series; return when the hardware takes triggers, or is still arming (state ARMING).
 
         Args:
-            settings: of the series.
-            armed_by: who asks, in words; "" when nobody knows.
+            settings: settings of the series.
+            armed_by: client that arms, in words; "" if unknown.
 
         Raises:
-            ArmRefused: why not; the state is IDLE again, or FAULT when the streamer is gone.
+            ArmRefused: the sentence says why; the state is IDLE again, or FAULT if the streamer is lost.
         """
         with self.record.lock:
             view = self.view
@@ -122,11 +124,11 @@ class SeriesControl:
             self._changed()
 
     def check(self, settings: Settings, period: float) -> Answer:
-        """Say what `arm` would say, and how large the series is; in every state, changing nothing.
+        """Return what `arm` would answer, and the size of the series; in every state, without any change.
 
         Args:
-            settings: of the next series.
-            period: of its frames, in seconds.
+            settings: settings of the next series.
+            period: period of its frames, in seconds.
         """
         record = self.record
         status = record.receiver_status if record.receiver_silence is None else None
@@ -136,7 +138,7 @@ class SeriesControl:
         )  # fmt: skip
 
     def measure(self, settings: Callable[[], Settings]) -> bool:
-        """Find out what the frames of the next series will be; whether it could be tried now."""
+        """Find out the format of the next series' frames; return whether that was possible now."""
         if self._in_arm or self.view.state not in (SeriesState.IDLE, SeriesState.FAULT) or not self.connected:
             return False
         return self.next_frames.ask(lambda: self.streamer, settings)
@@ -145,7 +147,7 @@ class SeriesControl:
         """Start the next trigger of a SOFTWARE series.
 
         Raises:
-            ArmRefused: no such series runs, or it takes no trigger now.
+            ArmRefused: no such series is running, or it takes no trigger now.
         """
         view, settings = self.view, self.record.settings
         if view.state is not SeriesState.TAKING:
@@ -165,23 +167,23 @@ class SeriesControl:
             raise ArmRefused(getattr(error, "kind", "unavailable"), str(error)) from error
 
     def stop(self, cause: str = "") -> None:
-        """Finish the frame under way and complete the file; does nothing when no series runs.
+        """Finish the running frame and complete the file; without effect if no series is running.
 
         Args:
-            cause: why, in words, where nobody has asked for it.
+            cause: reason in words, if no client has requested it.
         """
         doing = sentence(cause or "the frame under way is finished")
         self._end(f"Stopping: {doing}", aborted=False, cause=cause)
 
     def abort(self) -> None:
-        """Drop what is queued and mark the file as aborted; does nothing when no series runs."""
-        self._end("Aborting: what is queued is dropped.", aborted=True)
+        """Drop queued frames and mark the file as aborted; without effect if no series is running."""
+        self._end("Aborting: queued frames are dropped.", aborted=True)
 
     def reset(self) -> None:
-        """Leave FAULT: at once, or after the streamer has been started anew (state OFFLINE).
+        """Leave FAULT: at once, or after the streamer has been restarted (state OFFLINE).
 
         Raises:
-            ArmRefused: a series runs, or a streamer on another host refuses.
+            ArmRefused: a series is running, or a streamer on another host refuses.
         """
         view = self.view
         if view.state in ACTIVE:
@@ -202,20 +204,20 @@ class SeriesControl:
             kind = getattr(error, "kind", "unavailable")
             if not self._link.restartable or (self.record.own_stream and kind != "busy"):
                 raise ArmRefused(kind, str(error)) from error
-            log.warning("the streamer cannot be reset, so it is started anew: %s", error)
-            self.record.move(Event.RECONNECT, "The streamer is being started anew.")
+            log.warning("the streamer cannot be reset, so it is restarted: %s", error)
+            self.record.move(Event.RECONNECT, "The streamer is being restarted.")
         else:
             self.record.move(Event.RESET, "Ready.")
 
     def close(self) -> None:
-        """Let go of the streamer for good; a child ends its running series as a fault."""
+        """Release the streamer; a child process ends its running series as a fault."""
         self._closed = True
         self._link.close()
 
     # The loop ---------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Judge what has been heard against the clock, and act; call it often, from one thread."""
+        """Check both sides' snapshots against the time limits, and act; call it often, from one thread."""
         if self._closed:
             return
         if self.view.state is SeriesState.OFFLINE:
@@ -230,9 +232,12 @@ class SeriesControl:
         self._streamer = None
         try:
             streamer = self._link.open()
-            status, description = streamer.status(), streamer.describe()  # what an idle box has, not before
+            status, description = (
+                streamer.status(),
+                streamer.describe(),
+            )  # read once the box is idle, not before
             if status.state in LEFT_OVER or (status.state == "fault" and not description.own_stream):
-                # A series of a device process that is gone: nobody can account for it any more.
+                # A series of an earlier device process: it can no longer be accounted for.
                 log.warning("streamer was found %s with series %s", status.state, status.series)
                 arming.bring_to_idle(streamer, status.state)
                 status = streamer.status()
@@ -257,11 +262,11 @@ class SeriesControl:
     # What the watchdog has done ------------------------------------------------------------------
 
     def ready(self) -> None:
-        """The hardware takes triggers."""
+        """Change to TAKING: the hardware takes triggers."""
         with self.record.lock:
             settings, view = self.record.settings, self.view
             if view.state is not SeriesState.ARMING or settings is None:
-                return  # it has failed, or was stopped, in the meantime
+                return  # it has failed or was stopped meanwhile
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
             frames = "frames until Stop" if view.endless else plural(view.planned, "frame")
             more = f"; {UNCHECKED}" if self.record.own_stream else ""
@@ -269,7 +274,7 @@ class SeriesControl:
         self.record.catch_up()
 
     def fail(self, cause: str, *, lost: bool = False) -> None:
-        """The series, or the streamer without one, cannot go on; `lost`: the streamer is gone."""
+        """Fail the series, or the streamer without one; `lost`: the streamer is lost."""
         record = self.record
         with record.lock:
             active = self.view.state in ACTIVE
@@ -285,18 +290,18 @@ class SeriesControl:
                 log.warning("abort after a failure: %s", error)
 
     def finish(self) -> None:
-        """Every frame is in: let the detector's own box come to rest."""
+        """Disarm the detector's own box: every frame has been received."""
         try:
-            self.streamer.stop("every frame has come")
+            self.streamer.stop("every frame has arrived")
         except (ArmRefused, *NO_STREAMER) as error:
             log.warning("the detector's box cannot be disarmed after its last frame: %s", error)
 
     def configures(self) -> bool:
-        """Whether a call that sets or resets the detector's own box is under way."""
+        """Return whether a call that sets or resets the detector's own box is running."""
         return self.box.pending
 
     def configured(self) -> None:
-        """See whether the box is still busy with settings, or with Reset, and show what it made of them."""
+        """Check whether the box is still busy with settings or Reset, and show the resulting values."""
         self.box.finish()
 
     def tell_receiver(self, reason: str) -> None:
@@ -309,10 +314,10 @@ class SeriesControl:
     # Parts ------------------------------------------------------------------------------------
 
     def _end_at_receiver(self) -> None:
-        """End the failed series there too: a receiver that was killed and started again goes on with it, and
+        """End the failed series at the receiver too: a receiver that was killed and restarted resumes it, and
         would wait for the rest."""
         try:
-            self.record.on_receiver(self._receiver.status())  # it may have come back a moment ago
+            self.record.on_receiver(self._receiver.status())  # it may have returned a moment ago
         except NO_RECEIVER as error:
             log.info("reset without the receiver: %s", error)
             return
@@ -320,7 +325,7 @@ class SeriesControl:
             self.tell_receiver(f"the detector was reset: {self.record.failure}")
 
     def _on_armed(self) -> None:
-        """The box was configured for a series, and may have made other values of those that it got."""
+        """Read the values back: the box may have changed them when it was configured."""
         self._box_changed = True
         self._changed()
 
@@ -342,12 +347,12 @@ class SeriesControl:
             if streamer is not None:
                 (streamer.abort if aborted else streamer.stop)(cause)
         except NO_STREAMER as error:
-            # The series may have ended by itself a moment ago; `step` finds out what is the case.
+            # The series may have ended by itself a moment ago; `step` finds out.
             log.warning("%s: %s", word, error)
 
     def _say_that_it_ends(self, why: str) -> None:
-        """Tell the receiver before the box is told: the end message of the box does not say why it ends, and
-        frames that were never taken would count as missing."""
+        """Tell the receiver before the box: the box's end message gives no reason, and frames that were never
+        taken would count as missing."""
         try:
             self._receiver.stop_at_end(self.view.series, why)
         except NO_RECEIVER as error:

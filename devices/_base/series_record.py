@@ -1,7 +1,8 @@
-"""What a device knows of its series: the state, both sides' latest words, and since when.
+"""A device's record of its series: the state, both sides' latest snapshots, and their times.
 
-One lock guards it, held only for moments and never during a call to the other side. Commands and
-the judging thread move the state; snapshots come from other threads and only leave notes.
+One lock guards it, which is held briefly and never during a call to another process. Commands and the
+watchdog's
+thread change the state; snapshots arrive in other threads and are only recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from penstock.streamer.settings import Settings, TriggerMode
 log = logging.getLogger(__name__)
 
 MOST_ENTERED = 100
-"""States kept for those who want to see each; who does not ask for so long misses the oldest."""
+"""Most changes of state that are kept until they are read; older ones are dropped."""
 
 
 class SeriesRecord:
@@ -30,7 +31,7 @@ class SeriesRecord:
 
     Args:
         clock: monotonic seconds.
-        changed: called after every note, from any thread; must only take note itself.
+        changed: called after every change of the record, from any thread; must return at once.
     """
 
     def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
@@ -49,30 +50,30 @@ class SeriesRecord:
         self.receiver_silence: str | None = None
         """Why the receiver does not answer; `None` while it does."""
         self.own_stream = False
-        """The detector's own box sends the frames."""
+        """True if the detector's own box sends the frames."""
         self.series_number = 0
-        """Of the series that was armed last, counted from the start of this device."""
+        """Number of the series that was armed last, counted from the start of this device."""
         self.ready = False
-        """The hardware has taken triggers in this series."""
+        """True if the hardware has taken triggers in this series."""
         self._named_at = 0.0
         self.settings: Settings | None = None
         self.failure = ""
         self.aborted = False
         self.stopped_by = ""
-        """Why the series was stopped though nobody asked for it, in words; "" otherwise."""
+        """Why the series was stopped without a client's request, in words; "" otherwise."""
         self.stranger = ""
-        """Who else was dealt frames of this series, in words; "" when nobody was seen."""
+        """Other consumers that received frames of this series, in words; "" if there were none."""
         self.told_to_stop = False
-        """The receiver was told to stop because the end message will not reach it."""
+        """True if the receiver was told to stop, since the end message will not reach it."""
 
     @property
     def view(self) -> SeriesView:
-        """The series as it stands."""
+        """The present view of the series."""
         with self.lock:
             return self._view
 
     def entered(self) -> list[SeriesView]:
-        """The view at each change of state since the last call, in order."""
+        """Return the views at all changes of state since the last call, in order."""
         with self.lock:
             entered, self._entered = self._entered, []
             return entered
@@ -80,7 +81,7 @@ class SeriesRecord:
     # Notes ------------------------------------------------------------------------------------
 
     def on_streamer(self, status: StreamerStatus | None) -> None:
-        """A snapshot of the streamer; `None` when none has come for too long."""
+        """Record a snapshot of the streamer; `None` if none has arrived for too long."""
         with self.lock:
             self.streamer_lost = status is None
             if status is None:
@@ -91,7 +92,7 @@ class SeriesRecord:
         self._changed()
 
     def on_receiver(self, status: Status | str) -> None:
-        """A snapshot of the receiver, or the sentence of why there is none."""
+        """Record a snapshot of the receiver, or the sentence that says why there is none."""
         with self.lock:
             if isinstance(status, str):
                 self.receiver_silence = status
@@ -104,14 +105,14 @@ class SeriesRecord:
         self._changed()
 
     def on_next_frames(self, frame_bytes: int, shape: tuple[int, ...], dtype: str) -> None:
-        """What the next series' frames will be; 0, () and "" when unknown. Not while another one runs."""
+        """Record the format of the next series' frames; 0, () and "" if unknown. Not during a series."""
         with self.lock:
             if self._view.state not in ACTIVE:
                 self._view = replace(self._view, frame_bytes=frame_bytes, frame_shape=shape, frame_type=dtype)
         self._changed()
 
     def meet(self, description: Description) -> None:
-        """A streamer that has just been reached; nothing that is known is about it."""
+        """Begin with a streamer that has just been reached; earlier snapshots are discarded."""
         with self.lock:
             self.own_stream = description.own_stream
             self.streamer_lost = False
@@ -122,7 +123,7 @@ class SeriesRecord:
     # The state --------------------------------------------------------------------------------
 
     def move(self, event: Event, sentence: str) -> None:
-        """Move by `event`: the only place where the state changes; logged once, with its cause.
+        """Change the state by `event`, and log it with its cause; the state changes nowhere else.
 
         Raises:
             IllegalEvent: the table has no such transition; nothing was changed.
@@ -144,7 +145,7 @@ class SeriesRecord:
         self._changed()
 
     def warn(self, warning: str) -> None:
-        """Say what is wrong although the state stays; "" takes it back."""
+        """Set a warning, which does not change the state; "" clears it."""
         with self.lock:
             before = self._view.warning
             if warning == before:
@@ -156,7 +157,7 @@ class SeriesRecord:
         self._changed()
 
     def begin(self, settings: Settings) -> None:
-        """Forget the last series: all counts begin anew."""
+        """Begin a series: reset all counts."""
         with self.lock:
             self.settings = settings
             self.series_number += 1
@@ -170,7 +171,7 @@ class SeriesRecord:
             )  # fmt: skip
 
     def trigger(self, frames: int) -> None:
-        """SoftwareTrigger is on its way and starts so many frames: the next has to wait."""
+        """Count a SoftwareTrigger that is being sent, for so many frames: the next one has to wait."""
         with self.lock:
             before = self._view.triggered
             self._view = replace(
@@ -179,18 +180,18 @@ class SeriesRecord:
         self._changed()
 
     def untrigger(self, triggered: int) -> None:
-        """It was refused: `triggered` is what it was before."""
+        """Undo `trigger`, which was refused; `triggered` is the earlier value."""
         with self.lock:
             self._view = replace(self._view, triggered=triggered)
         self.catch_up()
 
     def name(self, prepared: Prepared, found: SeriesCheckResult, armed_by: str) -> None:
-        """The series has its id; snapshots that bear it are taken from now on.
+        """Set the id of the series; from now on snapshots with this id are used.
 
         Args:
-            prepared: as the streamer will send it.
-            found: as the receiver will take it.
-            armed_by: who asked, in words; "" when nobody knows.
+            prepared: the series as the streamer will send it.
+            found: the series as the receiver will take it.
+            armed_by: client that armed, in words; "" if unknown.
         """
         with self.lock:
             self._named_at = time.time()
@@ -202,23 +203,23 @@ class SeriesRecord:
             )  # fmt: skip
 
     def forget_name(self) -> None:
-        """No snapshot is about a series of this device any more: it has not been, or nobody can tell."""
+        """Clear the id: no snapshot belongs to a series of this device any more."""
         with self.lock:
             self._view = replace(self._view, series="", filename="", dataset="")
 
     def give_up_pending(self) -> None:
-        """No frame will come of a series that no receiver has begun."""
+        """Count the pending frames of a series that no receiver has begun as not triggered."""
         with self.lock:
             if self.own_receiver_series is None and not self.ready:
                 self._view = replace(self._view, counts=without_pending(self._view.counts))
 
     def end(self, event: Event, sentence: str, verdict: str) -> None:
-        """Move by `event`, with which the series ends.
+        """Change the state by `event`, which ends the series.
 
         Args:
-            event: as for `move`.
-            sentence: as for `move`.
-            verdict: how it ended, for those who look later; one sentence.
+            event: see `move`.
+            sentence: see `move`.
+            verdict: how the series ended, one sentence for later readers.
         """
         with self.lock:
             self.give_up_pending()
@@ -229,7 +230,7 @@ class SeriesRecord:
             self.move(event, sentence)
 
     def catch_up(self) -> None:
-        """Look at the streamer's latest snapshot again: it may have come before the id was known."""
+        """Evaluate the streamer's latest snapshot again: it may have arrived before the id was known."""
         status = self.streamer_status
         if status is not None:
             self.on_streamer(status)
@@ -238,14 +239,14 @@ class SeriesRecord:
 
     @property
     def own_streamer_status(self) -> StreamerStatus | None:
-        """The streamer's snapshot if it is about this series."""
+        """The streamer's snapshot if it belongs to this series."""
         with self.lock:
             status = self.streamer_status
             return status if status is not None and status.series == self._view.series else None
 
     @property
     def waits_for_first_trigger(self) -> bool:
-        """Whether the series needs triggers, and none has come yet."""
+        """True if the series needs triggers and has had none yet."""
         with self.lock:
             status, settings, view = self.own_streamer_status, self.settings, self._view
             if settings is None or settings.trigger_mode is TriggerMode.INTERNAL:
@@ -254,7 +255,7 @@ class SeriesRecord:
 
     @property
     def every_frame_in(self) -> bool:
-        """Whether the receiver waits for no frame of this series any more, and the streamer still runs it."""
+        """True if the receiver has every frame of this series, and the streamer is still running it."""
         with self.lock:
             status, counts = self.own_streamer_status, self._view.counts
             if status is None or status.state != "acquiring" or self.own_receiver_series is None:
@@ -270,21 +271,21 @@ class SeriesRecord:
 
     @property
     def receiver_is_idle(self) -> bool:
-        """Whether the receiver answers, and takes no series."""
+        """True if the receiver answers and is taking no series."""
         with self.lock:
             status = self.receiver_status
             return self.receiver_silence is None and status is not None and status.state == "idle"
 
     @property
     def receiver_takes(self) -> bool:
-        """Whether the receiver answers, and takes a series, whoever has armed it."""
+        """True if the receiver answers and is taking a series, whoever armed it."""
         with self.lock:
             status = self.receiver_status
             return self.receiver_silence is None and status is not None and status.state == "running"
 
     @property
     def receiver_runs(self) -> bool:
-        """Whether the receiver is taking this series."""
+        """True if the receiver is taking this series."""
         with self.lock:
             status = self.receiver_status
             return status is not None and status.state == "running" and self.own_receiver_series is not None
@@ -292,15 +293,15 @@ class SeriesRecord:
     # Since when -------------------------------------------------------------------------------
 
     def in_state(self) -> float:
-        """Seconds in the present state."""
+        """Return the seconds spent in the present state."""
         return self.clock() - self._since_state
 
     def receiver_silent(self) -> float:
-        """Seconds without an answer of the receiver; 0 while it answers."""
+        """Return the seconds without an answer from the receiver; 0 while it answers."""
         return 0.0 if self.receiver_silence is None else self.clock() - self._receiver_heard
 
     def lasts(self, what: str, holds: bool) -> float:
-        """Seconds for which `what` has held in this state without a break."""
+        """Return the seconds for which the condition `what` has held in this state without a break."""
         if not holds:
             self._since.pop(what, None)
             return 0.0
@@ -308,7 +309,7 @@ class SeriesRecord:
         return now - self._since.setdefault(what, now)
 
     def without_progress(self) -> float:
-        """Seconds since a frame was last sent or taken, or since the state was entered."""
+        """Return the seconds since a frame was last sent or taken, or since the state was entered."""
         counts = self.view.counts
         status = self.own_streamer_status
         sent = status.sent if status is not None else 0

@@ -1,4 +1,4 @@
-"""The values of a device's attributes, frozen into the settings of one series."""
+"""The conversion of a device's attribute values into the settings of one series."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from penstock.stins.texts import plural
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 
 MOST_FRAMES = 2**31 - 1
-"""Frames of a series: what the account holds, one byte each."""
+"""Most frames of a series; the account needs one byte for each."""
 NO_OBJECT = 'Metadata must be a JSON object such as {"sample": "CeO2"}'
 ENDLESS = 1_000_000
-"""Triggers of a live series: days at the rates of live viewing, one byte each in the account."""
+"""Triggers of a live series: enough for days of viewing; the account needs one byte for each."""
 
 PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
     Parameter(
@@ -27,14 +27,14 @@ PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="FrameRate", default=0.0, unit="Hz",
-        doc="Frames a second, 1 / FrameTime; writing it sets LatencyTime.",
+        doc="Frames per second, 1 / FrameTime; writing it sets LatencyTime.",
     ),
     Parameter(
         name="ReadoutTime", default=0.0, unit="s", writable=False,
         doc="Least dead time between two frames.",
     ),
 )  # fmt: skip
-"""What derives from the settings of a series and is no setting of its own."""
+"""Attributes that are derived from the settings of a series."""
 
 DEVICE_SETTINGS: tuple[Parameter, ...] = (
     Parameter(
@@ -42,14 +42,14 @@ DEVICE_SETTINGS: tuple[Parameter, ...] = (
         doc="An armed series that waits for its first trigger is stopped after this time; 0: never.",
     ),
 )  # fmt: skip
-"""What belongs to the device and to no series: it can be written at any time, and holds at once."""
+"""Settings of the device itself: they can be written at any time, and take effect at once."""
 
 
 def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -> Settings:
-    """Settings of the next series.
+    """Return the settings of the next series.
 
     Args:
-        values: by attribute name, the standard ones and the camera's own.
+        values: values by attribute name, of standard parameters and the camera's own.
         camera_parameters: names of the camera's writable parameters.
 
     Raises:
@@ -83,12 +83,12 @@ def settings_of(values: Mapping[str, Value], camera_parameters: Iterable[str]) -
 
 
 def frames_of(values: Mapping[str, Any]) -> int:
-    """Frames of the next series."""
+    """Return the number of frames of the next series."""
     return int(values["nTriggers"]) * int(values["nFramesPerTrigger"])
 
 
 def live_settings(settings: Settings, mode: TriggerMode | None = None) -> Settings:
-    """The same without a file and without an end; in another trigger mode if given."""
+    """Return the settings without a file and without an end; in another trigger mode if given."""
     return msgspec.structs.replace(
         settings, filename="", n_triggers=ENDLESS, n_frames_per_trigger=1,
         trigger_mode=settings.trigger_mode if mode is None else mode,
@@ -96,10 +96,10 @@ def live_settings(settings: Settings, mode: TriggerMode | None = None) -> Settin
 
 
 def parse_metadata(text: str) -> dict[str, Any]:
-    """Metadata as a JSON object, with NaN and Infinity as Python writes them; "" means none.
+    """Return metadata from JSON text, with NaN and Infinity as Python writes them; "" means none.
 
     Raises:
-        ValueRefused: it is something else.
+        ValueRefused: the text is not a JSON object.
     """
     if not text.strip():
         return {}
@@ -113,19 +113,19 @@ def parse_metadata(text: str) -> dict[str, Any]:
 
 
 def frame_time(exposure: float, latency: float, readout: float) -> float:
-    """Period of the frames in seconds: exposure, and the dead time asked for, or needed, after it."""
+    """Return the period of the frames in seconds: exposure plus the requested or necessary dead time."""
     return exposure + max(latency, readout)
 
 
 def periods(exposure: float, latency: float, readout: float) -> dict[str, float]:
-    """FrameTime, FrameRate and ReadoutTime: the values of `PERIOD_ATTRIBUTES`."""
+    """Return FrameTime, FrameRate and ReadoutTime: the values of `PERIOD_ATTRIBUTES`."""
     period = frame_time(exposure, latency, readout)
     rate = 1.0 / period if period > 0.0 else float("inf")
     return {"FrameTime": period, "FrameRate": rate, "ReadoutTime": readout}
 
 
 def latency_for(period: float, exposure: float, readout: float) -> float:
-    """LatencyTime that gives this period, in seconds.
+    """Return the LatencyTime that gives this period, in seconds.
 
     Raises:
         ValueRefused: the period is shorter than exposure and read-out together.

@@ -1,4 +1,4 @@
-"""One series as a detector device shows it: what the streamer and the receiver say, put together."""
+"""The view of one series on a detector device: the combined status of streamer and receiver."""
 
 from __future__ import annotations
 
@@ -18,56 +18,57 @@ class SeriesView:
 
     state: SeriesState = SeriesState.OFFLINE
     sentence: str = ""
-    """What a beamline scientist needs to know about the state."""
+    """Explanation of the state for a beamline scientist."""
     warning: str = ""
-    """What is wrong although the series goes on; "" when nothing is."""
+    """Warning while the series continues; "" if there is none."""
     series: str = ""
     filename: str = ""
-    """File as the receiver sees it; "" when nothing is written."""
+    """File as the receiver sees it; "" if nothing is written."""
     planned: int = 0
     acquired: int = 0
-    """Frames out of the hardware."""
+    """Frames that the hardware has delivered."""
     counts_frames: bool = True
-    """`acquired` is the hardware's own count; otherwise it is the highest index at the receiver + 1."""
+    """True if `acquired` is the hardware's own count; otherwise it is the receiver's highest index + 1."""
     ready_for_trigger: bool = False
     triggered: int = 0
-    """Least frames that the SoftwareTriggers so far have started; an older snapshot has fewer."""
+    """Frames that the SoftwareTriggers so far have started at least; an older snapshot has fewer."""
     armed_by: str = ""
-    """Who armed the running, or the last, series; "" when nobody knows."""
+    """Client that armed the running or last series; "" if unknown."""
     frame_bytes: int = 0
-    """Of the running series, or else of the next; 0 when nobody knows."""
+    """Bytes per frame of the running or else the next series; 0 if unknown."""
     frame_shape: tuple[int, ...] = ()
-    """Likewise, of one frame as it will be stored; empty when nobody knows."""
+    """Shape of one frame as stored, of the same series; empty if unknown."""
     frame_type: str = ""
-    """NumPy name of its pixels; "" when nobody knows."""
+    """NumPy name of the pixel type; "" if unknown."""
     dataset: str = ""
-    """Path of the frames inside the file of the running, or the last, series; "" when nothing is written."""
+    """Path of the frames inside the file of the running or last series; "" if nothing is written."""
     index_source: str = ""
-    """How the camera knows to which trigger a frame belongs; "" until the streamer is there."""
+    """How the camera assigns frames to triggers; "" until the streamer is connected."""
     last_series: str = ""
     """How the last series ended, as JSON; "" before the first."""
     counts: Counts = field(default_factory=Counts)
     """The receiver's account; all 0 until it has begun the series."""
     readings: dict[str, Value] = field(default_factory=dict)
-    """Read-only parameters of the camera; only those that the streamer knows now."""
+    """Values of the camera's read-only parameters, as far as the streamer knows them."""
     receiver_answers: bool = False
     frame_rate: float | None = None
-    """Frames of this series that the receiver took over the last second; `None` while it does not answer."""
+    """Frames per second of this series at the receiver; `None` while it does not answer."""
     receiver_queue: float | None = None
-    """Share of what may wait in the receiver that does, in %; `None` while it does not answer."""
+    """Fill of the receiver's queue in %; `None` while it does not answer."""
     ring_fill: float | None = None
-    """Share of the streamer's buffers that is used, in %; `None` while it does not answer, and where
-    frames do not pass it."""
+    """Share of the streamer's buffers that is used, in %; `None` while it does not answer, or if frames do
+    not
+    pass through it."""
     latest_frame: int | None = None
 
     @property
     def endless(self) -> bool:
-        """Whether the series is for looking only, and runs until it is stopped."""
+        """True if the series is for live view only and runs until it is stopped."""
         return not self.filename and self.planned == ENDLESS
 
     def with_streamer(self, status: StreamerStatus) -> SeriesView:
-        """The view after a snapshot of the streamer."""
-        # A detector that sends by itself has no ring that anybody sees.
+        """Return the view after a snapshot of the streamer."""
+        # A detector that streams by itself has no visible ring.
         ring = None if status.peers is None else percent(status.ring_used, status.ring_total)
         view = replace(
             self, readings=status.readings, ring_fill=ring, counts_frames=status.acquired is not None
@@ -75,19 +76,19 @@ class SeriesView:
         if not self.series or status.series != self.series:
             return view
         ready = status.ready_for_trigger and status.triggered >= view.triggered
-        # Where the box's counter came after the receiver's first frames, it must not go back.
+        # The count must not decrease when the box's counter arrives after the receiver's first frames.
         acquired = max(view.acquired, status.acquired or 0) if status.peers is None else status.acquired or 0
         return replace(view, acquired=acquired, ready_for_trigger=ready)
 
     def with_receiver(self, status: Status) -> SeriesView:
-        """The view after a snapshot of the receiver."""
+        """Return the view after a snapshot of the receiver."""
         queue = percent(status.queue_bytes, status.queue_limit_bytes)
         view = replace(self, receiver_answers=True, frame_rate=0.0, receiver_queue=queue)
         if not self.series or status.series is None or status.series.id != self.series:
             return view
         rate = rounded(status.frame_rate) if status.state == "running" else 0.0
         series = status.series
-        if self.state in ACTIVE:  # else they are of the next series already
+        if self.state in ACTIVE:  # otherwise they belong to the next series already
             view = replace(
                 view,
                 dataset=series.dataset or self.dataset,
@@ -99,37 +100,37 @@ class SeriesView:
         return replace(view, counts=status.counts, latest_frame=status.latest_frame, frame_rate=rate)
 
     def without_streamer(self) -> SeriesView:
-        """The view once no snapshot of the streamer comes any more."""
+        """Return the view without a streamer, once its snapshots have stopped."""
         return replace(self, readings={}, ring_fill=None)
 
     def without_receiver(self) -> SeriesView:
-        """The view once the receiver does not answer any more."""
+        """Return the view without a receiver, once it no longer answers."""
         return replace(self, receiver_answers=False, frame_rate=None, receiver_queue=None)
 
 
 def percent(part: int, whole: int) -> float:
-    """A share in whole percent: finer steps are no news to anybody."""
+    """Return a share in whole percent: finer steps would only cause events."""
     return float(round(100 * part / whole)) if whole else 0.0
 
 
 def rounded(rate: float) -> float:
-    """A rate to three digits, so that its jitter is no news."""
+    """Return a rate rounded to three digits, so that its jitter causes no events."""
     return float(f"{rate:.3g}")
 
 
 def lossless(counts: Counts) -> bool:
-    """Whether every frame that was acquired came whole, once and where it was expected."""
+    """Return whether every acquired frame arrived complete, once, and at its index."""
     wrong = (counts.discarded, counts.partial, counts.corrupt, counts.missing)
     return not any((*wrong, counts.duplicate, counts.out_of_range))
 
 
 def without_pending(counts: Counts) -> Counts:
-    """The account of a series that no receiver has begun."""
+    """Return the account of a series that no receiver has begun."""
     return replace(counts, not_triggered=counts.not_triggered + counts.pending, pending=0)
 
 
 def account_sentence(view: SeriesView, where: str = "") -> str:
-    """The counts in words, naming only what is there: "5 of 10 frames stored in x.h5, 5 not triggered"."""
+    """Return the non-zero counts in words: "5 of 10 frames stored in x.h5, 5 not triggered"."""
     counts = view.counts
     if view.endless:
         first = f"{plural(counts.delivered, 'frame')} for live view"

@@ -1,8 +1,9 @@
-"""Judges a series by what is known of it and by the clock; what is to be done, others do.
+"""The watchdog of a series: it compares both sides' snapshots with time limits, and calls for actions.
 
-A triggered series that has begun and merely waits is ended by no clock here: every limit runs only
-after something else has happened (a side fell silent, the end was asked for, the end was sent). One
-that nobody has begun has a time limit, which can be set.
+A triggered series that has begun and only waits for triggers is never ended here: every limit starts with
+another
+event (a side became silent, the end was requested, the end was sent). A series without a first trigger has a
+time limit that can be set.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class WatchdogLimits:
-    """Seconds after which silence is judged, and what else calls for a word."""
+    """The watchdog's limits, in seconds unless stated otherwise."""
 
     receiver_silent: float = 5.0
-    """No answer from the receiver during a series: it counts as dead."""
+    """Without an answer from the receiver during a series, until it counts as dead."""
     disagreement: float = 1.5
-    """One side says that the series is over while the other has not said so."""
+    """From one side's report that the series is over, until the other has to agree."""
     arming: float = 60.0
-    """Slow hardware becomes ready within this time."""
+    """For slow hardware to become ready."""
     stop: float = 2.0
-    """After Stop, beyond the exposure under way, until it becomes an Abort."""
+    """After Stop, beyond the running exposure, until it becomes an Abort."""
     sending: float = 35.0
     """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
     abort: float = 3.0
@@ -39,27 +40,27 @@ class WatchdogLimits:
     box: float = 15.0
     """After Stop or Abort, for the box of a detector that streams by itself: its calls may take seconds."""
     rest: float = 1.5
-    """Every frame is in, and the detector's own box is still armed, until it is disarmed: some never are."""
+    """From the last frame until a box that is still armed is disarmed: some stay armed for ever."""
     lasting: float = 0.3
-    """A box that is said to be in fault, or busy, without a series that runs: longer than a snapshot, or the
-    refusal of a call, can be late."""
+    """For a box to be in fault, or busy, without a series: longer than a snapshot or a refusal can be
+    late."""
     end_lost: float = 3.0
-    """End message sent, and the receiver neither ends nor takes anything more."""
+    """After the end message, without an end or a new frame at the receiver, until it is told to stop."""
     closing: float = 10.0
-    """The receiver was told to stop and still has not closed the file."""
+    """For the receiver to close the file after it was told to stop."""
     buffers: float = 0.5
-    """Share of the streamer's buffers that wait for the receiver, from which one should know."""
+    """Share of the streamer's used buffers above which a warning is given."""
     drained: float = 0.5
-    """Without a new frame at the receiver, after a failure, until it is told to stop."""
+    """After a failure, without a new frame at the receiver, until it is told to stop."""
     final_counts: float = 2.5
-    """For the other side to end after a failure, so that the counts are final."""
+    """For the other side to end after a failure, until the counts are final."""
 
 
 class Actions(Protocol):
-    """What a check_state leads to."""
+    """The actions that the watchdog calls."""
 
     def ready(self) -> None:
-        """The hardware takes triggers."""
+        """Change to TAKING: the hardware takes triggers."""
 
     def stop(self, cause: str) -> None:
         """Stop the series, for this reason."""
@@ -68,29 +69,29 @@ class Actions(Protocol):
         """Abort the series."""
 
     def finish(self) -> None:
-        """Every frame is in: let the detector's own box come to rest."""
+        """Disarm the detector's own box: every frame has been received."""
 
     def configures(self) -> bool:
-        """Whether a call that sets or resets the detector's own box is under way."""
+        """Return whether a call that sets or resets the detector's own box is running."""
 
     def configured(self) -> None:
-        """See whether the box is still busy with settings, or with Reset; if not, the state is another."""
+        """Leave CONFIGURING if the box is no longer busy with settings or Reset."""
 
     def fail(self, cause: str, *, lost: bool = False) -> None:
-        """The series cannot go on; `lost`: the streamer is gone."""
+        """Fail the series; `lost`: the streamer is lost."""
 
     def tell_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
 
 
 class SeriesWatchdog:
-    """See the module.
+    """The watchdog; see the module.
 
     Args:
-        record: what is known.
-        died: says how the streamer's process ended, `None` while it lives.
-        actions: what can be done.
-        limits: seconds.
+        record: record of the series.
+        died: returns how the streamer's process ended, `None` while it lives.
+        actions: actions that the watchdog may call.
+        limits: time limits.
         armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
     """
 
@@ -114,7 +115,7 @@ class SeriesWatchdog:
         }
 
     def check(self) -> None:
-        """Judge the series as it stands."""
+        """Check the series in its present state."""
         check_state = self._checks.get(self._record.view.state)
         if check_state is not None:
             check_state()
@@ -134,12 +135,12 @@ class SeriesWatchdog:
             record.move(Event.CONFIGURE, sentence(message or "The detector takes settings"))
 
     def _configuring(self) -> None:
-        """Settings or Reset, of this device or of another client of the streamer."""
+        """Follow settings or Reset, by this device or by another client of the streamer."""
         if self._streamer_lives():
             self._do.configured()
 
     def _arming(self) -> None:
-        """Hardware that needs longer than Arm may take."""
+        """Wait for hardware that needs longer than Arm may take."""
         if not (self._streamer_lives() and self._receiver_lives()):
             return
         if self._record.own_stream:
@@ -154,7 +155,7 @@ class SeriesWatchdog:
             self._do.fail(f"the detector was not ready within {self._limits.arming:g} s")
 
     def _arming_box(self) -> None:
-        """What a box says to Arm, `arm_box` hears; but its call may hang, and the box be lost long since."""
+        """Detect a box in fault: `arm_box` receives its answer to Arm, but that call may hang."""
         status = self._record.own_streamer_status
         lost = status is not None and status.state == "fault"
         if self._record.lasts("box in fault", lost) > self._limits.lasting and status is not None:
@@ -164,12 +165,12 @@ class SeriesWatchdog:
         if not self._streamer_lives():
             return
         if self._record.own_stream and not self._record.ready:
-            return  # Stop while it was being armed: `arm_box` ends what there is
+            return  # Stop while the box was being armed: `arm_box` ends the series
         status = self._record.own_streamer_status
         if status is not None and status.state == "fault":
             self._do.fail(f"the detector failed: {status.message}")
         elif status is not None and status.state == "idle":
-            # Also when nobody took the end message: the receiver is told by the other way then.
+            # Also if nobody took the end message: the receiver is told over HTTP then.
             self._record.move(Event.END_SENT, "The last frame is sent; the receiver closes the file.")
         elif self._receiver_lives() and self._both_agree():
             self._look_for_strangers()
@@ -196,7 +197,7 @@ class SeriesWatchdog:
         elif record.aborted:
             patience = limits.abort
         elif status is not None and status.state == "ending":
-            # Frames that a slow receiver has yet to take; the streamer gives up by itself.
+            # A slow receiver still has to take frames; the streamer gives up by itself.
             patience = limits.sending
         else:
             patience = limits.stop + (record.settings.exposure_time if record.settings else 0.0)
@@ -209,7 +210,7 @@ class SeriesWatchdog:
             self._do.abort()
 
     def _closing(self) -> None:
-        # A streamer that dies now has nothing left to say: the end message is out.
+        # A streamer that dies now has nothing more to send: the end message has been sent.
         if not self._receiver_lives():
             return
         record = self._record
@@ -219,7 +220,7 @@ class SeriesWatchdog:
         stalled = self._stalled()
         record.warn(stalled)
         if stalled:
-            return  # it may well be closing the file; the receiver itself says when this is an error
+            return  # it may be closing the file; the receiver itself reports an error
         quiet = record.without_progress()
         if not record.told_to_stop and quiet > self._limits.end_lost:
             log.warning("the receiver has not seen the end message; telling it to stop")
@@ -233,7 +234,7 @@ class SeriesWatchdog:
         if series is not None:
             view = record.view
             where = f" in {view.filename}" if view.filename else ""
-            # The reason of an endless one that lost nothing is the frames that were never to come.
+            # An endless series without losses has a reason that only counts frames never meant to come.
             told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
             by = record.stopped_by  # which is the receiver's reason too
             why = _beyond_counts(series.reason, view) if told and not by else ""
@@ -246,14 +247,14 @@ class SeriesWatchdog:
             self._do.fail("the receiver was restarted before it had closed the file")
 
     def _failing(self) -> None:
-        """Bring the other side to its end, for final counts, but not for ever."""
+        """Wait for the other side to end, within limits, so that the counts are final."""
         record, limits = self._record, self._limits
-        # One whose data process was killed has yet to read from the file what is safe.
+        # A receiver whose data process was killed still has to read the safe frames from the file.
         receiver_done = record.receiver_silence is not None or (
             not record.receiver_runs and not (record.own_receiver_series and record.view.counts.pending)
         )
         if record.receiver_runs and not record.told_to_stop and record.without_progress() > limits.drained:
-            # What had arrived before the failure has been taken; more will not come.
+            # Frames that arrived before the failure have been taken; no more will arrive.
             record.told_to_stop = True
             self._do.tell_receiver(record.failure)
         status = record.own_streamer_status
@@ -275,7 +276,7 @@ class SeriesWatchdog:
     # Parts ------------------------------------------------------------------------------------
 
     def _streamer_lives(self) -> bool:
-        """Whether it does; if not, the failure is under way."""
+        """Return whether the streamer lives; if not, fail the series."""
         died = self._died()
         if died is None and self._record.streamer_lost:
             died = "the streamer sends no sign of life; it died or cannot be reached"
@@ -285,7 +286,7 @@ class SeriesWatchdog:
         return False
 
     def _receiver_lives(self) -> bool:
-        """Whether it does and is well; if not, the failure is under way."""
+        """Return whether the receiver lives and is well; if not, fail the series."""
         record = self._record
         silence, status = record.receiver_silence, record.receiver_status
         if silence is not None:
@@ -299,7 +300,7 @@ class SeriesWatchdog:
         return True
 
     def _stalled(self) -> str:
-        """That the receiver takes no frames for the moment, in words; "" while it does."""
+        """Return a warning that the receiver takes no frames at present; "" if it does."""
         status = self._record.receiver_status
         if status is None or not status.stalled or self._record.receiver_silence is not None:
             return ""
@@ -313,7 +314,7 @@ class SeriesWatchdog:
         )
 
     def _unconnected(self) -> str:
-        """That the streamer has nobody to send to, in words; "" while it has."""
+        """Return a warning that no receiver is connected to the streamer; "" if one is."""
         status = self._record.own_streamer_status
         if status is None or status.peers:
             return ""
@@ -330,7 +331,7 @@ class SeriesWatchdog:
         )
 
     def _slow(self) -> str:
-        """That the receiver is slower than the camera, in words; "" while it is not."""
+        """Return a warning that the receiver is slower than the camera; "" if it is not."""
         used = self._buffers()
         if used < self._limits.buffers:
             return ""
@@ -340,7 +341,7 @@ class SeriesWatchdog:
         )
 
     def _buffers(self) -> float:
-        """Share of the streamer's buffers that is used."""
+        """Return the share of the streamer's buffers that is used."""
         status = self._record.own_streamer_status
         return status.ring_used / status.ring_total if status is not None and status.ring_total else 0.0
 
@@ -362,7 +363,7 @@ class SeriesWatchdog:
             )
 
     def _both_agree(self) -> bool:
-        """Whether both sides are at this series, or may not have said so yet; if not, it fails."""
+        """Return whether both sides have this series, or may not have reported it yet; if not, fail it."""
         record, limit = self._record, self._limits.disagreement
         other = record.streamer_status is not None and record.own_streamer_status is None
         if record.lasts("other series", other) > limit:
@@ -384,7 +385,7 @@ class SeriesWatchdog:
             elif series is None:
                 self._do.fail("the receiver was restarted and knows nothing of the series")
             elif series.complete and record.own_stream:
-                return True  # every frame is in; the box has yet to say that it has ended
+                return True  # every frame has arrived; the box has not reported its end yet
             else:
                 self._do.fail(f"the receiver ended the series: {series.reason}")
             return False
@@ -392,7 +393,7 @@ class SeriesWatchdog:
 
 
 def _beyond_counts(reason: str, view: SeriesView) -> str:
-    """What the receiver's reason says besides the counts, with which it begins."""
+    """Return the receiver's reason without the counts with which it begins."""
     counts = view.counts
     good = counts.stored + counts.delivered + counts.discarded
     if reason.startswith(f"{good} of {plural(view.planned, 'frame')}: "):
@@ -405,12 +406,12 @@ def _capital(text: str) -> str:
 
 
 def remedied(text: str) -> str:
-    """With what to do in FAULT, where the text does not say itself what Reset does."""
+    """Return the text with the remedy for FAULT, unless it mentions Reset itself."""
     text = sentence(text)
     return text if "Reset" in text else f"{text} Call Reset."
 
 
 def sentence(text: str) -> str:
-    """With a full stop."""
+    """Return the text with a full stop."""
     text = text.strip()
     return text if text.endswith((".", "!", "?")) else text + "."

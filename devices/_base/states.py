@@ -1,6 +1,6 @@
-"""The states of a detector's series, and what Tango shows of them: two tables, nothing else.
+"""The states of a detector's series, and the Tango states that show them: two tables.
 
-The series states are the one truth; the Tango state is a projection of it.
+The series state is decisive; the Tango state is derived from it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum, StrEnum, auto
 
 
 class SeriesState(StrEnum):
-    """Where a detector stands between two series."""
+    """The state of a detector and its series."""
 
     OFFLINE = "offline"
     """The streamer is being started or reached."""
@@ -22,26 +22,26 @@ class SeriesState(StrEnum):
     TAKING = "taking"
     """Ready for triggers."""
     STOPPING = "stopping"
-    """Stop or Abort was asked for; the streamer has not sent the end message yet."""
+    """Stop or Abort was requested; the streamer has not sent the end message yet."""
     CLOSING = "closing"
-    """The end message is out; the receiver has not closed the file yet."""
+    """The end message was sent; the receiver has not closed the file yet."""
     FAILING = "failing"
-    """Something failed; the other side is brought to its end, so that the counts are final."""
+    """Something failed; the other side is being ended, so that the counts become final."""
     FAULT = "fault"
 
 
 class Event(Enum):
-    """What moves a detector from one state to another."""
+    """An event that changes the state."""
 
     CONNECTED = auto()
     """The streamer answers."""
     CONFIGURE = auto()
     """The detector's own box is busy with settings, or with Reset."""
     CONFIGURED = auto()
-    """It has done that, or refused it."""
+    """The box has taken the settings, or refused them."""
     ARM = auto()
     REFUSED = auto()
-    """Arm cannot be done, or was ended before the hardware took triggers; nothing of the series is left."""
+    """Arm was refused, or ended before the hardware took triggers; the series is discarded."""
     READY = auto()
     """The hardware takes triggers."""
     STOP = auto()
@@ -53,10 +53,10 @@ class Event(Enum):
     FAIL = auto()
     """The series, or the streamer without one, cannot go on."""
     COUNTED = auto()
-    """Nothing more is to be had from the failed series."""
+    """The counts of the failed series are final."""
     RESET = auto()
     RECONNECT = auto()
-    """Reset of a fault whose streamer is gone."""
+    """Reset after a fault in which the streamer was lost."""
 
 
 _S, _E = SeriesState, Event
@@ -106,7 +106,7 @@ TANGO_STATE: Mapping[SeriesState, str] = {
 """Names of `tango.DevState`. RUNNING lasts from readiness until the file is closed."""
 
 RECEIVER_TANGO_STATE: Mapping[str, str] = {"idle": "ON", "running": "RUNNING", "error": "FAULT"}
-"""The receiver's state names; UNKNOWN while it does not answer."""
+"""Names of `tango.DevState` by the receiver's state; UNKNOWN while it does not answer."""
 
 
 class IllegalEvent(Exception):
@@ -114,7 +114,7 @@ class IllegalEvent(Exception):
 
 
 def next_state(state: SeriesState, event: Event) -> SeriesState:
-    """State that follows.
+    """Return the state that follows.
 
     Raises:
         IllegalEvent: the table has no such transition.

@@ -1,4 +1,4 @@
-"""How a device gets its streamer, by its properties: a child process, or one on another host."""
+"""The choice of a device's streamer by its properties: a child process, or one on another host."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _OF_FRAMES: tuple[Parameter, ...] = (
 
 
 def streamer_properties(camera: type[Unit]) -> tuple[Parameter, ...]:
-    """Device properties of the streamer: none where no frame passes it."""
+    """Return the device properties of the streamer; none if no frames pass through it."""
     return () if issubclass(camera, StreamingDetector) else _OF_FRAMES
 
 
 def streamer_link(
     camera: type[Unit], unit: Mapping[str, Value], streamer: Mapping[str, Value], control: str, device: str
 ) -> StreamerLink:
-    """The link of one device.
+    """Return the link of one device.
 
     Args:
-        camera: the detector's class.
-        unit: its properties.
+        camera: class of the detector.
+        unit: properties of the unit.
         streamer: values of `streamer_properties`.
         control: address of a streamer on another host; "" starts one as a child.
         device: name, for messages.

@@ -1,6 +1,6 @@
 """The streamer that belongs to a detector device: a child process, or one on another host.
 
-Both are spoken to through the same `StreamerClient`; the only difference is who starts and ends it.
+Both are used through the same `StreamerClient`; the only difference is who starts and ends the process.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ CALL_LIMIT = 1.0
 
 
 class StreamerLink(Protocol):
-    """How a device gets at its streamer."""
+    """The link of a device to its streamer."""
 
     restartable: bool
-    """Whether `open` makes a new process of a streamer that hangs."""
+    """True if `open` replaces a streamer that hangs by a new process."""
 
     def open(self) -> StreamerClient:
-        """Start or reach the streamer; what was there before is let go of.
+        """Start or reach the streamer; an earlier connection is closed.
 
         Raises:
-            StreamerUnavailable: it does not start or does not answer; the sentence says why.
+            StreamerUnavailable: the streamer does not start or does not answer; the sentence says why.
         """
 
     def died(self) -> str | None:
-        """Sentence that says how the process ended; `None` while it lives, or when nobody knows."""
+        """Return a sentence about how the process ended; `None` while it lives, or if unknown."""
 
     def close(self) -> None:
-        """Let go of it for good: a child is ended (its series with an end message), a remote one stays."""
+        """Close the link: a child is ended (its series with an end message), a remote streamer stays."""
 
 
 class ChildStreamer:
-    """A streamer as the device's own child; it ends by itself when the device's process dies.
+    """A streamer as a child process of the device; it ends by itself when the device's process dies.
 
     Args:
         camera: class name of the camera.
         properties: the camera's properties.
-        data: address to bind the data socket to; "" where no frame passes the streamer.
+        data: address to bind the data socket to; "" if no frames pass through the streamer.
         options: further command line options, such as "--hwm": "8".
         device: name of the device, for messages.
     """
 
     restartable = True
     START_LIMIT = 20.0
-    """Seconds until it must be ready; includes opening the hardware."""
+    """Seconds until it must be ready, including opening the hardware."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class ChildStreamer:
                 self._child = child
                 self._client = StreamerClient(child.answer.control, timeout=CALL_LIMIT)
                 return self._client
-        # Init came while the child was starting: nobody else would ever end it.
+        # Init was called while the child was starting: nobody else would end the child.
         child.stop()
         raise StreamerUnavailable(f"{self._name} was closed while it started")
 
@@ -119,7 +119,7 @@ class ChildStreamer:
         self._let_go()
 
     def _port_taken(self) -> str:
-        """Sentence that says what to set, where somebody else has the port; "" if nobody has."""
+        """Return a sentence about what to set if another program has the port; "" if none has."""
         address, _, port = self._data.removeprefix("tcp://").rpartition(":")
         host = bare(address)
         if not port or not int(port) or not is_taken(host, int(port)):
@@ -164,7 +164,7 @@ class RemoteStreamer:
         return client
 
     def died(self) -> str | None:
-        """Never known from here: its snapshots stop."""
+        """See `StreamerLink`; unknown for a remote process, whose snapshots stop."""
         return None
 
     def close(self) -> None:
