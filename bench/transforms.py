@@ -21,7 +21,7 @@ from penstock.receiver.processing.prefetch import Prefetch, Ready
 from penstock.receiver.processing.transforms.bslz4 import Bslz4
 from penstock.receiver.processing.transforms.cbf import Cbf
 from penstock.receiver.processing.transforms.chain import Chain
-from penstock.stins.messages import Frame, Header, Image
+from penstock.stins.messages import Frame, Header, Image, Start
 
 SHAPE = (1679, 1475)
 """Rows and columns of a Pilatus3 2M: 2.48 million pixels."""
@@ -107,7 +107,7 @@ def measure(image: np.ndarray, rounds: int) -> Result:
         worker.process(ready.message, ready.result)
 
     worker = FrameProcessor(chain, threads)
-    worker.begin(Header(filename="", shape=SHAPE, type="int32", compression="cbf"))
+    worker.begin(Start(Header(filename="", shape=SHAPE, type="int32", compression="cbf"), {}))
     try:
         result = Result([], [], [], threads, len(blob))
         for _ in range(rounds):

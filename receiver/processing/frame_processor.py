@@ -46,15 +46,21 @@ class FrameProcessor:
         self._channels: tuple[str, ...] = ()
         self._format: tuple[tuple[int, ...], str, str] | None = None
 
-    def begin(self, header: Header) -> StinsError | None:
-        """Begin a series as its header announces it.
+    def begin(self, start: Start, *, admitted: bool = False) -> tuple[Start, StinsError | None]:
+        """Begin a series.
 
-        Returns what of it cannot be done, though the series can be taken: checksums of an algorithm
-        that is not known stay unchecked.
+        Args:
+            start: its start message; of modules, a `JoinedStart`.
+            admitted: whether its memory has been bounded already, by the process before this one.
+
+        Returns:
+            The start message as file, consumers and live view shall see it; and what of it cannot be done,
+            though the series can be taken: checksums of an unknown algorithm stay unchecked.
 
         Raises:
-            BlobError: it announces frames that cannot be.
+            StinsError: it announces frames that cannot be, or more than memory allows.
         """
+        header = start.header
         self._checksum = header.checksum if header.checksum in ALGORITHMS else None
         self._channels = header.channels or ()
         self._format = None
@@ -65,26 +71,31 @@ class FrameProcessor:
         if header.shape is not None and header.type is not None:
             if self._chain is None:
                 blobs.blob_layout(header.shape, header.type)
-            else:
-                self._chain.announce(header)
             if header.compression is not None:
                 self._format = (header.shape, header.type, header.compression)
+        after = self._announced(start)
+        if self._budget is not None and not admitted:
+            self._budget.begin(header, after, self._image_bytes(start))
+        unable = None
         if header.checksum and self._checksum is None:
-            return StinsError(
+            unable = StinsError(
                 "unknown_checksum",
                 f'checksums "{header.checksum}" are announced; known are {", ".join(ALGORITHMS)}. '
                 "The series is taken, its blobs are unchecked",
             )
-        return None
+        return Start(after, self._described(start)), unable
 
-    def admit(self, header: Header) -> None:
-        """Let a new series begin whose memory has been bounded.
+    def _announced(self, start: Start) -> Header:
+        """Return the header after the transforms."""
+        return start.header if self._chain is None else self._chain.announce(start.header)
 
-        Raises:
-            StinsError: it could take more than is allowed.
-        """
-        if self._budget is not None:
-            self._budget.begin(header, self.announced(header))
+    def _described(self, start: Start) -> Mapping[str, Any]:
+        """Return the metadata after the transforms."""
+        return start.metadata if self._chain is None else self._chain.describe(start.metadata, start.header)
+
+    def _image_bytes(self, start: Start) -> int:
+        """Return the memory of images that are assembled from the metadata."""
+        return 0
 
     def unpacked_bytes(self, frame: Frame) -> int | None:
         """What a frame takes beside its blobs once it is unpacked; `None` where its header does not tell."""
@@ -93,18 +104,6 @@ class FrameProcessor:
         except BlobError:
             return None
         return count * nbytes
-
-    def announced(self, header: Header) -> Header:
-        """The header of a series as file, consumers and live view shall see it.
-
-        Raises:
-            BlobError: the chain cannot take what it announces.
-        """
-        return header if self._chain is None else self._chain.announce(header)
-
-    def described(self, start: Start) -> Mapping[str, Any]:
-        """The metadata of a series as file, consumers and live view shall see them."""
-        return start.metadata if self._chain is None else self._chain.describe(start.metadata, start.header)
 
     @property
     def parallel(self) -> bool:

@@ -58,36 +58,6 @@ class ModuleProcessor(FrameProcessor):
         if steps and threads > 1:
             self._pool = ThreadPoolExecutor(threads, "worker")
 
-    def begin_joined(self, header: Header, joined: Joined) -> StinsError | None:
-        """Begin a series as its start messages announce it, as `begin`.
-
-        Raises:
-            BlobError: it announces frames that cannot be, or whose modules cannot be assembled.
-        """
-        unable = super().begin(header)
-        if self._before is not None or self.assembles:
-            self._announced(header, joined)
-        return unable
-
-    def announced_joined(self, header: Header, joined: Joined) -> Header:
-        """The header of a series as file, consumers and live view shall see it.
-
-        Raises:
-            BlobError: its modules cannot be assembled, or the steps cannot take them.
-        """
-        return self._announced(header, joined)
-
-    def admit_joined(self, start: JoinedStart) -> None:
-        """Let a new series begin whose memory has been bounded, as `admit`.
-
-        Raises:
-            StinsError: it, or its modules' images in one, could take more than is allowed.
-        """
-        if self._budget is not None:
-            after = self._announced(start.header, start.joined)
-            images = assembled_bytes(self._each(start), start.joined, turn=self.assembles)
-            self._budget.begin(start.header, after, images)
-
     def unpacked_bytes(self, frame: Frame) -> int | None:
         """What a frame takes beside its blobs once it is unpacked; see `FrameProcessor.unpacked_bytes`."""
         each = super().unpacked_bytes(frame)
@@ -98,9 +68,7 @@ class ModuleProcessor(FrameProcessor):
         whole = 0 if layout is None else layout.pixels * blobs.ITEM_BYTES[image.type]
         return len(frame.came) * each + whole
 
-    def described(self, start: Start) -> Mapping[str, Any]:
-        """The metadata of a series as file, consumers and live view shall see them: the modules' images
-        assembled as their frames are."""
+    def _described(self, start: Start) -> Mapping[str, Any]:
         assert isinstance(start, JoinedStart)
         metadata = assembled_metadata(self._each(start), start.joined, turn=self.assembles)
         if self._after is None:
@@ -110,22 +78,21 @@ class ModuleProcessor(FrameProcessor):
         whole = msgspec.structs.replace(start.header, shape=None if layout is None else layout.shape)
         return self._after.describe(metadata, whole)
 
-    def _each(self, start: JoinedStart) -> Mapping[str, Any]:
-        """The metadata with the image of each module as the steps before `assemble` leave it."""
-        metadata: Mapping[str, Any] = start.metadata
-        if self._before is None:
-            return metadata
-        turned = {key: [self._oriented(key, value, start.header) for value in metadata[key]]
-                  for key in IMAGES if key in metadata}  # fmt: skip
-        return {**metadata, **turned}
+    def _image_bytes(self, start: Start) -> int:
+        assert isinstance(start, JoinedStart)
+        return assembled_bytes(self._each(start), start.joined, turn=self.assembles)
 
-    def _oriented(self, key: str, value: Any, header: Header) -> Any:
-        """An image of one module as the steps before `assemble` leave it."""
-        return (
-            value
-            if value is None or self._before is None
-            else self._before.describe({key: value}, header)[key]
-        )
+    def _each(self, start: JoinedStart) -> Mapping[str, Any]:
+        """Return the metadata with the image of each module as the steps before `assemble` leave it."""
+        before, metadata = self._before, start.metadata
+        if before is None:
+            return metadata
+
+        def after(key: str, value: Any) -> Any:
+            return None if value is None else before.describe({key: value}, start.header)[key]
+
+        images = {key: [after(key, each) for each in metadata[key]] for key in IMAGES if key in metadata}
+        return {**metadata, **images}
 
     def submit(self, frame: Frame) -> Result | None:
         """Let a thread do it, once the format is known; see `FrameProcessor.submit`."""
@@ -150,13 +117,15 @@ class ModuleProcessor(FrameProcessor):
         assert isinstance(done, JoinedFrame)
         return done
 
-    def _announced(self, header: Header, joined: Joined) -> Header:
+    def _announced(self, start: Start) -> Header:
+        assert isinstance(start, JoinedStart)
+        header = start.header
         if self._before is not None:
             header = self._before.announce(header)
         if not self.assembles:
             return header
         if header.shape is not None and header.type is not None:
-            layout = _layout(joined, header.shape[-2:])
+            layout = _layout(start.joined, header.shape[-2:])
             nbytes = layout.pixels * blobs.ITEM_BYTES[header.type]
             header = msgspec.structs.replace(
                 header, shape=layout.shape, compression="none", frame_bytes=nbytes, checksum=None

@@ -62,13 +62,9 @@ class FrameEntry:
         Raises:
             StinsError: it announces what cannot be, or more than memory allows.
         """
-        unable = self._processor.begin(start.header)
-        if resumed is None:
-            # A resumed series was admitted by the process before this one, which said so.
-            self._processor.admit(start.header)
-            if unable is not None:
-                self._sink.bad_message(unable)
-        announced = Start(self._processor.announced(start.header), self._processor.described(start))
+        announced, unable = self._processor.begin(start, admitted=resumed is not None)
+        if unable is not None and resumed is None:
+            self._sink.bad_message(unable)
         return RunningSeries(announced, self._origin, resumed)
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:

@@ -54,17 +54,14 @@ class ModuleEntry:
         # Which modules of a frame were there, only the process that was killed knew: none is resumed.
         assert isinstance(start, JoinedStart) and resumed is None
         joined = start.joined
-        unable = self._modules.begin_joined(start.header, joined)
-        self._modules.admit_joined(start)
+        announced, unable = self._modules.begin(start)
         if unable is not None:
             self._sink.bad_message(unable)
-        header = self._modules.announced_joined(start.header, joined)
-        announced = Start(header, self._modules.described(start))
         series = self._series = RunningSeries(announced, self._origin)
         series.joined, series.modules = joined, ModuleStatus(len(joined.endpoints))
         self._laid_out = False
-        if header.shape is not None:
-            self._say_layout(series, header.shape)
+        if announced.header.shape is not None:
+            self._say_layout(series, announced.header.shape)
         return series
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:

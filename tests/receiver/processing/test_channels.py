@@ -21,7 +21,7 @@ from penstock.receiver.processing.channels import PartialFrame
 from penstock.receiver.processing.frame_processor import FrameProcessor
 from penstock.receiver.processing.transforms.chain import Chain
 from penstock.stins.checksums import checksums
-from penstock.stins.messages import Frame, Header
+from penstock.stins.messages import Frame, Header, Start
 from tests.receiver.files.recovery.test_recover import Deaths
 from tests.receiver.pixels import pixels as unpacked
 from tests.receiver.processes import ReceiverProcess
@@ -65,7 +65,7 @@ def test_sound_channels_of_a_frame_outlive_a_broken_one(
     broken: dict[int, bytes], expected: tuple[FrameStatus, ...], sentence: str
 ) -> None:
     worker = FrameProcessor()
-    worker.begin(Header(filename="", channels=NAMES, checksum="crc32"))
+    worker.begin(Start(Header(filename="", channels=NAMES, checksum="crc32"), {}))
     sent = frame(1, broken=broken)
     left = worker.sound_channels(sent)
     assert isinstance(left, PartialFrame)
@@ -107,7 +107,7 @@ def test_sound_channels_pass_the_transforms() -> None:
     entry = {"data_root": "/", "source": {"endpoints": ["tcp://127.0.0.1:1"]}}
     entry |= {"transforms": [{"type": "rotate", "quarter_turns": 1}, {"type": "bslz4"}]}
     worker = FrameProcessor(Chain(msgspec.convert(entry, ReceiverConfig).transforms))
-    worker.begin(Header(filename="", channels=NAMES))
+    worker.begin(Start(Header(filename="", channels=NAMES), {}))
     left = worker.sound_channels(frame(1, broken={1: b""}))
     assert left is not None
     assert (left.image.shape, left.image.compression) == ((3, 6, 4), "bslz4")

@@ -10,7 +10,7 @@ from penstock.receiver.processing.frame_processor import FrameProcessor
 from penstock.stins import codec
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError
-from penstock.stins.messages import Frame, Header
+from penstock.stins.messages import Frame, Header, Start
 from tests import hostile
 from tests.streams import image, pixels
 
@@ -27,7 +27,7 @@ def packed(number: int = 0) -> Frame:
 
 def processor(**keys: object) -> FrameProcessor:
     made = FrameProcessor()
-    made.begin(msgspec.convert({"htype": "header", "filename": "", **keys}, Header))
+    made.begin(Start(msgspec.convert({"htype": "header", "filename": "", **keys}, Header), {}))
     return made
 
 
@@ -80,7 +80,7 @@ def test_a_series_of_absurd_frames_is_refused_at_its_start(bad: hostile.BadStart
 
 def test_more_frames_than_anyone_can_count_are_refused() -> None:
     with pytest.raises(BlobError) as caught:
-        FrameProcessor().begin(Header(filename="", frames=2**60))
+        FrameProcessor().begin(Start(Header(filename="", frames=2**60), {}))
     assert caught.value.kind == "too_large"
 
 
@@ -101,17 +101,17 @@ def test_fewer_checksums_than_blobs_are_wrong() -> None:
 
 def test_checksums_of_an_unknown_algorithm_stay_unchecked_and_that_is_said() -> None:
     made = FrameProcessor()
-    said = made.begin(Header(filename="", checksum="md4"))
+    _, said = made.begin(Start(Header(filename="", checksum="md4"), {}))
     assert said is not None and said.kind == "unknown_checksum"
     assert 'checksums "md4" are announced' in str(said)
     made.process(sound(checksums=("00000000",)))
 
 
 def test_an_announced_algorithm_that_is_known_needs_no_word() -> None:
-    assert FrameProcessor().begin(Header(filename="", checksum="crc32")) is None
+    assert FrameProcessor().begin(Start(Header(filename="", checksum="crc32"), {}))[1] is None
 
 
 def test_a_checksum_announced_for_one_series_does_not_bind_the_next() -> None:
     made = processor(checksum="crc32")
-    made.begin(Header(filename=""))
+    made.begin(Start(Header(filename=""), {}))
     made.process(sound(checksums=("00000000",)))

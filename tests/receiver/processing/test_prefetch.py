@@ -86,7 +86,7 @@ def test_without_a_chain_or_with_one_thread_nothing_runs_ahead() -> None:
 
 
 def test_a_broken_first_frame_does_not_settle_the_format(processor: FrameProcessor) -> None:
-    processor.begin(Header(filename=""))
+    processor.begin(Start(Header(filename=""), {}))
     with pytest.raises(BlobError):
         processor.process(Frame(image(0, pixels(0, (2, 2), "int32"), compression="cbf"), [b""]))
     processor.process(cbf(1))
