@@ -9,14 +9,13 @@ fill value.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import FrameFormat
+from penstock.receiver.files.stores.contract import FrameFormat, FrameStore
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.channels import PartialFrame
 from penstock.stins.messages import Buffer, Frame
@@ -25,7 +24,7 @@ STATUS = "channel_status"
 STATUS_CHUNK = 4096
 
 
-class ChannelStore:
+class ChannelStore(FrameStore):
     """A store for each channel, and which of their images came.
 
     Args:
@@ -63,11 +62,6 @@ class ChannelStore:
             f"status of {', '.join(frames.channels)} of each frame, by the codes of frame_status"
         )
 
-    @property
-    def waiting_bytes(self) -> int:
-        """Nothing: frames are written at once."""
-        return 0
-
     def write(self, index: int, frame: Frame) -> None:
         """Store the images that came; an empty blob is one that did not. See `FrameStore`."""
         for store, blob in zip(self._stores, frame.blobs, strict=True):
@@ -91,7 +85,6 @@ class ChannelStore:
         return Frame(msgspec.structs.replace(first.image, shape=(len(blobs), *self._shape)), blobs)
 
     def grow(self, rows: int) -> None:
-        """Make room for so many frames."""
         for store in self._stores:
             store.grow(rows)
         self._status.resize(rows, axis=0)
@@ -111,10 +104,6 @@ class ChannelStore:
         self._status.flush()  # before the status of the whole frame
         self._fresh.clear()
 
-    def lost(self) -> Collection[int]:
-        """None: what `write` has taken is written."""
-        return ()
-
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length; what was never written reads as the fill value by itself."""
         for store in self._stores:
@@ -125,6 +114,3 @@ class ChannelStore:
         self._status.resize(len(statuses), axis=0)
         self._status[...] = table
         self._fresh.clear()
-
-    def close(self, *, synced: bool) -> None:
-        """Nothing is open beside the writer's file."""

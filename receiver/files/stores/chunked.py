@@ -16,7 +16,7 @@ from typing import Any
 import hdf5plugin
 import numpy as np
 
-from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, Writing
+from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.space import refuse_over_limit
@@ -26,7 +26,7 @@ from penstock.receiver.series.account import IN_FILE
 from penstock.stins.messages import Buffer, Frame, Image
 
 
-class ChunkedStore:
+class ChunkedStore(FrameStore):
     """Frames of one blob in a 3-D dataset, of k blobs in a 4-D one.
 
     Args:
@@ -69,11 +69,9 @@ class ChunkedStore:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of the frames that several writers have not written yet."""
         return 0 if self._threads is None else self._threads.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Store the blobs of a frame; see `FrameStore`."""
         # In a dataset with the filter, a plain blob is stored with the filter masked out.
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
         if self._threads is not None and self._disk is not None:
@@ -100,7 +98,6 @@ class ChunkedStore:
         disk.frame = None
 
     def read(self, index: int) -> Frame:
-        """A stored frame; see `FrameStore`."""
         self.flush()
         shape = self.data.shape[1:]
         places = [(index, part, 0, 0) for part in range(shape[0])] if self._split else [(index, 0, 0)]
@@ -110,16 +107,13 @@ class ChunkedStore:
         return Frame(image, blobs)
 
     def grow(self, rows: int) -> None:
-        """Make room for so many frames: chunks take space when they are written."""
         self.data.resize(rows, axis=0)
 
     def flush(self) -> None:
-        """Return when several writers have written everything; the writer flushes the file."""
         if self._threads is not None:
             self._threads.drain()
 
     def lost(self) -> Collection[int]:
-        """Frames that threads had taken and could not write; see `FrameStore`."""
         return () if self._threads is None else self._threads.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
@@ -160,7 +154,6 @@ class ChunkedStore:
         self._write_chunk = self.data.id.write_direct_chunk
 
     def close(self, *, synced: bool) -> None:
-        """End the threads; nothing else is open beside the writer's file."""
         if self._threads is not None:
             self._threads.close()
             if self._descriptor >= 0:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -58,8 +59,8 @@ class Writing:
     """A segment waits so long for its late frames."""
 
 
-class FrameStore(Protocol):
-    """Where frames go by their index, in any order.
+class FrameStore(ABC):
+    """Where frames go by their index, in any order; by default a store that writes them at once.
 
     Every dataset that has a place for each frame has an unlimited first dimension and stands in the
     NXdetector group, and no other dataset there has: so `finalize` finds them after a writer was killed.
@@ -74,11 +75,14 @@ class FrameStore(Protocol):
 
     @property
     def waiting_bytes(self) -> int:
-        """Of frames that were taken and are not written yet; 0 where `write` writes."""
+        """Bytes of the frames that were taken and are not written yet."""
+        return 0
 
+    @abstractmethod
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame for which there is room (`grow`)."""
 
+    @abstractmethod
     def read(self, index: int) -> Frame:
         """A stored frame, its blobs as they were received: nothing is unpacked. Only shape, type,
         compression and frame number stand in its image header."""
@@ -92,7 +96,9 @@ class FrameStore(Protocol):
 
     def lost(self) -> Collection[int]:
         """After a failure: frames that `write` had taken and that could not be written."""
+        return ()
 
+    @abstractmethod
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """The series has ended: cut to the length of `statuses` (uint8, `FrameStatus`, one an index), and
         make what is not stored there read as the fill value. The writer closes its file next."""

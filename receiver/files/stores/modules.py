@@ -31,7 +31,7 @@ STATUS = "module_status"
 STATUS_CHUNK = 4096
 
 
-class ModuleStore:
+class ModuleStore(FrameStore):
     """The frames of a joined series.
 
     Args:
@@ -71,11 +71,9 @@ class ModuleStore:
 
     @property
     def waiting_bytes(self) -> int:
-        """Of frames that were taken and are not written yet."""
         return self._blobs.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Store the blobs of the modules that came; see `FrameStore`."""
         self._blobs.write(index, frame)
 
     def read(self, index: int) -> Frame:
@@ -98,7 +96,6 @@ class ModuleStore:
         return JoinedFrame(image, blobs, self._joined, (None,) * shape[0], layout=self._layout)
 
     def grow(self, rows: int) -> None:
-        """Make room for so many frames."""
         self._blobs.grow(rows)
         self._status.resize(rows, axis=0)
 
@@ -113,7 +110,6 @@ class ModuleStore:
             self._modules.finalize()
 
     def lost(self) -> Collection[int]:
-        """See `FrameStore`."""
         return self._blobs.lost()
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
@@ -125,7 +121,6 @@ class ModuleStore:
         self._status[...] = table
 
     def close(self, *, synced: bool) -> None:
-        """See `FrameStore`."""
         self._blobs.close(synced=synced)
 
     def _describe(self, detector: Any, layout: Layout | None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from h5py import h5d, h5p
 
 from penstock.receiver.files.stores import disk_file
-from penstock.receiver.files.stores.contract import FrameFormat, Writing
+from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.space import set_aside
@@ -31,7 +31,7 @@ STEP_ROWS = 2**16
 never written takes no space on the disk once the file is closed, but a file that was killed shows it."""
 
 
-class PreallocatedStore:
+class PreallocatedStore(FrameStore):
     """Frames of one blob in a 3-D dataset.
 
     Args:
@@ -74,7 +74,6 @@ class PreallocatedStore:
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes of the frames that several writers have not written yet."""
         return self._writers.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
@@ -84,21 +83,15 @@ class PreallocatedStore:
         self._writers.put(index, frame.blobs[0], self._offsets[index])
 
     def read(self, index: int) -> Frame:
-        """A stored frame; see `FrameStore`."""
         self._writers.drain()
         frames = self._frames
         blob = os.pread(self._descriptor, frames.nbytes, self._offsets[index])
         return Frame(Image(shape=frames.shape, type=frames.dtype, compression="none", frame=index), [blob])
 
-    def grow(self, rows: int) -> None:
-        """Nothing yet: places are taken in steps of bytes, when a frame needs one."""
-
     def flush(self) -> None:
-        """Return when the writers have written everything."""
         self._writers.drain()
 
     def lost(self) -> Collection[int]:
-        """Frames that were taken and could not be written; see `FrameStore`."""
         return self._writers.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
@@ -109,7 +102,6 @@ class PreallocatedStore:
             raise error
 
     def close(self, *, synced: bool) -> None:
-        """Let the writers go of the file, which is the writer's."""
         self._writers.close()
         if self._descriptor >= 0:
             os.close(self._descriptor)

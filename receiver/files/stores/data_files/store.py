@@ -23,7 +23,7 @@ import numpy as np
 from penstock.receiver.files import lease, storage
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import FrameFormat, Writing
+from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.data_files.data_file import (
     DATASET,
     DataFile,
@@ -63,7 +63,7 @@ class Segment:
     """Frames that came since it was handed to the kernel last."""
 
 
-class DataFilesStore:
+class DataFilesStore(FrameStore):
     """Frames in files of `writing.frames_per_file` each.
 
     Args:
@@ -106,11 +106,6 @@ class DataFilesStore:
             os.close(self._folder)
             raise
 
-    @property
-    def waiting_bytes(self) -> int:
-        """0: frames are written at once."""
-        return 0
-
     def write(self, index: int, frame: Frame) -> None:
         """Store the blobs of a frame; closes its segment when it is full."""
         number, row = divmod(index, self._length)
@@ -127,15 +122,11 @@ class DataFilesStore:
             self._close(number)
 
     def read(self, index: int) -> Frame:
-        """A stored frame; see `FrameStore`."""
         number, row = divmod(index, self._length)
         if (segment := self._open.get(number)) is not None:
             return segment.store.read(row)
         with h5py.File(self._place(number), "r", locking=False) as file:
             return ChunkedStore(None, self._frames, data=file[DATASET]).read(row)
-
-    def grow(self, rows: int) -> None:
-        """Nothing: each segment has room for its own."""
 
     def flush(self) -> None:
         """Hand the open segments to the kernel, and close those whose late frames nobody waits for."""
