@@ -35,7 +35,7 @@ RATES = {
     2_000_000: (200, 400, 800),
     20_000_000: (20, 40, 80),
 }
-"""Frames a second that are offered; beside them, as fast as possible."""
+"""Frames per second that are offered; beside them, as fast as possible."""
 PACED_SECONDS = 0.8
 """Of a series at a rate."""
 SOCKETS = ((1, 1), (1, 2), (2, 2))
@@ -63,7 +63,7 @@ class Group(NamedTuple):
 
 
 def parts() -> dict[str, Callable[[float], list[Group]]]:
-    """The parts made of cases, by name; each takes the scale of its series' lengths."""
+    """Return the parts made of cases, by name; each takes the scale of its series' lengths."""
     return {
         BARS_PART: _contenders, "disk": _disk, "offered": _offered, "sockets": _sockets, "workers": _workers,
         "writers": lambda scale: [], "latency": lambda scale: [], "profile": lambda scale: [],
@@ -270,7 +270,7 @@ class Campaign:
             yield found
 
     def _other(self, part: str) -> int:
-        """How much there is of a part that is not made of cases."""
+        """Return how much there is of a part that is not made of cases."""
         found = self.results
         parts: dict[str, Sized] = {
             "writers": found.writers, "latency": found.latency, "profile": found.profiles,

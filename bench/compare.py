@@ -20,7 +20,8 @@ NAIVE_FRAMES = {20_000: 3_000, 200_000: 2_000, 2_000_000: 400, 20_000_000: 60}
 
 
 def cases(frame_bytes: int, frames: int, naive_frames: int, *, limits: bool = True) -> list[Case]:
-    """All contenders, writing, with frames of one size; whom the receiver is compared with stands beside it.
+    """Return all contenders, writing, with frames of one size; whom the receiver is compared with stands
+    beside it.
 
     Args:
         limits: whether the compiled limits are there.

@@ -84,7 +84,7 @@ class Receiver:
         self._stack.close()
 
     def take(self, case: Case) -> Run:
-        """One series; its file is removed again.
+        """Run one series, and remove its file.
 
         Raises:
             ProcessFailed: the generator did not start.
@@ -153,7 +153,7 @@ class Receiver:
 
 
 def take(case: Case, folder: Path, limit: Path | None = None) -> Run:
-    """One series through the contender that the case names; its file is removed again.
+    """Run one series through the contender that the case names, and remove its file.
 
     Args:
         case: what to do.
@@ -182,7 +182,7 @@ def take(case: Case, folder: Path, limit: Path | None = None) -> Run:
 
 
 def _run_program(case: Case, argv: list[str], endpoint: str, file: Path | None, folder: Path) -> Run:
-    """A contender that prints its own figures as its last line."""
+    """Run a contender that prints its own figures as its last line."""
     results: list[dict[str, Any]] = []
 
     def relay(line: str) -> None:
@@ -231,7 +231,7 @@ def generator(endpoint: str, case: Case, file: Path | None, folder: Path) -> Ite
 
 
 def _report(generator: Child[dict[str, Any]]) -> dict[str, Any]:
-    """What the sender says of the series, once it has ended by itself."""
+    """Return what the sender says of the series, once it has ended by itself."""
     generator.wait(10.0)
     generator.stop()  # returns once everything that it wrote has been read
     for line in reversed(generator.tail):
@@ -264,7 +264,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _tasks(pid: int) -> list[Path]:
-    """The threads of a process."""
+    """Return the threads of a process."""
     return list(Path(f"/proc/{pid}/task").iterdir())
 
 

@@ -34,7 +34,7 @@ NUMBER = 0xDEADBEEF
 
 
 def v1(blob: bytes, rows: int, columns: int, frames: int, file: Path) -> Iterator[list[bytes]]:
-    """The messages of a series of stream V1."""
+    """Yield the messages of a series of stream V1."""
     config = {"nimages": frames, "ntrigger": 1}
     yield [_json(htype="dheader-1.0", series=frames, header_detail="basic"), _json(**config),
            _json(filename=str(file))]  # fmt: skip
@@ -47,7 +47,7 @@ def v1(blob: bytes, rows: int, columns: int, frames: int, file: Path) -> Iterato
 
 
 def v2(blob: bytes, rows: int, columns: int, frames: int, file: Path) -> Iterator[list[bytes]]:
-    """The messages of a series of stream V2."""
+    """Yield the messages of a series of stream V2."""
     series = {"series_id": frames, "series_unique_id": file.name}
     yield [cbor2.dumps({"type": "start", **series, "channels": ["threshold_1"], "number_of_images": frames,
                         "image_dtype": "uint16", "image_size_x": columns, "image_size_y": rows,

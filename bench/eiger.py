@@ -76,7 +76,7 @@ class Rate:
 
     @property
     def reached(self) -> bool:
-        """Whether the bar is, which is for 1 kHz."""
+        """True if the bar is, which is for 1 kHz."""
         return self.hertz != HERTZ or self.ratio >= BAR
 
 
@@ -114,7 +114,7 @@ class BlobSource:
         self._context.destroy(0)
 
     def awaiting(self) -> AbstractContextManager[Callable[[], None]]:
-        """Its socket waits."""
+        """Return a context in which the socket waits for its receiver."""
         return contextlib.nullcontext(lambda: None)
 
     def send(self, frames: int, hertz: float, file: Path | None) -> None:
@@ -202,7 +202,8 @@ def rates(
     folder: Path, program: Path, turns: int, frames: dict[float, int] = FRAMES,
     sensor: tuple[int, int] = SENSOR, streams: Sequence[str] = STREAMS,
 ) -> tuple[list[Rate], dict[str, float]]:  # fmt: skip
-    """Each stream, at 1 kHz and as fast as they are taken; and the simulated control unit's highest rate.
+    """Measure each stream, at 1 kHz and as fast as they are taken; and the simulated control unit's highest
+    rate.
 
     Raises:
         ProcessFailed: a process did not start.

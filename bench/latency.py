@@ -78,7 +78,7 @@ def _until(
     detector: tango.DeviceProxy, states: queue.SimpleQueue[tuple[float, tango.EventData]],
     wanted: tango.DevState,
 ) -> float:  # fmt: skip
-    """The moment at which the device said so, in seconds since 1970."""
+    """Return the moment at which the device said so, in seconds since 1970."""
     deadline = time.time() + PATIENCE
     while time.time() < deadline:
         try:
@@ -100,7 +100,7 @@ def _last_frame(file: Path, name: str) -> float | None:
 
 
 def _sync_seconds(file: Path) -> float:
-    """What the disk takes for a file of this size, and its name, at this moment."""
+    """Return what the disk takes for a file of this size, and its name, at this moment."""
     twin = file.with_suffix(".twin")
     content = file.read_bytes()
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def build(folder: Path) -> Path | None:
-    """The compiled program in this folder; `None` without a C compiler.
+    """Return the compiled program in this folder; `None` without a C compiler.
 
     Raises:
         RuntimeError: the compiler refuses, with what it said.

@@ -29,7 +29,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     frames: int
     storage: Storage = "ram"
     rate: float = 0.0
-    """Frames a second that are offered; 0: as fast as possible."""
+    """Frames per second that are offered; 0: as fast as possible."""
     sockets: int = 1
     io_threads: int = 1
     """ZeroMQ's, on both sides."""
@@ -56,7 +56,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self.frames / self.seconds
 
     @property

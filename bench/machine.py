@@ -71,7 +71,7 @@ def file_system(folder: Path) -> str:
 
 
 def _chosen(setting: Path) -> str:
-    """The value in brackets of one of sysfs' lists."""
+    """Return the value in brackets of one of sysfs' lists."""
     try:
         return setting.read_text().partition("[")[2].partition("]")[0]
     except OSError:

@@ -66,7 +66,7 @@ def _machine(results: Results) -> str:
 
 
 def _runs(measurements: Sequence[Measurement]) -> str:
-    """How often the cases of a part were measured: parts may be measured anew, each for itself."""
+    """Return how often the cases of a part were measured: parts may be measured again, each for itself."""
     found = sorted({len(measurement.runs) for measurement in measurements})
     return " or ".join(map(str, found))
 
@@ -98,7 +98,7 @@ def _contenders(results: Results, folder: Path) -> str:
         for row in (*competitors(results, nbytes), *unwritten(results, nbytes))
     ]  # fmt: skip
     return _section(
-        "Contenders", folder, "contenders", "Frames a second and GB/s of each contender, by frame size",
+        "Contenders", folder, "contenders", "Frames per second and GB/s of each contender, by frame size",
         ("frame", "", "frames/s", "GB/s", "receiving thread, µs a frame", "all threads, µs a frame"), rows,
     )  # fmt: skip
 
@@ -166,7 +166,7 @@ def _sockets(results: Results, folder: Path) -> str:
     ]  # fmt: skip
     return _section(
         "Sockets and I/O threads", folder, "sockets",
-        "Frames a second for one and two PULL sockets and I/O threads",
+        "Frames per second for one and two PULL sockets and I/O threads",
         ("frame", "", "sockets", "I/O threads", "frames/s", "GB/s", "all threads, µs a frame"), rows,
     )  # fmt: skip
 
@@ -177,7 +177,7 @@ def _workers(results: Results, folder: Path) -> str:
         for row in results.of("workers")
     ]
     return _section(
-        "Workers", folder, "workers", "Frames a second when workers compress them to bitshuffle/LZ4",
+        "Workers", folder, "workers", "Frames per second when workers compress them to bitshuffle/LZ4",
         ("workers", "I/O threads", "frames/s", "all threads, µs a frame"), rows,
     )  # fmt: skip
 
@@ -239,7 +239,7 @@ def _profile(results: Results, folder: Path) -> str:
 def _section(
     title: str, folder: Path, figure: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """A title, the figure if it was drawn, and a table; "" without rows."""
+    """Return a title, the figure if it was drawn, and a table; "" without rows."""
     if not rows and head:
         return ""
     drawn = figure in FIGURES and (folder / f"{figure}.svg").exists()

@@ -223,7 +223,7 @@ def latency(results: Results) -> Figure:
 
 
 def profile(results: Results) -> Figure:
-    """Where the processor time goes, in the loop's thread and ZeroMQ's."""
+    """Return where the processor time goes, in the loop's thread and ZeroMQ's."""
     figure, (axes,) = _panels(1, 1, 9.6, 4.6)
     rows = [row for row in results.profiles if row.shares]
     for place, row in enumerate(rows):
@@ -259,12 +259,12 @@ def _panels(rows: int, columns: int, width: float, height: float) -> tuple[Figur
 
 
 def competitors(results: Results, nbytes: int) -> list[Measurement]:
-    """All contenders at this frame size, in their own order."""
+    """Return all contenders at this frame size, in their own order."""
     return [row for name in CONTENDERS for row in results.of(BARS_PART, frame_bytes=nbytes, contender=name)]
 
 
 def unwritten(results: Results, nbytes: int) -> list[Measurement]:
-    """The receiver without writing, as fast as possible."""
+    """Return the receiver without writing, as fast as possible."""
     return results.of("offered", frame_bytes=nbytes, storage="live", rate=0.0)
 
 
@@ -274,7 +274,7 @@ def _rate(results: Results, nbytes: int, contender: str) -> float | None:
 
 
 def name_of(row: Measurement) -> str:
-    """The contender; the receiver without writing is another one."""
+    """Return the contender; the receiver without writing is another one."""
     live = row.case.contender == PENSTOCK_RECEIVER and row.case.storage == "live"
     return row.case.contender + (", live only" if live else "")
 

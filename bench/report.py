@@ -40,7 +40,7 @@ def table(measured: list[Measurement]) -> Table:
 
 
 def bars(verdicts: list[Verdict]) -> Table:
-    """Each bar, and whether it is reached."""
+    """Return each bar, and whether it is reached."""
     found = Table(title="bars: penstock, writing, one socket, one I/O thread")
     for column in ("frame", "of", "to", "ratio", "bar", ""):
         found.add_column(column, justify="right" if column in ("frame", "ratio", "bar") else "left")
@@ -54,12 +54,12 @@ def bars(verdicts: list[Verdict]) -> Table:
 
 
 def what(verdict: Verdict) -> str:
-    """What a bar compares."""
+    """Return what a bar compares."""
     return "frame rate" if verdict.bar.least_rate is not None else "thread's CPU a frame"
 
 
 def summary(measured: list[Measurement], verdicts: list[Verdict]) -> dict[str, Any]:
-    """The same for a machine."""
+    """Return the same for a machine."""
     return {
         "reached": all(verdict.reached for verdict in verdicts),
         "bars": [

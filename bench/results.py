@@ -28,7 +28,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> tuple[float, float]:
-        """Frames a second: mean and its standard error."""
+        """Frames per second: mean and its standard error."""
         return mean(run.rate for run in self.runs)
 
     @property
@@ -60,7 +60,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """Whether the medians are short enough."""
+        """True if the medians are short enough."""
         sync = statistics.median(self.sync) if self.sync else 0.0
         return statistics.median(self.arm) <= MOST_ARM and statistics.median(self.end) <= MOST_END + sync
 
@@ -74,7 +74,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
     flat_out_us: Cpu
     """As fast as possible."""
     equal: bool
-    """Whether all files held the same bytes."""
+    """True if all files held the same bytes."""
 
     @property
     def ratio(self) -> float:
@@ -83,7 +83,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """Whether they are cheap enough, and right."""
+        """True if they are cheap enough, and right."""
         return self.equal and self.ratio <= BAR
 
 
@@ -120,7 +120,7 @@ class Results(msgspec.Struct, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """Whether every bar that was measured is reached."""
+        """True if every bar that was measured is reached."""
         return (
             all(verdict.reached for verdict in verdicts_on(self.of("contenders")))
             and all(found.reached for found in self.writers)
@@ -135,7 +135,7 @@ class Results(msgspec.Struct, kw_only=True):
 
 
 def load(file: Path) -> Results:
-    """What `Results.save` wrote.
+    """Return what `Results.save` wrote.
 
     Raises:
         ValueError: it is something else; the sentence names the file.
@@ -187,7 +187,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """Whether it is good enough."""
+        """True if it is good enough."""
         if self.bar.least_rate is not None:
             return self.ratio >= self.bar.least_rate
         assert self.bar.most_thread is not None
@@ -201,7 +201,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdicts_on(measured: Sequence[Measurement]) -> list[Verdict]:
-    """Every bar whose two contenders were measured in turn.
+    """Return every bar whose two contenders were measured in turn.
 
     A ratio is the median over the rounds of the ratio of neighbouring turns: what disturbs one round
     disturbs both.

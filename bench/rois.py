@@ -61,7 +61,8 @@ class Result:
     """Of all threads of the data process."""
 
     def added(self, number: int) -> float:
-        """What so many regions cost per frame, in µs of all threads: median of neighbours' differences."""
+        """Return what so many regions cost per frame, in µs of all threads: median of neighbours'
+        differences."""
         pairs = zip(self.process[0], self.process[number], strict=True)
         return statistics.median(with_them - without for without, with_them in pairs)
 

@@ -53,7 +53,7 @@ class Rate:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing lacks and the pace was kept."""
+        """True if nothing lacks and the pace was kept."""
         return (
             self.ending == "finish" and not self.lost and self.seconds < 1.05 * (self.points - 1) / self.hertz
         )

@@ -42,7 +42,7 @@ from penstock.receiver.process import memory
 
 FRAME_BYTES = 20_000
 RATE = 4_000
-"""Frames a second that the source offers: 80 MB/s."""
+"""Frames per second that the source offers: 80 MB/s."""
 MARK = 4_000
 """Messages that ZeroMQ may queue: 80 MB."""
 QUEUE_MB = 50.0
@@ -96,7 +96,7 @@ class Report:
     frames: int
     """Sent; all of them are in files."""
     rate: float
-    """Frames a second that were written."""
+    """Frames per second that were written."""
     consumer_lost: int
     """Frames that the consumer who does not read has lost: counted, and nobody waited for it."""
     budget: int
@@ -180,7 +180,7 @@ def soak(folder: Path, seconds: float, progress: Callable[[str], None]) -> Repor
 
 
 def _series(client: ReceiverClient, endpoint: str, folder: Path, frames: int) -> float:
-    """One series of so many frames; returns the seconds that it took."""
+    """Run one series of so many frames; return the seconds that it took."""
     file = folder / "soak.h5"
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frame-bytes", str(FRAME_BYTES), "--rate",

@@ -33,7 +33,7 @@ FRAMES = 40
 
 @dataclass(frozen=True)
 class Result:
-    """Frames a second of each contender, a round each."""
+    """Frames per second of each contender, a round each."""
 
     libraries: list[float]
     chain: list[float]
@@ -55,7 +55,8 @@ class Result:
 
 
 def picture(path: Path | None) -> np.ndarray:
-    """The image of a file, tiled to a Pilatus3 2M; without one, rings on a background of few counts."""
+    """Return the image of a file, tiled to a Pilatus3 2M; without one, rings on a background of few
+    counts."""
     if path is not None:
         import fabio
 

@@ -33,7 +33,7 @@ from penstock.receiver.models import Status
 from penstock.stins.messages import Frame, Image
 
 LOOKS = 5.0
-"""Frames a second that the viewer asks for, as the silx viewer does: whole, not made smaller."""
+"""Frames per second that the viewer asks for, as the silx viewer does: whole, not made smaller."""
 BAR = 1.02
 """At most so many times the processor time a frame, with a viewer."""
 WINDOW = 0.6
@@ -88,7 +88,7 @@ class Window:
     """Of the HTTP process."""
     frames: int
     looks: float
-    """Frames a second that the viewer got."""
+    """Frames per second that the viewer got."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Result:
 
     @property
     def reached(self) -> bool:
-        """Whether the bar was reached, within the error, by a viewer that got what it asked for."""
+        """True if the bar was reached, within the error, by a viewer that got what it asked for."""
         within = self.ratio - self.error <= BAR and self.share <= BAR - 1
         return within and self.median("looks") >= 0.8 * LOOKS
 

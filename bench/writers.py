@@ -36,7 +36,7 @@ class Load:
     frame_bytes: int
     """Of a plain frame."""
     rate: float
-    """Frames a second, about half of what one writer takes."""
+    """Frames per second, about half of what one writer takes."""
     packed: bool = False
     """With bitshuffle/LZ4."""
 
@@ -72,7 +72,7 @@ class Comparison:
     flat_out_us: Cpu
     """As fast as possible."""
     equal: bool = True
-    """Whether the files of the first round held the same bytes, at both paces."""
+    """True if the files of the first round held the same bytes, at both paces."""
 
     @property
     def ratio(self) -> float:
@@ -163,7 +163,7 @@ def _send(endpoint: str, load: Load, rate: float, file: Path) -> None:
 
 
 def _content(file: Path) -> str:
-    """A digest of all blobs as they are stored."""
+    """Return a digest of all blobs as they are stored."""
     digest = hashlib.blake2b()
     with SeriesFile(file) as series:
         for index in range(len(series)):

@@ -56,7 +56,7 @@ class Verdict:
     findings: list[Finding] = field(default_factory=list)
 
     def is_clean(self, *, strict: bool = False) -> bool:
-        """Whether there is no problem; strictly, no note either."""
+        """Return whether there is no problem; strictly, no note either."""
         return not any(strict or finding.level == "problem" for finding in self.findings)
 
     def summary(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
 
 
 def _tried(trial: Callable[[Path], Finding], here: Path) -> Finding:
-    """A probe's finding; its own failure is one too."""
+    """Return a probe's finding; its own failure is one too."""
     try:
         return trial(here)
     except OSError as error:

@@ -37,7 +37,7 @@ class Verification:
 
     @property
     def is_sound(self) -> bool:
-        """Whether every stored frame was verified."""
+        """True if every stored frame was verified."""
         return bool(self.algorithm) and self.verified == self.frames
 
     def summary(self) -> dict[str, Any]:
@@ -46,7 +46,8 @@ class Verification:
 
 
 def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str]) -> bool:
-    """Whether every blob is the one that came; where none came, as of a missing module, none may be there."""
+    """Return whether every blob is the one that came; where none came, as of a missing module, none may be
+    there."""
     found = checksums(algorithm, blobs)
     return all(
         value == told if told else not len(blob)

@@ -1,1 +1,1 @@
-"""The `penstock` command: one file a subcommand."""
+"""The `penstock` command: one file per subcommand."""

@@ -13,7 +13,7 @@ THIS_HOST = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 
 def bound_endpoint(text: str) -> str:
-    """An address to bind. ZeroMQ itself takes 70000 as port 4464: it looks at the last 16 bits."""
+    """Return an address to bind. ZeroMQ itself takes 70000 as port 4464: it looks at the last 16 bits."""
     if not text.startswith(("tcp://", "ipc://", "inproc://")):
         raise argparse.ArgumentTypeError(f'"{text}"; give tcp://HOST:PORT, such as tcp://127.0.0.1:9999')
     host, _, port = text.removeprefix("tcp://").rpartition(":")
@@ -57,14 +57,14 @@ def receiver_url(receiver: str, config: Path | None) -> str:
 
 
 def shipped() -> Path:
-    """The configuration that comes with Penstock."""
+    """Return the configuration that comes with Penstock."""
     from importlib.resources import files
 
     return Path(str(files("penstock.resources") / "detectors.yaml"))
 
 
 def _possible(url: str, given: str) -> str:
-    """The address `url`, which was `given`, if a receiver may ever answer there.
+    """Return the address `url`, which was `given`, if a receiver may ever answer there.
 
     Raises:
         UserError: none can.
@@ -75,7 +75,7 @@ def _possible(url: str, given: str) -> str:
 
 
 def _without_user(url: str) -> str:
-    """An address that may be shown: a password is nobody else's business."""
+    """Return an address that may be shown: a password is nobody else's business."""
     scheme, mark, rest = url.rpartition("://")
     return scheme + mark + rest.rpartition("@")[2]
 

@@ -17,7 +17,7 @@ def end_now(status: int) -> NoReturn:
 
 
 def end(status: int) -> int:
-    """The exit status, where no thread of ours hangs in a call; else the process ends here."""
+    """Return the exit status, where no thread of ours hangs in a call; else the process ends here."""
     if any(each.name.startswith("penstock") and each.is_alive() for each in threading.enumerate()):
         end_now(status)
     return status

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """A whole number, from `least` on, or up to `most`."""
+    """Return a whole number, from `least` on, or up to `most`."""
     wanted = f"from {least} on" if most is None else f"from {least} to {most}"
 
     def read(text: str) -> int:
@@ -26,7 +26,7 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def real(least: float = 0.0, most: float = math.inf, *, above: bool = False) -> Callable[[str], float]:
-    """A finite number from `least` to `most`; with `above`, `least` itself is refused."""
+    """Return a finite number from `least` to `most`; with `above`, `least` itself is refused."""
     wanted = (
         f"from {least:g} to {most:g}"
         if most < math.inf

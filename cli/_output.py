@@ -24,7 +24,7 @@ def say(args: argparse.Namespace, text: str) -> None:
 
 
 def console(args: argparse.Namespace) -> Console:
-    """Where words with a look go: tables, progress."""
+    """Return where words with a look go: tables, progress."""
     from rich.console import Console
 
     class Words(Console):

@@ -46,7 +46,7 @@ def integrator(series: SeriesFile) -> Any:
 
 
 def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
-    """The mean of the stored frames, float64; NaN where no frame has a pixel that counts.
+    """Return the mean of the stored frames, float64; NaN where no frame has a pixel that counts.
 
     Raises:
         ReaderError: no frame is stored, or one cannot be read.
@@ -71,7 +71,7 @@ def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
 
 
 def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", out: Path | None = None) -> Any:
-    """The mean of the stored frames as intensity over angle; pyFAI's `Integrate1dResult`.
+    """Return the mean of the stored frames as intensity over angle; pyFAI's `Integrate1dResult`.
 
     Args:
         path: a series file with geometry.
@@ -100,7 +100,7 @@ def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", ou
 
 
 def _has_value(frame: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which pixels count: the greatest value of an unsigned type stands for gaps and masked pixels."""
+    """Return which pixels count: the greatest value of an unsigned type stands for gaps and masked pixels."""
     if frame.dtype.kind == "u":
         return np.asarray(frame != np.iinfo(frame.dtype).max)
     return np.asarray(frame >= 0) if frame.dtype.kind == "i" else np.isfinite(frame)

@@ -17,7 +17,7 @@ OF_THE_CLIENT = ("nimages", "ntrigger", "trigger_mode", "data_collection_date", 
 
 
 def recorded(path: Path) -> Recorded:
-    """The settings, tables and frames of a recording, stream V1 or V2; all of it is held in memory.
+    """Return the settings, tables and frames of a recording, stream V1 or V2; all of it is held in memory.
 
     Raises:
         RecordingError: no recording of such a stream, or one whose frames differ in shape or type.

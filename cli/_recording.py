@@ -34,7 +34,7 @@ class Protocol(StrEnum):
 
 
 def read(path: Path) -> Iterator[list[bytes]]:
-    """The messages of a recording, one after another; the whole file is never in memory.
+    """Yield the messages of a recording, one after another; the whole file is never in memory.
 
     Raises:
         RecordingError: the file cannot be opened, is no recording, or ends within a message.
@@ -62,7 +62,7 @@ def read(path: Path) -> Iterator[list[bytes]]:
                 "it must be a CBOR sequence of arrays of byte strings, gzipped or not"
             ) from error
         raise RecordingError(
-            f"{path} is damaged after message {number} ({error}); get the file anew"
+            f"{path} is damaged after message {number} ({error}); get the file again"
         ) from error
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
@@ -101,7 +101,7 @@ def protocol(message: Sequence[bytes]) -> Protocol | None:
 
 
 def named(message: list[bytes], kind: Protocol, filename: str) -> list[bytes]:
-    """The message with this file name, where its protocol carries it, if it is a start message.
+    """Return the message with this file name, where its protocol carries it, if it is a start message.
 
     V1: "filename" in the JSON of the header appendix, which is added if there is none. V2: the same in
     the user data. STINS: the header's `filename`. Everything else stays as it was recorded.

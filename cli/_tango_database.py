@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def open_database() -> tuple[TangoHost, tango.Database]:
-    """The Tango database that this machine is configured for, and who says so.
+    """Return the Tango database that this machine is configured for, and who says so.
 
     Raises:
         UserError: there is none, or it does not answer.

@@ -53,7 +53,7 @@ class Receiver:
 
 
 def ask(url: str) -> Receiver:
-    """The receiver at an address.
+    """Return the receiver at an address.
 
     Raises:
         UserError: it does not answer, or is in Error, so that it would take no series.

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument(
         "--disk", type=Path, metavar="DIR", help="folder on a disk (default: the temporary one)"
     )
-    figures.add_argument("--again", action="store_true", help="measure anew what is there already")
+    figures.add_argument("--again", action="store_true", help="measure again what is there already")
     figures.add_argument(
         "--part", action="append", metavar="PART", help="only this part of it; give it again for another"
     )

@@ -1,7 +1,7 @@
 """Print the script that completes `penstock` in a shell.
 
 It completes commands, options, their choices, cameras, files, and the receivers' names: those of the file
-given with --config, else those of the shipped one (in tcsh always these). After an update print it anew.
+given with --config, else those of the shipped one (in tcsh always these). After an update print it again.
 
 Examples:
   penstock completion bash > ~/.local/share/bash-completion/completions/penstock

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _which(folder: Path, port: int) -> str:
-    """The database that runs here, and the one that a command uses which is not told of it."""
+    """Return the database that runs here, and the one that a command uses which is not told of it."""
     from penstock.devices._base.embedded_database import FILE_NAME
     from penstock.devices._base.tango_host import tango_host
 

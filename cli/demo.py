@@ -164,12 +164,13 @@ def _progress_printer(console: Console) -> Callable[[str], None]:
 
 
 def _viewer(demonstration: Demonstration) -> Child[bool]:
-    """The live viewer in a process of its own, which the user closes; it is there before the series."""
+    """Return the live viewer in a process of its own, which the user closes; it is there before the
+    series."""
     return _window("the viewer", "watching ", demonstration, "view", demonstration.receiver_url, "--log")
 
 
 def _panel(demonstration: Demonstration) -> Child[bool]:
-    """The control panel in the same way."""
+    """Return the control panel in the same way."""
     return _window("the panel", "following ", demonstration, "panel", demonstration.detector)
 
 

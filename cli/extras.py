@@ -23,7 +23,7 @@ class _Origin(msgspec.Struct):
 
 
 def install_command(extras: str) -> str:
-    """A command for the shell that adds extras of Penstock, from where it was installed.
+    """Return a command for the shell that adds extras of Penstock, from where it was installed.
 
     Args:
         extras: their names, separated by commas.

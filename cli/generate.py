@@ -238,7 +238,7 @@ def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> Non
 
 
 def _faults(args: argparse.Namespace, stream: int) -> Faults:
-    """The faults of one stream: frames that were named, and those that chance has taken."""
+    """Return the faults of one stream: frames that were named, and those that chance has taken."""
     from penstock.cli.main import UserError
     from penstock.streamer.generator_faults import Faults, draw
 
@@ -378,7 +378,7 @@ def _item_bytes(dtype: str) -> int:
 
 
 def _shape_of(pixels: int) -> tuple[int, int]:
-    """A frame of about so many pixels, twice as wide as high."""
+    """Return a frame of about so many pixels, twice as wide as high."""
     rows = max(1, math.isqrt(pixels // 2))
     return rows, max(1, pixels // rows)
 

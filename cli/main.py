@@ -117,7 +117,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
-    """The parser, with the options of the wanted commands only: the others stay unimported."""
+    """Return the parser, with the options of the wanted commands only: the others stay unimported."""
     parser = _Parser(
         prog="penstock",
         description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",
@@ -141,7 +141,7 @@ def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    """What to install for a package that is not there; one that no extra brings is a fault of ours."""
+    """Return what to install for a package that is not there; one that no extra brings is a fault of ours."""
     from penstock.cli.extras import install_command
 
     name = (error.name or "").partition(".")[0]

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(plan: Plan, warnings: list[str], notes: list[str]) -> Iterator[str]:
-    """The difference, line by line: + is added, ~ changed, > moved, = right already, . left alone."""
+    """Yield the difference, line by line: + is added, ~ changed, > moved, = right already, . left alone."""
     for entry in plan.entries:
         where = f" ({entry.server}, class {entry.kind})" if entry.what == "device" else " (class)"
         moved = f", registered under {entry.moved_from} until now" if entry.moved_from else ""

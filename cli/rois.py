@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def region(text: str) -> tuple[str, Rectangle]:
-    """A name and its rectangle.
+    """Return a name and its rectangle.
 
     Raises:
         ArgumentTypeError: it is none.

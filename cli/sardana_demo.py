@@ -127,7 +127,7 @@ def _split(macro: str) -> list[str]:
 def _run_macros(
     door: Door, commands: list[tuple[str, list[str]]], words: Console, runs: list[dict[str, Any]]
 ) -> int:
-    """One after the other, up to the first that does not end well; notes each in `runs`."""
+    """Run one after the other, up to the first that fails; each is added to `runs`."""
     import tango
 
     from penstock.sardana.laboratory.macro_screen import MacroScreen

@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(plan: Plan) -> Iterator[str]:
-    """The difference, line by line: + is added, ~ changed, - removed, = right already, ! a warning."""
+    """Yield the difference, line by line: + is added, ~ changed, - removed, = right already, ! a warning."""
     for entry in plan.entries:
         values = "" if entry.after is None else f" = {_values(entry.after)}"
         if entry.action in ("change", "remove") and entry.before is not None:

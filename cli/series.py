@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def moment(text: str) -> float:
-    """A moment in the past, in seconds since 1970.
+    """Return a moment in the past, in seconds since 1970.
 
     Raises:
         ArgumentTypeError: it is none.
@@ -102,7 +102,7 @@ def _when(kept: list[PastSeries], since: float) -> str:
 
 
 def table(found: list[PastSeries]) -> Iterator[str]:
-    """A line for each series, and one more for what is wrong with it."""
+    """Yield a line for each series, and one more for what is wrong with it."""
     rows = [HEADINGS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     said = ["", *(past.why for past in found)]

@@ -99,12 +99,12 @@ def _all(args: argparse.Namespace) -> int:
 
 
 def _is_unfinished(status: Status) -> bool:
-    """Whether there is something to wait for: a series that runs, or the first one."""
+    """Return whether there is something to wait for: a series that runs, or the first one."""
     return not status.error and not status.refused and (status.series is None or status.series.active)
 
 
 def _said(args: argparse.Namespace) -> str:
-    """The receiver as it has to be named to another command; nothing for the default one."""
+    """Return the receiver as it has to be named to another command; nothing for the default one."""
     words = [] if args.receiver == args.usual else [args.receiver]
     if args.config:
         words += ["--config", str(args.config)]
@@ -112,7 +112,7 @@ def _said(args: argparse.Namespace) -> str:
 
 
 def describe(status: Status, receiver: str = "") -> Iterator[str]:
-    """What a user wants to know first, line by line.
+    """Yield what a user wants to know first, line by line.
 
     Args:
         receiver: behind `penstock reset`, so that it meets this one.
@@ -155,7 +155,7 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
 
 
 def _reason(status: Status) -> str:
-    """Why the last series ended, or was not taken, where the state has not said so already."""
+    """Return why the last series ended, or was not taken, where the state has not said so already."""
     reason = "" if status.series is None else status.series.reason.removeprefix("not taken: ")
     return "" if reason == status.error else reason
 

@@ -1,1 +1,1 @@
-"""Compressed pixels: compiled libraries behind functions of arrays and bytes, for streamer and receiver."""
+"""Compression of pixels by compiled libraries, for streamer and receiver."""

@@ -1,4 +1,4 @@
-"""bslz4 blobs (HDF5 filter 32008) by the library that hdf5plugin ships; holds no interpreter lock.
+"""bslz4 blobs (HDF5 filter 32008) by the library that hdf5plugin ships; without the interpreter lock.
 
 The PyPI `bitshuffle` functions lack the 12-byte header that this reads and writes: uncompressed
 bytes (8, big endian) and block bytes (4, big endian).
@@ -20,7 +20,7 @@ from penstock.stins.messages import Buffer
 def _library() -> ctypes.CDLL:
     import hdf5plugin
 
-    # The HDF5 filter plugin exports bitshuffle's own functions; ctypes lets go of the lock.
+    # The HDF5 filter plugin exports bitshuffle's own functions; ctypes releases the lock.
     library = ctypes.CDLL(str(Path(hdf5plugin.PLUGIN_PATH) / "libh5bshuf.so"))
     library.bshuf_compress_lz4_bound.restype = ctypes.c_size_t
     library.bshuf_compress_lz4_bound.argtypes = [ctypes.c_size_t] * 3
@@ -33,12 +33,12 @@ def _library() -> ctypes.CDLL:
 
 
 def bound(nbytes: int, item_bytes: int) -> int:
-    """Most bytes that a blob of `nbytes` of pixels can have."""
+    """Return the maximum size of a blob of `nbytes` bytes of pixels."""
     return BSLZ4_HEADER_BYTES + int(_library().bshuf_compress_lz4_bound(nbytes // item_bytes, item_bytes, 0))
 
 
 def compress(pixels: np.ndarray) -> bytes:
-    """The blob of one image or module."""
+    """Return the blob of one image or module."""
     blob = np.empty(bound(pixels.nbytes, pixels.itemsize), np.uint8)
     return blob[: compress_into(pixels, blob)].tobytes()
 
@@ -60,7 +60,7 @@ def compress_into(pixels: np.ndarray, blob: np.ndarray) -> int:
 
 
 def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
-    """So many pixels of this type out of a blob, as one row.
+    """Return so many pixels of this type from a blob, as one row.
 
     Raises:
         ValueError: the blob cannot be unpacked.
@@ -69,10 +69,10 @@ def decompress(blob: Buffer, pixels: int, kind: np.dtype) -> np.ndarray:
 
 
 def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: int) -> np.ndarray:
-    """The pixels from `first` on and before `end`, out of a blob of so many; the rest stays packed.
+    """Return the pixels from `first` on and before `end`, out of a blob of so many; the rest stays packed.
 
     Raises:
-        ValueError: the blob cannot be unpacked; behind the last block that is needed nobody looks.
+        ValueError: the blob cannot be unpacked; blocks after the last needed one are not checked.
     """
     # 0 is bitshuffle's own choice: 8192 bytes in a multiple of 8 pixels, and at least 128 pixels.
     block = int.from_bytes(blob[8:12], "big") // kind.itemsize or max(128, 8192 // kind.itemsize // 8 * 8)
@@ -90,7 +90,8 @@ def decompress_part(blob: Buffer, pixels: int, kind: np.dtype, first: int, end: 
 
 
 def _place(blob: Buffer, place: int, blocks: int) -> int:
-    """Where the blob goes on behind so many blocks: each is 4 bytes, big-endian, of compressed size, and so
+    """Return where the blob goes on behind so many blocks: each is 4 bytes, big-endian, of compressed size,
+    and so
     many bytes.
 
     Raises:
@@ -104,9 +105,9 @@ def _place(blob: Buffer, place: int, blocks: int) -> int:
 
 
 def _check_blocks(blob: Buffer, place: int, pixels: int, block: int, itemsize: int) -> None:
-    """The C function is not told where the blob ends: follow its blocks before it does.
+    """Check the blocks of a blob, since the C function does not know where the blob ends.
 
-    Fewer than 8 pixels at the end stand plain.
+    Fewer than 8 pixels at the end are stored plain.
     """
     rest = pixels % block
     place = _place(blob, place, pixels // block + (1 if rest >= 8 else 0))

@@ -35,11 +35,11 @@ class StateBanner(qt.QFrame):
         self._title.setMinimumWidth(170)
 
     def title(self) -> str:
-        """The word on show."""
+        """Return the word on show."""
         return str(self._title.text())
 
     def text(self) -> str:
-        """The sentence on show."""
+        """Return the sentence on show."""
         return str(self._text.text())
 
     def kind(self) -> str:

@@ -16,7 +16,7 @@ class ElidedLabel(qt.QLabel):
         self.setTextInteractionFlags(qt.Qt.TextSelectableByMouse)
 
     def whole(self) -> str:
-        """The text, not shortened."""
+        """Return the text, not shortened."""
         return self._whole
 
     def set_whole(self, text: str) -> None:
@@ -26,7 +26,7 @@ class ElidedLabel(qt.QLabel):
         self._fit()
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Shorten anew."""
+        """Shorten again."""
         super().resizeEvent(event)
         self._fit()
 

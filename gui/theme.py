@@ -85,12 +85,12 @@ LIGHT = Theme(
 
 
 def current() -> Theme:
-    """The theme that goes with the application's palette."""
+    """Return the theme that goes with the application's palette."""
     return _of(qt.QApplication.palette())
 
 
 def of_name(name: Name, application: qt.QApplication) -> Theme:
-    """The theme that was asked for; "auto": as the desktop's own palette, before one was applied."""
+    """Return the theme that was asked for; "auto": as the desktop's own palette, before one was applied."""
     if name == "auto":
         return _of(application.palette())
     return DARK if name == "dark" else LIGHT

@@ -43,7 +43,7 @@ class MacroRun:
     """What it returned."""
 
     def said(self, *levels: str) -> str:
-        """The lines of these levels, of all where none is given."""
+        """Return the lines of these levels, of all where none is given."""
         return "\n".join(line for level, line in self.messages if not levels or level in levels)
 
 

@@ -30,6 +30,6 @@ class Reference:
 
 
 def parse(text: str) -> Reference | None:
-    """The reference in a text, `None` where the text is something else."""
+    """Return the reference in a text, `None` where the text is something else."""
     found = _FORM.fullmatch(text)
     return Reference(found["file"], found["dataset"].lstrip("/"), int(found["index"])) if found else None

@@ -103,7 +103,7 @@ class TriggerLine:
 
     @property
     def running(self) -> bool:
-        """Whether edges are still to come."""
+        """True if edges are still to come."""
         return self._train is not None and not self._train.over
 
     @property

@@ -1,4 +1,4 @@
-"""What the blob of a frame must look like, and how to unpack one.
+"""The layout of a frame's blobs, and their check.
 
 A bslz4 blob is a chunk of HDF5 filter 32008: 8 bytes big-endian uncompressed size, 4 bytes
 big-endian block size in bytes, then bitshuffle/LZ4 blocks. It can be stored untouched.
@@ -15,7 +15,7 @@ from penstock.stins.messages import Frame, Image
 from penstock.stins.texts import plural
 
 MAX_FRAME_BYTES = 2**31
-"""Larger frames are refused: an absurd shape must not become an absurd allocation."""
+"""Most bytes of a frame; an absurd shape must not lead to an absurd allocation."""
 
 ITEM_BYTES = {
     "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
@@ -24,7 +24,7 @@ ITEM_BYTES = {
 """Bytes of one pixel by NumPy name, little endian."""
 
 COMPRESSIONS = ("none", "bslz4")
-"""What a blob may be stored as. "cbf" and "mono12p" need a transform first."""
+"""Compressions in which a blob can be stored. "cbf" and "mono12p" need a transform first."""
 
 BSLZ4_HEADER_BYTES = 12
 _BLOCK_LENGTH = struct.Struct(">I")
@@ -32,7 +32,7 @@ _BLOCK_LENGTH = struct.Struct(">I")
 
 @lru_cache(maxsize=256)
 def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
-    """Number of blobs of a frame and bytes of each when unpacked.
+    """Return the number of blobs of a frame, and the unpacked size of each in bytes.
 
     Raises:
         BlobError: the shape is not [rows, cols] or [k, rows, cols], a length is not positive, the
@@ -55,7 +55,7 @@ def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
 
 
 def check(frame: Frame) -> None:
-    """Check that the blobs of a frame are what its header says, without unpacking them.
+    """Check that the blobs of a frame match its header, without unpacking them.
 
     Raises:
         BlobError: wrong number of blobs, wrong length, unknown compression, a compressed blob whose
@@ -104,9 +104,9 @@ def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int
 def _walk_bslz4(
     image: Image, blob: bytes | bytearray | memoryview, nbytes: int, block: int, unit: int
 ) -> None:
-    """Follow the lengths of the blocks: a cut blob is found, and no reader is led beyond its end.
+    """Follow the lengths of the blocks, which detects a truncated blob before a reader leaves it.
 
-    A few microseconds a megabyte; bitshuffle itself believes these lengths.
+    It takes a few microseconds per megabyte; bitshuffle itself trusts these lengths.
     """
     whole, rest = divmod(nbytes, block)
     place, size, read = BSLZ4_HEADER_BYTES, len(blob), _BLOCK_LENGTH.unpack_from

@@ -24,16 +24,16 @@ ALGORITHMS: Mapping[str, Callable[[Buffer], str]] = {
     "sha256": lambda blob: hashlib.sha256(blob).hexdigest(),
     "blake2b": lambda blob: hashlib.blake2b(blob, digest_size=32).hexdigest(),
 }
-"""crc32 and adler32 as in zlib; blake2b with 256 bits, as `b2sum -l 256` prints it. They find damage,
+"""crc32 and adler32 as in zlib; blake2b with 256 bits, as `b2sum -l 256` prints it. They detect damage,
 not malice: whoever can change a blob can change its checksum."""
 
 
 def digits(algorithm: str) -> int:
-    """Characters of a value."""
+    """Return the number of characters of a checksum."""
     return len(ALGORITHMS[algorithm](b""))
 
 
 def checksums(algorithm: str, blobs: Sequence[Buffer]) -> tuple[str, ...]:
-    """The values of a frame's blobs, in their order."""
+    """Return the values of a frame's blobs, in their order."""
     function = ALGORITHMS[algorithm]
     return tuple(function(blob) for blob in blobs)

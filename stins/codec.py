@@ -1,7 +1,8 @@
-"""Parts of a ZeroMQ message to STINS messages and back, without any I/O.
+"""The codec of STINS messages, without any I/O.
 
-Strict on what is needed, tolerant of the rest: unknown keys, a missing `msg_number` (old Pilatus
-and Xspress3 streamers), a missing metadata part, and optional keys and metadata that cannot be used.
+It is strict about required keys and tolerant of the rest: unknown keys, a missing `msg_number` (old Pilatus
+and
+Xspress3 streamers), a missing metadata part, and optional keys and metadata that cannot be used.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ from penstock.stins.messages import Buffer, Frame, Header, Image, Message, Serie
 from penstock.stins.texts import plural
 
 MAX_JSON_BYTES = 64 * 2**20
-"""JSON parts above this are refused unread: nothing honest is that large."""
+"""Most bytes of a JSON part; larger ones are refused unread."""
 
 _decoder = msgspec.json.Decoder(Header | Image | SeriesEnd)
 _encoder = msgspec.json.Encoder()
 
 _KEYS: Mapping[str, type[msgspec.Struct]] = {"header": Header, "image": Image, "series_end": SeriesEnd}
 _MEANING = frozenset(("series", "frame", "channels", "partial"))
-"""Optional keys without which a message would mean something else: of another series, at another index, of
-modules and not of thresholds, whole."""
+"""Optional keys without which a message would have another meaning: another series, another index, modules
+instead of thresholds, or a complete frame."""
 
 
 def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) -> Message:
     """Decode one multi-part message.
 
-    The blobs of a frame are passed through unread: `blobs.check` judges them, so that a frame with
-    a sound header and a broken blob still has its index.
+    The blobs of a frame are passed through unread: `blobs.check` checks them, so that a frame with a sound
+    header and a broken blob still has its index.
 
     Args:
-        parts: of the message.
-        left_out: takes what is wrong with optional keys and metadata that cannot be used; the message is
-            what the rest of it says. If not given, such a message is refused.
+        parts: parts of the message.
+        left_out: takes the errors of optional keys and metadata that cannot be used and are left out. If not
+            given, such a message is refused.
 
     Raises:
         RemoteError: not JSON, unknown htype, missing key, wrong type, wrong number of parts.
@@ -75,7 +76,7 @@ def encode_start(header: Header, metadata: Mapping[str, Any] | None = None) -> l
 
 
 def encode_image(image: Image) -> bytes:
-    """First part of a frame message; the blobs follow as they are."""
+    """Return the first part of a frame message; the blobs follow unchanged."""
     return _encoder.encode(image)
 
 
@@ -134,7 +135,7 @@ def _start(header: Header, parts: Sequence[Buffer], wrong: list[StinsError]) -> 
 
 
 def _repaired(part: Buffer, error: Exception, wrong: list[StinsError]) -> Header | Image | SeriesEnd:
-    """The message without the optional keys that cannot be used; only called once decoding has failed.
+    """Return the message without the optional keys that cannot be used; only called once decoding has failed.
 
     Raises:
         RemoteError: it has other faults, or would mean something else without them.

@@ -40,7 +40,7 @@ class Connections:
         """Those that have shaken hands, with the names that they were accepted with."""
 
     def accepted(self, descriptor: int, name: str = "") -> list[str]:
-        """Somebody has connected (ZMQ_EVENT_ACCEPTED); returns the names of new peers."""
+        """Take a new connection (ZMQ_EVENT_ACCEPTED); return the names of new peers."""
         is_one_unknown, self._is_one_unknown = self._is_one_unknown, False
         if descriptor in self._came_and_left:
             self._came_and_left.remove(descriptor)
@@ -49,7 +49,7 @@ class Connections:
         return self._new_peers() if is_one_unknown else []
 
     def shaken_hands(self) -> list[str]:
-        """One of them speaks ZeroMQ (ZMQ_EVENT_HANDSHAKE_SUCCEEDED); returns the names of new peers.
+        """Take a completed handshake (ZMQ_EVENT_HANDSHAKE_SUCCEEDED); return the names of new peers.
 
         None, where it had been seen at another's handshake already.
         """
@@ -58,7 +58,7 @@ class Connections:
         return names
 
     def gone(self, descriptor: int) -> str | None:
-        """A connection is gone (ZMQ_EVENT_DISCONNECTED); returns the name of a peer, `None` where it was
+        """Take the end of a connection (ZMQ_EVENT_DISCONNECTED); return the name of a peer, `None` if it was
         none."""
         if descriptor in self.peers:
             return self.peers.pop(descriptor)

@@ -1,7 +1,8 @@
-"""Protocol errors, each with a kind to count it by and an addressee who must mend it.
+"""Protocol errors, each with a kind for counters, and a class that tells whose error it is.
 
-After h11's split into local and remote errors: whoever reads the log at night has to know at
-once whether to look at the sender's machine or at our own call.
+They follow h11's split into local and remote errors: whoever reads the log has to know at once whether to
+look
+at the sender or at the caller.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from penstock.stins.texts import quoted
 
 MAX_SENTENCE = 500
-"""Characters of a sentence that are kept: it goes into logs, counters and status."""
+"""Most characters of a sentence, which is used in logs, counters and status."""
 
 
 class StinsError(Exception):
@@ -21,7 +22,7 @@ class StinsError(Exception):
     addressee = "unknown"
 
     def __init__(self, kind: str, message: str) -> None:
-        # Sentences quote what the peer sent, which may be megabytes, or a forged line of a log.
+        # Sentences quote the peer's data, which may be megabytes, or a forged log line.
         super().__init__(quoted(message, MAX_SENTENCE))
         self.kind = kind
 
@@ -33,10 +34,10 @@ class RemoteError(StinsError):
 
 
 class BlobError(RemoteError):
-    """The image header is sound, its blob is not: this one frame is corrupt."""
+    """The image header is sound but its blob is not: this frame is corrupt."""
 
 
 class LocalError(StinsError):
-    """Our own caller asked for an illegal message (wrong order, wrong type): look at the code."""
+    """The caller requested an illegal message (wrong order, wrong type): look at the code."""
 
     addressee = "caller"

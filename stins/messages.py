@@ -1,8 +1,9 @@
 """The three STINS messages as frozen structs.
 
-Every field that STINS needs has no default; every other field may be absent, and absent means
-unknown, never 0 or false. Keys that are not named here are ignored on receipt, so that any
-peer's additions pass. The fields under "Penstock adds" are ignored by other peers likewise.
+Fields that STINS requires have no default; every other field may be absent, and absent means unknown, never 0
+or false. Other keys are ignored on receipt, so that a peer's additions do no harm. Other peers likewise
+ignore
+the fields under "Penstock adds".
 Source: STINS as spoken by the MAX IV streamers and modelled in `dranspose.data.stream1`.
 """
 
@@ -16,11 +17,11 @@ import msgspec
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
-# Bounds of what JSON would let through: numbers that no file can hold, names that no log can show.
+# Bounds for values that JSON allows: numbers that no file can hold, names that no log can show.
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 MAX_NAME, MAX_FILENAME = 256, 4096
-"""Characters."""
+"""Most characters of a name and of a file name."""
 Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_NAME)]
 FileName: TypeAlias = Annotated[str, msgspec.Meta(max_length=MAX_FILENAME)]
 
@@ -43,10 +44,11 @@ class IndexSource(StrEnum):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="header"):
-    """Start of a series.
+    """The header of a start message.
 
-    `filename` is an absolute path; "" means live view only. `None` never travels as STINS (the
-    key is needed); it stands for a foreign start message that has no place for a name.
+    `filename` is an absolute path; "" means live view only. `None` is never sent as STINS (the key is
+    required);
+    it stands for a vendor's start message that has no field for a name.
     """
 
     filename: FileName | None
@@ -54,31 +56,32 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     # Penstock adds:
     series: Name | None = None
     frames: Amount | None = None
-    """Frames planned."""
+    """Number of planned frames."""
     shape: tuple[int, ...] | None = None
     type: Name | None = None
     compression: Name | None = None
     frame_bytes: Amount | None = None
-    """An upper estimate of the bytes of one frame as sent."""
+    """Upper estimate for the bytes of one frame as sent."""
     streams: Amount | None = None
     channels: tuple[Name, ...] | None = None
-    """Names of the k blobs of a frame where each is an image of its own, as a threshold; `None`: they are the
-    modules of one image, or nobody said."""
+    """Names of the k blobs of a frame if each is a channel, such as a threshold; `None`: they are the
+    modules of
+    one image, or this is unknown."""
     checksum: Name | None = None
-    """Name of the algorithm whose values stand in `Image.checksums`."""
+    """Name of the algorithm of `Image.checksums`."""
     index_source: Name | None = None
     trigger_mode: Name | None = None
     frame_time: float | None = None
-    """Seconds from one frame to the next (INTERNAL) or least such time."""
+    """Seconds from one frame to the next (INTERNAL), or the shortest such time."""
     overwrite: bool = False
-    """Whether an existing file may be replaced."""
+    """True if an existing file may be replaced."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
     """Header of one frame; its blobs follow as parts of the same message."""
 
     shape: tuple[int, ...]
-    """[rows, cols], or [k, rows, cols] with k blobs."""
+    """Shape: [rows, cols], or [k, rows, cols] with k blobs."""
     type: str
     compression: str
     msg_number: Number | None = None
@@ -87,7 +90,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     chunks: tuple[int, ...] | None = None
     discard: bool = False
     exposure_time: float | None = None
-    """Seconds."""
+    """Exposure time in seconds."""
     # Penstock adds:
     series: Name | None = None
     trigger: Number | None = None
@@ -95,10 +98,10 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     timestamp: float | None = None
     """Host clock at the end of the exposure, seconds since 1970 (UTC)."""
     timestamp_hw: float | None = None
-    """Hardware clock, seconds, arbitrary origin."""
+    """Hardware clock, in seconds with an arbitrary origin."""
     checksums: tuple[str, ...] | None = None
     partial: str | None = None
-    """Why part of its pixels are not there, in a sentence; the others are as they should be."""
+    """Why a part of its pixels is missing, in a sentence; the others are valid."""
 
 
 class SeriesEnd(
@@ -111,12 +114,13 @@ class SeriesEnd(
     series: Name | None = None
     reason: Name | None = None
     message: str | None = None
-    """One sentence for the user when `reason` is not "complete". It may have any length, so that no series
-    loses its end for it: who shows it cuts it."""
+    """One sentence for the user if `reason` is not "complete". It may have any length, so that no series
+    loses
+    its end because of it; displays truncate it."""
     triggered: Amount | None = None
-    """Frames that the hardware was triggered for."""
+    """Number of frames for which the hardware was triggered."""
     sent: Amount | None = None
-    """Frames handed to ZeroMQ; not a promise that they arrived."""
+    """Frames passed to ZeroMQ, which may not have arrived."""
     lost: dict[str, int] | None = None
     """Frames triggered but not sent, by cause."""
 
@@ -127,11 +131,11 @@ class Start(msgspec.Struct, frozen=True):
     header: Header
     metadata: Mapping[str, Any]
     part: Buffer | None = None
-    """The metadata as they came, for consumers; `None` where none came, or not as JSON."""
+    """The metadata as received, for consumers; `None` if there were none, or not as JSON."""
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """A decoded frame: its header and its blobs, untouched."""
+    """A decoded frame: its header and its unchanged blobs."""
 
     image: Image
     blobs: Sequence[Buffer]

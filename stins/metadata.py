@@ -1,7 +1,7 @@
 """Free metadata as JSON text: the second part of a start message.
 
-Python's `json` writes NaN and Infinity, which JSON does not know and HDF5 does: they are read, and written
-again, as Python writes them.
+Python's `json` writes NaN and Infinity, which JSON does not have but HDF5 does: they are read and written as
+Python writes them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ _encoder = msgspec.json.Encoder()
 
 
 def read(text: Buffer | str, *, replace: bool = True) -> Any:
-    """The value of a JSON text, with NaN and Infinity where they stand in it.
+    """Return the value of a JSON text, with NaN and Infinity where they stand in it.
 
     Args:
-        text: bytes are UTF-8.
-        replace: halves of surrogate pairs, which no encoding takes, by question marks; else they are refused.
+        text: text, or bytes in UTF-8.
+        replace: replace halves of surrogate pairs, which cannot be encoded, by question marks; otherwise they
+            are refused.
 
     Raises:
-        RemoteError: it is not JSON for Python either.
+        RemoteError: the text is not JSON.
     """
     try:
         return msgspec.json.decode(text)
@@ -41,10 +42,10 @@ def read(text: Buffer | str, *, replace: bool = True) -> Any:
 
 
 def write(metadata: Mapping[str, Any]) -> bytes:
-    """The JSON text of metadata.
+    """Return the JSON text of metadata.
 
     Raises:
-        LocalError: JSON has nothing for one of the values.
+        LocalError: one of the values cannot be written as JSON.
     """
     try:
         if _is_finite(metadata):

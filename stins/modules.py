@@ -1,7 +1,7 @@
-"""The keys of a module stream: where its frames sit in the image of the whole detector.
+"""The keys of a module stream: the position of its frames in the image of the whole detector.
 
-They stand in the metadata of the start message (X-Spectrum's Lambda sends them); what a receiver makes of
-several such streams is its own affair.
+They are part of the start message's metadata (X-Spectrum's Lambda sends them); the receiver merges the
+streams.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ import msgspec
 from penstock.stins.errors import RemoteError
 
 KEYS = ("x", "y", "rotation", "full_shape")
-"""Keys of the metadata that make a stream one of a module."""
+"""Keys of the metadata that identify the stream of a module."""
 
 _Place = Annotated[float, msgspec.Meta(ge=-(2**24), le=2**24)]
 _Length = Annotated[int, msgspec.Meta(ge=1, le=2**24)]
 
 
 class Module(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where one module sits."""
+    """The position of one module."""
 
     x: _Place
-    """Column of its upper left pixel in the image of the whole detector; may be below 0."""
+    """Column of its upper left pixel in the image of the whole detector; may be negative."""
     y: _Place
-    """Row of it."""
+    """Row of its upper left pixel."""
     rotation: float = 0.0
-    """Degrees by which its frames are turned, counter-clockwise, to stand as they are in the image. The upper
-    left pixel is that of the turned frame."""
+    """Degrees counter-clockwise by which its frames are rotated into the image. The upper left pixel is that
+    of
+    the rotated frame."""
     full_shape: tuple[_Length, _Length] | None = None
     """Rows and columns of the whole image."""
 
 
 def read(metadata: Mapping[str, Any]) -> Module | None:
-    """The module whose stream this is; `None` where the metadata do not say, or a number in it is NaN.
+    """Return the module whose stream this is; `None` where the metadata do not say, or a number in it is NaN.
 
     Raises:
         RemoteError: they do, and it cannot be.
@@ -45,7 +46,7 @@ def read(metadata: Mapping[str, Any]) -> Module | None:
     if "x" not in found and "y" not in found:
         return None
     if any(isinstance(value, float) and not math.isfinite(value) for value in found.values()):
-        return None  # it says that it does not know
+        return None  # NaN means unknown
     try:
         return msgspec.convert(found, Module, strict=True)
     except msgspec.ValidationError as error:

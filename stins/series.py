@@ -1,6 +1,6 @@
-"""The state table that a sender of a series obeys, and the numbers its messages carry.
+"""The state table of a sender of series, and the numbering of its messages.
 
-One table; an illegal event raises and changes nothing (after h11's `_state.py`).
+An illegal event raises an exception and changes nothing (as in h11's `_state.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from penstock.stins.messages import Header, Image, SeriesEnd
 
 
 class SeriesState(Enum):
-    """Where a sender stands."""
+    """The state of a sender."""
 
     IDLE = auto()
     OPEN = auto()
 
 
 class SeriesEvent(Enum):
-    """What a sender says."""
+    """A message of a sender."""
 
     START = auto()
     IMAGE = auto()
@@ -39,10 +39,10 @@ TABLE: Mapping[tuple[SeriesState, SeriesEvent], SeriesState] = {
 
 
 class SeriesEncoder:
-    """Encodes series after series for one PUSH socket, numbering every message.
+    """The encoder of one PUSH socket's messages, which it numbers.
 
-    `msg_number` runs on across series and begins at 0 with the process. Blobs never pass through
-    here: the caller appends them to the image part.
+    `msg_number` continues across series, and begins at 0 with the process. Blobs are not passed through the
+    encoder: the caller appends them to the image part.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class SeriesEncoder:
         self.series: str | None = None
 
     def start(self, header: Header, metadata: Mapping[str, Any] | None = None) -> list[bytes]:
-        """Parts of the start message; `header.series` is used for every message that follows."""
+        """Return the parts of the start message; `header.series` is used for all messages that follow."""
         state = self._next(SeriesEvent.START)
         parts = codec.encode_start(msgspec.structs.replace(header, msg_number=self.msg_number), metadata)
         self.series = header.series

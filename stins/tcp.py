@@ -1,4 +1,4 @@
-"""What the kernel knows of a connection that another library holds."""
+"""Kernel statistics of a TCP connection that belongs to another library."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import socket
 import struct
 
 GREETING = 64
-"""Bytes that both ends of ZeroMQ's protocol begin with; then comes the handshake. Source: RFC 37/ZMTP."""
+"""Bytes of the greeting of ZeroMQ's protocol, before the handshake. Source: RFC 37/ZMTP."""
 _COUNTS = struct.Struct("=128xQ4xI")
-"""Of `struct tcp_info`, linux/tcp.h: bytes received, segments received."""
+"""Part of `struct tcp_info`, linux/tcp.h: bytes received, segments received."""
 
 
 def has_answered(descriptor: int) -> bool:
-    """Whether more than a greeting has come over a connection; also where the kernel does not count."""
+    """Return whether more than a greeting has come over a connection; also where the kernel does not
+    count."""
     try:
-        # Not a duplicate, which would hold the connection open. All that is asked goes for IPv6, too.
+        # Not a duplicate descriptor, which would keep the connection open. This works for IPv6, too.
         borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
     except OSError:
         return False  # closed meanwhile

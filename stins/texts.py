@@ -1,18 +1,18 @@
-"""Counts, and words that came from elsewhere, as they may stand in a sentence, a log, a status or a file."""
+"""Counts and foreign text, formatted for sentences, logs, status and files."""
 
 from __future__ import annotations
 
 from penstock.stins.messages import MAX_NAME
 
 MAX_SHOWN = 300
-"""Characters of a file's name that stand in a sentence."""
+"""Most characters of a file name in a sentence."""
 
 
 def plural(count: int | None, one: str, many: str | None = None) -> str:
-    """A number and what is counted: "1 frame", "2 frames", "an unknown number of frames".
+    """Return a number and what is counted: "1 frame", "2 frames", "an unknown number of frames".
 
     Args:
-        count: `None` where nobody knows it.
+        count: `None` if unknown.
         one: what is counted, and a verb where one follows: "frame", "frame is".
         many: the same of any other number; `one` with an s when not given.
     """
@@ -22,17 +22,19 @@ def plural(count: int | None, one: str, many: str | None = None) -> str:
 
 
 def named(filename: str | None) -> str:
-    """What a sentence about a series begins with: its file, by which a person knows it."""
+    """Return what a sentence about a series begins with: its file, by which a person knows it."""
     return quoted(filename, MAX_SHOWN) if filename else "a live series"
 
 
 def of_series(series: str | None) -> str:
-    """What stands at the end of a sentence about a series: an id is long and says nothing to a person."""
+    """Return what stands at the end of a sentence about a series: an id is long and says nothing to a
+    person."""
     return f" (series {quoted(series, MAX_NAME)})" if series else ""
 
 
 def quoted(text: str, most: int) -> str:
-    """The text on one line and no longer than it may be: whoever sends it shall neither forge a line of a
+    """Return the text on one line and no longer than it may be: whoever sends it shall neither forge a line
+    of a
     log, nor steer a terminal, nor fill a datagram.
 
     Args:

@@ -98,7 +98,7 @@ class _Attempt:
         self._refused: Exception | None = None
 
     def wait(self, seconds: float) -> Exception | None:
-        """Why Arm is refused; `None` when it was not within this time, and cannot be any more."""
+        """Return why Arm is refused; `None` when it was not within this time, and cannot be any more."""
         self._decided.wait(seconds)
         with self._record.lock:
             self._alone = True
@@ -141,7 +141,7 @@ class _Attempt:
             raise _Ended
 
     def _is(self, *states: SeriesState) -> bool:
-        """Whether the device is in one of these states, and still with this series."""
+        """Return whether the device is in one of these states, and still with this series."""
         with self._record.lock:
             return self._record.series_number == self._number and self._record.view.state in states
 

@@ -122,7 +122,7 @@ def check_receiver(
 
 
 def orientation(settings: Settings) -> dict[str, Any]:
-    """What the receiver is asked to turn, as fields of `SeriesCheck`."""
+    """Return what the receiver is asked to turn, as fields of `SeriesCheck`."""
     return {"rotation": settings.rotation, "fliplr": settings.fliplr, "flipud": settings.flipud}
 
 
@@ -174,7 +174,7 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget, endpoi
 
 
 def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
-    """Wait until the receiver has let go of a series that was withdrawn, or the time is up; its last word."""
+    """Wait until the receiver has released a series that was withdrawn, or the time is up; its last word."""
     status = receiver.status()
     while status.state == "running" and status.series is not None and status.series.id == series:
         left = budget.left()

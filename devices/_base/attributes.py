@@ -47,7 +47,7 @@ class ValueRefused(Exception):
 
 
 def declare(parameter: Parameter, **hooks: str) -> attribute:
-    """The Tango attribute of a parameter.
+    """Return the Tango attribute of a parameter.
 
     Args:
         parameter: its declaration.
@@ -111,7 +111,7 @@ def apply_limits(device: tango.server.Device, name: str, limits: Limits, kind: t
 
 
 def check_value(parameter: Parameter, value: Value) -> Value:
-    """The value as the parameter's type, for what Tango does not check itself.
+    """Return the value as the parameter's type, for what Tango does not check itself.
 
     Raises:
         ValueRefused: not one of the choices, or not a number (Tango's limits let NaN pass).
@@ -142,7 +142,7 @@ def is_as_displayed(parameter: Parameter, written: Value, value: Value) -> bool:
 
 
 def as_displayed(parameter: Parameter, value: float) -> float:
-    """The value as every display can show it without loss: for set points that are computed."""
+    """Return the value as every display can show it without loss: for set points that are computed."""
     if not math.isfinite(value):
         return value
     return round(float(parameter.shown_as % value), _digits(parameter))

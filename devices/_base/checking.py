@@ -70,7 +70,7 @@ class Checker:
         self, view: SeriesView, status: Status | None, streamer: Callable[[], StreamerClient],
         endpoint: str, settings: Settings, period: float, *, unchecked: str = "",
     ) -> Answer:  # fmt: skip
-        """The answer.
+        """Return the answer.
 
         Args:
             view: the series as it stands.
@@ -127,6 +127,6 @@ class Checker:
 
 
 def refused(draft: Answer, error: Exception) -> Answer:
-    """The answer when Arm would raise `error`."""
+    """Return the answer when Arm would raise `error`."""
     default = "refused" if isinstance(error, ValueRefused) else "unavailable"
     return msgspec.structs.replace(draft, kind=getattr(error, "kind", default), sentence=str(error))

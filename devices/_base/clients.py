@@ -54,7 +54,7 @@ class Clients:
 
 
 def address_in(endpoint: str) -> str:
-    """The address in omniORB's name of a connection; "" for one within this host.
+    """Return the address in omniORB's name of a connection; "" for one within this host.
 
     It is "giop:tcp:10.0.0.5:40112", "giop:tcp:[fe80::1]:40112" or "giop:unix:/tmp/omni…".
     """
@@ -63,5 +63,5 @@ def address_in(endpoint: str) -> str:
 
 
 def in_words(language: str, pid: int, host: str) -> str:
-    """A client as people know it: "Java client, PID 4321 on daq-1"."""
+    """Return a client as people know it: "Java client, PID 4321 on daq-1"."""
     return f"{language} client, PID {pid} on {host}" if pid else f"{language} client on {host}"

@@ -49,7 +49,7 @@ class Configuring:
 
     @property
     def pending(self) -> bool:
-        """Whether a call is under way."""
+        """True if a call is under way."""
         job = self._job
         return job is not None and not job.over.is_set()
 

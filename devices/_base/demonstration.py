@@ -26,7 +26,7 @@ from penstock.stins.texts import plural
 
 BUSY = (tango.DevState.MOVING, tango.DevState.RUNNING)
 EXPOSURE = 0.018
-"""Seconds; with the read-out, about 50 frames a second: an eye can follow them."""
+"""Seconds; with the read-out, about 50 frames per second: an eye can follow them."""
 SILENCE = 15.0
 """Seconds without any event after which the series counts as stuck."""
 

@@ -150,13 +150,13 @@ class Detector(Device):
         super().delete_device()
 
     def dev_state(self) -> tango.DevState:
-        """The series state as Tango shows it."""
+        """Return the series state as Tango shows it."""
         if self._broken:
             return tango.DevState.FAULT
         return _tango_state(self._control.view.state)
 
     def dev_status(self) -> str:
-        """The sentence that explains the state."""
+        """Return the sentence that explains the state."""
         return tango_text(self._broken or _words(self._control.view))
 
     def _entered(self) -> list[dict[str, Any]]:

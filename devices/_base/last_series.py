@@ -13,7 +13,7 @@ NOT_TRIGGERED = "not_triggered"
 
 
 def last_series(view: SeriesView, series: Series | None, verdict: str, started: float) -> str:
-    """The JSON object of a series that has just ended.
+    """Return the JSON object of a series that has just ended.
 
     Args:
         view: of the series, with its final counts.
@@ -46,6 +46,6 @@ def last_series(view: SeriesView, series: Series | None, verdict: str, started: 
 
 
 def _without_plan(counts: Counts) -> Counts:
-    """The account of frames that came, which still sums to what is planned."""
+    """Return the account of frames that came, which still sums to what is planned."""
     due = counts.not_triggered + counts.pending
     return replace(counts, planned=(counts.planned or 0) - due, not_triggered=0, pending=0)

@@ -61,7 +61,7 @@ class LiveImage:
         self._stopped.set()
 
     def read(self) -> np.ndarray:
-        """The newest image, (rows, cols) float32; older than one period only if nothing is newer.
+        """Return the newest image, (rows, cols) float32; older than one period only if nothing is newer.
 
         float32 holds every pixel type, negative masks too; counts above 2**24 are rounded.
         """

@@ -33,7 +33,8 @@ class MonitorImage:
         self._last = b""
 
     def newer(self, address: str) -> np.ndarray | None:
-        """The image at this address, (rows, cols) as the box counts; `None` where it is the last one again.
+        """Return the image at this address, (rows, cols) as the box counts; `None` where it is the last one
+        again.
 
         Of several, as of several thresholds, the first. `None` also where there is none yet, or no answer.
         """

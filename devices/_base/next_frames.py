@@ -35,7 +35,8 @@ class NextFrames:
         self._asked_receiver = False
 
     def outdated(self) -> bool:
-        """Whether the receiver, whose transforms may change the frames, can be asked now, and has not been
+        """Return whether the receiver, whose transforms may change the frames, can be asked now, and has not
+        been
         since it came; call it often."""
         if self._record.receiver_silence is not None:
             self._asked_receiver = False  # it may come back with another configuration

@@ -24,7 +24,7 @@ BEFORE_PERIODS = "LatencyTime"
 def parameter_list(
     own: Iterable[Parameter], identity: Iterable[Parameter], trigger_modes: Sequence[str]
 ) -> str:
-    """The JSON list.
+    """Return the JSON list.
 
     Args:
         own: what the camera declares.

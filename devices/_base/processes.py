@@ -217,7 +217,7 @@ def _signals_wait() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A TCP port on the loopback interface that nobody listens on now.
+    """Return a TCP port on the loopback interface that nobody listens on now.
 
     For a port that two processes must be told before either has it; where one process can say
     which port it got, let it choose instead. It is none of those that the system hands out by itself
@@ -240,7 +240,7 @@ def is_taken(host: str, port: int) -> bool:
 
 
 def next_free_port(host: str, port: int) -> int:
-    """The first port above `port` that nobody listens on now; 0, for any, where there is none."""
+    """Return the first port above `port` that nobody listens on now; 0, for any, where there is none."""
     return next((number for number in range(port + 1, 2**16) if not is_taken(host, number)), 0)
 
 

@@ -83,7 +83,7 @@ class Publisher:
                     log.warning("%s: event not pushed: %s", self._device.get_name(), error.args[-1].desc)
                 except Exception as error:
                     if self._stopped.is_set():
-                        return  # the device let go of what was in use here
+                        return  # the device released what was in use here
                     log.exception("%s: unexpected error", self._device.get_name())
                     self._failed(error)
 

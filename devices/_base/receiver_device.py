@@ -106,14 +106,14 @@ class PenstockReceiver(Device):
         super().delete_device()
 
     def dev_state(self) -> tango.DevState:
-        """The receiver's state as Tango shows it."""
+        """Return the receiver's state as Tango shows it."""
         status = self._status
         if self._unavailable or status is None:
             return tango.DevState.UNKNOWN
         return getattr(tango.DevState, RECEIVER_TANGO_STATE[status.state])
 
     def dev_status(self) -> str:
-        """The state of the receiver, in a sentence."""
+        """Return the state of the receiver, in a sentence."""
         return tango_text(self._sentence())
 
     def _sentence(self) -> str:

@@ -51,7 +51,7 @@ def known_properties(kind: Kind) -> dict[str, str]:
 
 
 def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
-    """Why a property cannot have this value, "" where it can; a server ends when it reads such a one.
+    """Return why a property cannot have this value, "" where it can; a server ends when it reads such a one.
 
     Args:
         kind: the Tango class.

@@ -168,7 +168,8 @@ def _same(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def _held(database: tango.Database, what: str, name: str, wanted: Settings) -> Settings:
-    """Every property of the device, or of the class, and those of the attributes that the file names."""
+    """Return every property of the device, or of the class, and those of the attributes that the file
+    names."""
     if what == "device":
         names = list(database.get_device_property_list(name, "*").value_string)
     else:

@@ -28,7 +28,7 @@ RECEIVER = "PenstockReceiver"
 
 
 def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
-    """The Tango classes of a server; the first is named as the server.
+    """Return the Tango classes of a server; the first is named as the server.
 
     A detector server can also hold the device of its receiver.
 

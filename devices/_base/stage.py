@@ -33,7 +33,7 @@ class Staged:
 
 
 def simulator() -> Staged:
-    """The Simulator, on free ports."""
+    """Return the Simulator, on free ports."""
     port = free_port()
     return Staged(
         server="Simulator",
@@ -44,7 +44,7 @@ def simulator() -> Staged:
 
 
 def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: str = "diffraction") -> Staged:
-    """An EIGER2 over a simulated control unit, on free ports.
+    """Return an EIGER2 over a simulated control unit, on free ports.
 
     Args:
         stream: "v1" or "v2".

@@ -32,12 +32,13 @@ class TangoHost:
 
 
 def files() -> tuple[Path, ...]:
-    """Where Tango looks when the environment has no TANGO_HOST; the home is that of the password database."""
+    """Return where Tango looks when the environment has no TANGO_HOST; the home is that of the password
+    database."""
     return Path(pwd.getpwuid(os.geteuid()).pw_dir, ".tangorc"), Path("/etc/tangorc")
 
 
 def tango_host(rc_files: Sequence[Path] | None = None) -> TangoHost | None:
-    """The database that Tango itself would use; `None` where nothing is configured.
+    """Return the database that Tango itself would use; `None` where nothing is configured.
 
     Args:
         rc_files: where it may be said, in Tango's order; by default as in `files`.

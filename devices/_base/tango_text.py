@@ -12,15 +12,15 @@ import msgspec
 
 
 def tango_text(text: str) -> str:
-    """The text with escapes for what Tango does not take: "/data/\\u03b2/x.h5"."""
+    """Return the text with escapes for what Tango does not take: "/data/\\u03b2/x.h5"."""
     return text.encode("latin-1", "backslashreplace").decode("latin-1")
 
 
 def tango_value(value: Any) -> Any:
-    """The value of an attribute, as Tango takes it if it is a text."""
+    """Return the value of an attribute, as Tango takes it if it is a text."""
     return tango_text(value) if isinstance(value, str) else value
 
 
 def tango_json(value: Any) -> str:
-    """The value as JSON of ASCII characters, which loses nothing."""
+    """Return the value as JSON of ASCII characters, which loses nothing."""
     return json.dumps(msgspec.to_builtins(value))

@@ -95,7 +95,7 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
 
 
 def view_parameters(camera: type[Unit]) -> list[Parameter]:
-    """The declarations for one kind of detector."""
+    """Return the declarations for one kind of detector."""
     shown = [reading.parameter for reading in VIEW_ATTRIBUTES]
     if not issubclass(camera, StreamingDetector):
         return shown

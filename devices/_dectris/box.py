@@ -37,16 +37,16 @@ class Box:
         self._entries: dict[str, Entry] = {}
 
     def value(self, path: str) -> object:
-        """The value of a key as it was read last; `None` where the box has no such key."""
+        """Return the value of a key as it was read last; `None` where the box has no such key."""
         entry = self._entries.get(path)
         return None if entry is None else entry.value
 
     def first_of(self, paths: Iterable[str]) -> str | None:
-        """The first of these keys that the box has."""
+        """Return the first of these keys that the box has."""
         return next((path for path in paths if path in self._entries), None)
 
     def has(self, path: str, value: Value) -> bool:
-        """Whether the box has this value, as it was read last and but for its rounding."""
+        """Return whether the box has this value, as it was read last and but for its rounding."""
         return same(path, self.value(path), value)
 
     def limits(self, path: str) -> Limits:

@@ -53,7 +53,7 @@ class Commands:
         """The box's own number of the series that was armed last."""
 
     def look(self) -> Progress:
-        """The box's state; frames it does not count."""
+        """Return the box's state; frames it does not count."""
         said = str(self._simplon.get("detector/status/state").value)
         state = STATES.get(said)
         if state is None:
@@ -138,7 +138,7 @@ class Commands:
             self._simplon.put(APPENDIX, "")
 
     def _steady_state(self) -> BoxState:
-        """The state when the box is not busy any more."""
+        """Return the state when the box is not busy any more."""
         until = time.monotonic() + INITIALIZE
         while (state := self.look().state) is BoxState.BUSY and time.monotonic() < until:
             Event().wait(LOOK_EVERY)

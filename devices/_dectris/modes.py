@@ -66,7 +66,7 @@ def plan(settings: Settings, local: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def index_source(mode: TriggerMode) -> IndexSource:
-    """How a frame's number belongs to its trigger.
+    """Return how a frame's number belongs to its trigger.
 
     The box numbers the frames that it takes. Where it takes them by its own clock, or by commands that it
     answers, that is the trigger's number. Where each edge starts frames, an edge that it misses shifts all

@@ -43,13 +43,13 @@ class Setting(msgspec.Struct, frozen=True):
         return type(self.parameter.default) in (int, float)
 
     def to_box(self, value: Value) -> Value:
-        """A value as the key wants it: a switch is "enabled" or "disabled" where the key is a mode."""
+        """Return a value as the key wants it: a switch is "enabled" or "disabled" where the key is a mode."""
         if isinstance(value, bool) and self.paths[0].endswith("mode"):
             return "enabled" if value else "disabled"
         return value
 
     def from_box(self, value: object) -> Value:
-        """A value of the key as the parameter's own type."""
+        """Return a value of the key as the parameter's own type."""
         kind = type(self.parameter.default)
         if kind is bool and isinstance(value, str):
             return value == "enabled"

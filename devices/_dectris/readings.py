@@ -25,7 +25,7 @@ class Readings:
         self._paths = {}
 
     def read(self, name: str) -> Value:
-        """One reading, of its parameter's type.
+        """Return one reading, of its parameter's type.
 
         Raises:
             CameraError: the box has no such reading.
@@ -38,7 +38,8 @@ class Readings:
         return kind(found)  # type: ignore[call-overload, arg-type]
 
     def files(self, prefix: str) -> str:
-        """Where the files can be fetched whose names begin so: master first; "" where there are none."""
+        """Return where the files can be fetched whose names begin so: master first; "" where there are
+        none."""
         listed = self._first("files", LISTS)
         names = sorted(str(name) for name in listed) if isinstance(listed, list) else []
         names = [name for name in names if name.startswith(prefix)]

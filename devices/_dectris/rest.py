@@ -239,7 +239,7 @@ def _text(data: bytes) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What lies below urllib3's words: "Connection refused"."""
+    """Return what lies below urllib3's words: "Connection refused"."""
     below = error.__cause__ or error.__context__
     if isinstance(below, OSError) and below.strerror:
         return below.strerror

@@ -58,7 +58,7 @@ DTYPES: Mapping[object, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
 
 
 def local(settings: Settings) -> dict[str, Value]:
-    """What is no key of the box's own, in a series."""
+    """Return what is no key of the box's own, in a series."""
     return {p.name: settings.camera.get(p.name, p.default) for p in LOCAL}
 
 
@@ -117,7 +117,7 @@ def wanted(settings: Settings, box: Box, stream: str) -> dict[str, Value]:
 
 
 def format_of(box: Box) -> FrameFormat:
-    """What frames look like, by the box's own word.
+    """Return what frames look like, by the box's own word.
 
     Raises:
         CameraError: pixels of a size that nobody knows.
@@ -141,7 +141,7 @@ def format_of(box: Box) -> FrameFormat:
 
 
 def format_if_known(box: Box) -> FrameFormat | None:
-    """What frames look like if the box has said it; `None` before."""
+    """Return what frames look like if the box has said it; `None` before."""
     try:
         return format_of(box)
     except CameraError:
@@ -155,7 +155,8 @@ def readout_time(box: Box) -> float:
 
 
 def describe(box: Box, simplon: Simplon) -> dict[str, object]:
-    """What the file's NXdetector group has beyond the box's own start message: NeXus names, SI units."""
+    """Return what the file's NXdetector group has beyond the box's own start message: NeXus names, SI
+    units."""
     names = {
         "description": "description", "detector_number": "serial_number",
         "x_pixel_size": "x_pixel_size", "y_pixel_size": "y_pixel_size",

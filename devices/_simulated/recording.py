@@ -39,7 +39,7 @@ def load(name: str) -> np.ndarray:
 
 
 def find(name: str) -> Path:
-    """The file of the recording `name`.
+    """Return the file of the recording `name`.
 
     Raises:
         CameraError: it names none, or there is no such file.

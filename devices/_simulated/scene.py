@@ -78,7 +78,7 @@ class Scene:
 
 
 def format_of(view: View) -> FrameFormat | None:
-    """The format of a view's frames, without making them; `None` for those of a recording.
+    """Return the format of a view's frames, without making them; `None` for those of a recording.
 
     Raises:
         CameraError: there is no such recording, or the area lies outside the frame.

@@ -30,7 +30,7 @@ def frame_time(settings: Settings, readout: float) -> float:
 def shots(
     acquisition: Acquisition, line: TriggerInput, readout: float, counts_edges: bool = True
 ) -> Iterator[Shot]:
-    """The frames of a series as their exposures end; ends early when the series is to stop.
+    """Yield the frames of a series as their exposures end; ends early when the series is to stop.
 
     Args:
         acquisition: of the series.
@@ -57,7 +57,7 @@ def shots(
 def _burst(
     acquisition: Acquisition, trigger: int, frames: int, start: float, readout: float
 ) -> Iterator[Shot]:
-    """The frames of one trigger; the first is exposed though Stop came with the trigger."""
+    """Yield the frames of one trigger; the first is exposed though Stop came with the trigger."""
     period, exposure = frame_time(acquisition.settings, readout), acquisition.settings.exposure_time
     for number in range(frames):
         begin = start + number * period
@@ -114,6 +114,6 @@ def _edges(
 
 
 def _moved(burst: Iterator[Shot], edge: Edge, delay: float) -> Iterator[Shot]:
-    """The frames of one edge, in the time of the trigger source."""
+    """Yield the frames of one edge, in the time of the trigger source."""
     for shot in burst:
         yield Shot(shot.index, shot.moment - delay)

@@ -72,7 +72,7 @@ def run(
 
 
 def open_viewer(options: Options) -> Viewer:
-    """The window for `options`, not yet shown."""
+    """Return the window for `options`, not yet shown."""
     feed = Feed(ReceiverClient(options.url, timeout=TIMEOUT), rate=options.rate)
     if options.downsample is not None:
         feed.set_downsample(options.downsample)

@@ -84,7 +84,7 @@ class Controls(qt.QToolBar):
         box.setSuffix(" frames/s")
         box.setValue(feed.rate())
         box.setKeyboardTracking(False)
-        box.setToolTip("Frames a second to ask for, at most; a slow screen asks for fewer by itself")
+        box.setToolTip("Frames per second to ask for, at most; a slow screen asks for fewer by itself")
         box.valueChanged.connect(feed.set_rate)
         return box
 

@@ -15,7 +15,7 @@ REMEDY = (
 
 
 def why_no_display(environment: Mapping[str, str]) -> str | None:
-    """One sentence with the remedy, or `None` where a window can be opened."""
+    """Return one sentence with the remedy, or `None` if a window can be opened."""
     if not sys.platform.startswith("linux") or environment.get("QT_QPA_PLATFORM"):
         return None
     if environment.get("WAYLAND_DISPLAY"):

@@ -60,7 +60,7 @@ class Feed(qt.QObject):
         self._thread.start()
 
     def was_started(self) -> bool:
-        """Whether `start` was called; a feed is started once."""
+        """Return whether `start` was called; a feed is started once."""
         return self._thread.ident is not None
 
     def ask_to_stop(self) -> None:
@@ -83,7 +83,7 @@ class Feed(qt.QObject):
         self._wake.set()
 
     def is_running(self) -> bool:
-        """Whether the thread lives."""
+        """Return whether the thread lives."""
         return self._thread.is_alive()
 
     def rate(self) -> float:
@@ -120,7 +120,7 @@ class Feed(qt.QObject):
         self._wake.set()
 
     def take(self) -> Snapshot:
-        """The newest snapshot."""
+        """Return the newest snapshot."""
         with self._lock:
             self._taken = True
             return self._slot

@@ -95,7 +95,7 @@ class Follower:
                 wait=0.0 if changed or (want_frame and self._frame_due(held)) else wait,
             )
         answered = self._now()
-        # Versions begin anew with each process: against those of the one before they mean nothing.
+        # Versions start again with each process: against those of the one before they mean nothing.
         if back or changed or (held.status is not None and status.version < held.status.version):
             self._frame_version = None
         frame = held.frame
@@ -115,7 +115,7 @@ class Follower:
         return self._receiver.last_frame(seen=None)
 
     def _frame_due(self, held: Snapshot) -> bool:
-        # While a series runs, frames come more often than the status is said anew. After it, the receiver
+        # While a series runs, frames come more often than the status is said again. After it, the receiver
         # still copies a frame only once it was asked for: the answer comes with the next request.
         if held.status is None or held.status.latest_frame is None:
             return False

@@ -58,15 +58,15 @@ class ImagePlot(PlotWidget):
         self.sigPlotSignal.connect(self._follow_cursor)
 
     def image(self) -> ImageData:
-        """The item that holds the frame as received."""
+        """Return the item that holds the frame as received."""
         return self._image
 
     def overlay(self) -> ImageData:
-        """The item that holds the `Flag`s."""
+        """Return the item that holds the `Flag`s."""
         return self._overlay
 
     def colours(self) -> Colormap:
-        """The image's colour map."""
+        """Return the image's colour map."""
         return self._image.getColormap()
 
     def show_frame(self, frame: LastFrame) -> None:
@@ -120,7 +120,7 @@ class ImagePlot(PlotWidget):
         self._rescale()
 
     def is_logarithmic(self) -> bool:
-        """Whether colours are logarithmic."""
+        """Return whether colours are logarithmic."""
         return self._logarithmic
 
     def set_autoscale(self, on: bool) -> None:
@@ -129,7 +129,7 @@ class ImagePlot(PlotWidget):
         self._rescale()
 
     def is_autoscale(self) -> bool:
-        """Whether levels follow each frame."""
+        """Return whether levels follow each frame."""
         return self._autoscale
 
     def set_mask_shown(self, on: bool) -> None:
@@ -142,7 +142,7 @@ class ImagePlot(PlotWidget):
         self.colours().setName(colours.NAMES[name])
 
     def pixel_at(self, x: float, y: float) -> Pixel | None:
-        """The pixel at plot position (x, y) in detector pixels; `None` outside the image."""
+        """Return the pixel at plot position (x, y) in detector pixels; `None` outside the image."""
         image = self._image.getData(copy=False)
         scale = self._image.getScale()
         column, row = int(np.floor(x / scale[0])), int(np.floor(y / scale[1]))

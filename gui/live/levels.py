@@ -23,7 +23,7 @@ class Levels(NamedTuple):
 def autoscale(
     image: npt.NDArray[Any], good: npt.NDArray[np.bool_], *, logarithmic: bool = False
 ) -> Levels | None:
-    """Levels from the `LOW` and `HIGH` percentiles of the good pixels; `None` where there is none.
+    """Levels from the `LOW` and `HIGH` percentiles of the good pixels; `None` if there is none.
 
     Args:
         image: (rows, cols).

@@ -1,4 +1,4 @@
-"""Frames a second, from the moments at which they were drawn."""
+"""Frames per second, from the moments at which they were drawn."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Flag(IntEnum):
 def outside(
     shape: tuple[int, int], modules: Sequence[Sequence[int]], x: int = 0, y: int = 0, step: int = 1
 ) -> npt.NDArray[np.bool_]:
-    """Which pixels are of no module: gaps, and where a module is missing.
+    """Return which pixels are of no module: gaps, and where a module is missing.
 
     Args:
         shape: rows and columns of the image on show.
@@ -46,7 +46,7 @@ def _visible(first: int, length: int, step: int) -> slice:
 def flags(
     image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None
 ) -> npt.NDArray[np.uint8]:
-    """One `Flag` a pixel, of the image's shape.
+    """Return one `Flag` per pixel, of the image's shape.
 
     Negative values and NaN are how detectors write gaps and dead pixels into signed and floating
     images. In unsigned ones they write the type's greatest value: with 32 bits and more no exposure

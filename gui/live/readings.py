@@ -61,7 +61,7 @@ class Readings(qt.QWidget):
         layout.addStretch(1)
 
     def value(self, group: str, name: str) -> str:
-        """The text of one row, not shortened."""
+        """Return the text of one row, not shortened."""
         label = self._values[f"{group}/{name}"]
         return label.whole() if isinstance(label, ElidedLabel) else label.text()
 

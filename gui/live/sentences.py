@@ -13,7 +13,7 @@ from penstock.receiver.models import Counts, Series, Status
 
 
 def message(snapshot: Snapshot) -> Message:
-    """The one thing that the person in front of the screen has to know now."""
+    """Return the one thing that the person in front of the screen has to know now."""
     if snapshot.fault:
         return Message("fault", "VIEWER FAULT", _sentence(snapshot.fault))
     if snapshot.away_since is not None:
@@ -33,7 +33,8 @@ def message(snapshot: Snapshot) -> Message:
 
 
 def no_answer_yet(snapshot: Snapshot) -> str:
-    """Why a window waits whose receiver has never answered, and what to look at: the address may be wrong."""
+    """Return why a window waits whose receiver has never answered, and what to look at: the address may be
+    wrong."""
     if snapshot.fault:
         return snapshot.fault
     why = snapshot.trouble or f"nobody has answered yet at {snapshot.url}"
@@ -48,7 +49,7 @@ def clock(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago, in the two greatest units: "12 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
+    """Return how long ago, in the two greatest units: "12 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
     whole = max(0, int(seconds))
     for size, unit, smaller_size, smaller in (
         (86400, "d", 3600, "h"),
@@ -86,7 +87,7 @@ def _running(status: Status) -> str:
 
 
 def progress(counts: Counts) -> str:
-    """How far the series is."""
+    """Return how far the series is."""
     if counts.planned is None:
         return f"{counts.received:,} {_frames(counts.received)}, total not announced"
     return f"{counts.received:,} of {counts.planned:,} {_frames(counts.planned)}"

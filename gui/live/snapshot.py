@@ -18,7 +18,7 @@ class Snapshot:
     status_at: float | None = field(default=None, compare=False)
     """When `status` was received, seconds since 1970 (UTC)."""
     frame: LastFrame | None = None
-    """The last that was received, also while the receiver is away or has started anew."""
+    """The last that was received, also while the receiver is away or has restarted."""
     away_since: float | None = None
     """Seconds since 1970 (UTC); `None` while the receiver answers."""
     trouble: str = ""
@@ -30,5 +30,5 @@ class Snapshot:
 
     @property
     def is_old(self) -> bool:
-        """Whether there is a status, and nobody to say that it still holds."""
+        """True if there is a status, and nobody to say that it still holds."""
         return self.status is not None and bool(self.trouble or self.fault)

@@ -99,15 +99,15 @@ class LiveView(qt.QMainWindow):
         self._refresh()
 
     def pixel_text(self) -> str:
-        """What the status bar says about the pixel under the cursor."""
+        """Return what the status bar says about the pixel under the cursor."""
         return str(self._pixel.text())
 
     def snapshot(self) -> Snapshot:
-        """What is on show."""
+        """Return what is on show."""
         return self._snapshot
 
     def drawn(self) -> int:
-        """How many frames this window has drawn."""
+        """Return how many frames this window has drawn."""
         return self._drawn
 
     def start(self) -> None:
@@ -117,7 +117,7 @@ class LiveView(qt.QMainWindow):
             self._feed.start()
 
     def is_running(self) -> bool:
-        """Whether the feed follows its receiver."""
+        """Return whether the feed follows its receiver."""
         return self._feed.is_running()
 
     def stop(self) -> None:

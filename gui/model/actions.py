@@ -42,7 +42,7 @@ WHY_NOT: Mapping[Action, str] = {
 
 
 def why_not(action: Action, *, here: bool, state: str, mode: str, ready: bool, busy: Action | None) -> str:
-    """Why an action makes no sense now, in a sentence; "" where it does.
+    """Return why an action makes no sense now, in a sentence; "" where it does.
 
     Args:
         action: that the user might want.

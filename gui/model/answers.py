@@ -54,22 +54,22 @@ class ParameterNote:
 
 
 def read_check(text: str) -> Check:
-    """The answer of the command `Check`."""
+    """Return the answer of the command `Check`."""
     return msgspec.json.decode(text, type=Check)
 
 
 def read_last_series(text: str) -> LastSeries | None:
-    """The attribute `LastSeries`; `None` before the first one."""
+    """Return the attribute `LastSeries`; `None` before the first one."""
     return msgspec.json.decode(text, type=LastSeries) if text else None
 
 
 def read_parameters(text: str) -> list[ParameterNote]:
-    """The attribute `Parameters`."""
+    """Return the attribute `Parameters`."""
     return msgspec.json.decode(text, type=list[ParameterNote]) if text else []
 
 
 def lost_in_words(lost: list[tuple[int, int, str]], most: int = 8) -> str:
-    """Which frames are not in the file as they should be: "missing 12–15, 40; corrupt 7"."""
+    """Return which frames are not in the file as they should be: "missing 12–15, 40; corrupt 7"."""
     by_fate: dict[str, list[str]] = {}
     for first, last, fate in lost[:most]:
         by_fate.setdefault(fate, []).append(f"{first}" if first == last else f"{first}–{last}")

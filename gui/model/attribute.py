@@ -45,7 +45,7 @@ class Attribute:
     """printf format of a float."""
 
     def show(self, value: Value | None) -> str:
-        """The value as it stands in a field, without its unit; "–" where there is none."""
+        """Return the value as it stands in a field, without its unit; "–" where there is none."""
         if value is None:
             return "–"
         if isinstance(value, bool):
@@ -58,12 +58,12 @@ class Attribute:
         return str(value)
 
     def with_unit(self, value: Value | None) -> str:
-        """The value as it stands in a sentence."""
+        """Return the value as it stands in a sentence."""
         text = self.show(value)
         return f"{text} {self.unit}" if self.unit and value is not None else text
 
     def change(self, before: Value | None, given: Value, now: Value | None) -> str:
-        """What came of writing `given`; a detector's own box may keep its old value for a minute."""
+        """Return what came of writing `given`; a detector's own box may keep its old value for a minute."""
         if now == before and now != given:
             return f"{self.name}: {self.with_unit(given)} written; still {self.with_unit(now)}"
         return f"{self.name}: {self.with_unit(before)} → {self.with_unit(now)}"
@@ -79,7 +79,7 @@ class Attribute:
         return f"{high}{unit} at most" if high is not None else ""
 
     def parse(self, text: str) -> Value:
-        """The value that was typed; a number may bear a unit, as "20 ms".
+        """Return the value that was typed; a number may bear a unit, as "20 ms".
 
         Raises:
             BadText: no value of this attribute.

@@ -16,7 +16,7 @@ class Fill:
 
     title: str
     percent: float | None
-    """`None` while nobody knows."""
+    """`None` while unknown."""
     meaning: str
     """What waits there, for a tool tip."""
     trouble: str
@@ -35,7 +35,7 @@ class Fill:
 
 
 def fills(view: DetectorView) -> tuple[Fill, Fill]:
-    """The control unit's ring and the receiver's queue."""
+    """Return the control unit's ring and the receiver's queue."""
 
     def percent(name: str) -> float | None:
         value = view.values.get(name)
@@ -62,7 +62,7 @@ def fills(view: DetectorView) -> tuple[Fill, Fill]:
 
 
 def notice(view: DetectorView) -> str:
-    """Where frames wait and why, in one sentence; "" while all is well.
+    """Return where frames wait and why, in one sentence; "" while all is well.
 
     A receiver that is slow holds the control unit up too, so its own queue goes first.
     """

@@ -90,7 +90,7 @@ class DetectorModel:
         self._calls.stop()
 
     def view(self) -> DetectorView:
-        """What is to be shown now."""
+        """Return what is to be shown now."""
         with self._lock:
             view = self._view
         values = view.values

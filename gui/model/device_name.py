@@ -15,7 +15,7 @@ class BadDeviceName(ValueError):
 
 
 def checked(text: str) -> str:
-    """The name, without blanks around it.
+    """Return the name, without blanks around it.
 
     Raises:
         BadDeviceName: it has not three parts, or what stands before them is no Tango database.
@@ -31,5 +31,5 @@ def checked(text: str) -> str:
 
 
 def key(name: str) -> str:
-    """The same for all spellings of one name: Tango takes large and small letters as the same."""
+    """Return the same for all spellings of one name: Tango takes large and small letters as the same."""
     return name.lower().removeprefix("tango:").removeprefix("//")

@@ -50,7 +50,7 @@ class DirectoryEntry:
 
 
 def open_database() -> tango.Database:
-    """The database of TANGO_HOST, `~/.tangorc` or `/etc/tangorc`.
+    """Return the database of TANGO_HOST, `~/.tangorc` or `/etc/tangorc`.
 
     Raises:
         DirectoryError: none is named there, or it does not answer.
@@ -65,7 +65,7 @@ def open_database() -> tango.Database:
 
 
 def find_devices(database: tango.Database) -> list[DirectoryEntry]:
-    """Every detector and receiver that is registered, by name; one call to the database.
+    """Return every detector and receiver that is registered, by name; one call to the database.
 
     Raises:
         DirectoryError: the database does not answer, or does not take the question.

@@ -36,11 +36,11 @@ class Segment:
 
     @property
     def loss(self) -> bool:
-        """Whether these frames are not in the file as they should be."""
+        """True if these frames are not in the file as they should be."""
         return self.fate in WRONG
 
     def words(self) -> str:
-        """What a tool tip says."""
+        """Return what a tool tip says."""
         return f"{FATES[self.fate][1]} {self.count:,}: {MEANING[self.fate]}"
 
 
@@ -61,12 +61,13 @@ def legend(account: Account) -> list[tuple[str, str, int]]:
 
 
 def in_words(account: Account) -> str:
-    """The legend as a sentence, for a screen reader."""
+    """Return the legend as a sentence, for a screen reader."""
     return ", ".join(f"{word} {count:,}" for _, word, count in legend(account))
 
 
 def segments(account: Account, width: int) -> list[Segment]:
-    """The parts of a bar of `width` pixels, from left to right without gaps; losses are never too thin."""
+    """Return the parts of a bar of `width` pixels, from left to right without gaps; losses are never too
+    thin."""
     counts = {fate: count for fate, count in visible_fates(account).items() if count > 0}
     if not counts or width <= 0:
         return []

@@ -29,11 +29,11 @@ class FileName:
 
     @property
     def numbered(self) -> bool:
-        """Whether there is a place for a number."""
+        """True if there is a place for a number."""
         return _MARK.search(self.template) is not None
 
     def path(self) -> str:
-        """What DestinationFilename has to be; "" for live view only.
+        """Return what DestinationFilename has to be; "" for live view only.
 
         Raises:
             BadName: the template is none.
@@ -54,12 +54,13 @@ class FileName:
         return str(PurePosixPath(self.folder) / name)
 
     def next(self) -> FileName:
-        """The same with the next number."""
+        """Return the same with the next number."""
         return replace(self, number=self.number + 1)
 
 
 def parse(path: str) -> FileName:
-    """What a DestinationFilename says: its last number, if it looks like one that goes up, becomes ####."""
+    """Return what a DestinationFilename says: its last number, if it looks like one that goes up, becomes
+    ####."""
     if not path:
         return FileName()
     whole = PurePosixPath(path)

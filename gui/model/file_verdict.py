@@ -8,7 +8,7 @@ MOST_FINDINGS = 4
 
 
 def verdict(output: str, errors: str) -> tuple[str, bool]:
-    """What `penstock check --json` says of one file, in words, and whether it is clean."""
+    """Return what `penstock check --json` says of one file, in words, and whether it is clean."""
     try:
         answer = json.loads(output)
         (found,) = answer["files"]

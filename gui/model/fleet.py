@@ -26,9 +26,9 @@ LOOK_EVERY = 30.0
 LOOK_AGAIN = 2.0
 """Seconds to the next look while the database does not answer."""
 PATIENCE = 2.0
-"""Seconds that `stop` waits for devices to be let go of."""
+"""Seconds that `stop` waits for devices to be released."""
 LETTING_GO = 16
-"""Devices that are let go of at the same time."""
+"""Devices that are released at the same time."""
 
 
 class Fleet:
@@ -79,7 +79,7 @@ class Fleet:
         self._wake.set()
 
     def rows(self) -> list[Row]:
-        """Every device as it is now, faults first."""
+        """Return every device as it is now, faults first."""
         with self._lock:
             followed = list(self._followed.values())
         return faults_first(each.row() for each in followed)
@@ -91,7 +91,7 @@ class Fleet:
 
     @property
     def looked(self) -> bool:
-        """Whether the database has said, at least once, which devices there are."""
+        """True if the database has said, at least once, which devices there are."""
         return self._looked
 
     def _run(self) -> None:

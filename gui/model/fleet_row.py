@@ -174,7 +174,7 @@ def faults_first(rows: Iterable[Row]) -> list[Row]:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """The counts: "3 detectors, 1 in FAULT; 3 receivers"."""
+    """Return the counts: "3 detectors, 1 in FAULT; 3 receivers"."""
     parts = []
     for kind in ("detector", "receiver"):
         states = Counter(each.state for each in rows if each.kind == kind)

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 
 def client_root(root: str, sent: str, seen: str) -> str:
-    """The data root as clients name it: the receiver may map their paths to its own (`path_map`).
+    """Return the data root as clients name it: the receiver may map their paths to its own (`path_map`).
 
     Args:
         root: as the receiver sees it.
@@ -20,11 +20,11 @@ def client_root(root: str, sent: str, seen: str) -> str:
 
 
 def relative(folder: str, root: str) -> str:
-    """A folder as it is seen from the data root; "" for the root itself, and for what lies outside."""
+    """Return a folder as it is seen from the data root; "" for the root itself, and for what lies outside."""
     path = PurePosixPath(folder)
     return str(path.relative_to(root)) if path.is_relative_to(root) and path != PurePosixPath(root) else ""
 
 
 def join_path(*parts: str) -> str:
-    """The parts as one path, without those that are empty."""
+    """Return the parts as one path, without those that are empty."""
     return str(PurePosixPath(*(part for part in parts if part)))

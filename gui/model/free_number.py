@@ -23,7 +23,7 @@ class Receiver(Protocol):
 
 
 def next_free(receiver: Receiver, name: FileName) -> FileName:
-    """The name with the first number from the present one on that is free.
+    """Return the name with the first number from the present one on that is free.
 
     Raises:
         NoNumber: the name has no place for one, or the receiver refuses it for another reason.

@@ -42,7 +42,8 @@ _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
 def label(name: str) -> str:
-    """An attribute's name as words: "SensorTemperature" is "Sensor temperature", "AOIWidth" "AOI width"."""
+    """Return an attribute's name as words: "SensorTemperature" is "Sensor temperature", "AOIWidth" "AOI
+    width"."""
     if name in LABELS:
         return LABELS[name]
     words = _WORDS.findall(name) or [name]
@@ -54,12 +55,12 @@ def label(name: str) -> str:
 
 
 def unit(attribute: Attribute) -> str:
-    """The unit as it stands behind the value."""
+    """Return the unit as it stands behind the value."""
     return UNITS.get(attribute.unit, attribute.unit)
 
 
 def explanation(attribute: Attribute) -> str:
-    """What a tool tip says of an attribute, one fact a line."""
+    """Return what a tool tip says of an attribute, one fact a line."""
     choices = f"One of {', '.join(attribute.choices)}." if attribute.choices else ""
     limits = f"Limits: {attribute.limits()}." if attribute.limits() else ""
     in_tango = f"Tango attribute {attribute.name}" + (f", in {attribute.unit}." if attribute.unit else ".")
@@ -67,7 +68,7 @@ def explanation(attribute: Attribute) -> str:
 
 
 def in_sections(attributes: Iterable[Attribute]) -> dict[str, list[Attribute]]:
-    """The attributes by section; what belongs to none comes last, in the order given."""
+    """Return the attributes by section; what belongs to none comes last, in the order given."""
     left = {attribute.name: attribute for attribute in attributes}
     found = {
         title: [left.pop(name) for name in names if name in left] for title, names in SECTIONS.items()

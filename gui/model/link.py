@@ -148,7 +148,7 @@ class TangoDevice:
         # window's neither, could run meanwhile: PyTango keeps the interpreter's lock there.
         proxy.ping()
         proxy.set_timeout_millis(CALL_MS)
-        # Without it the next call reaches a server that was started anew, whose events nobody has asked for.
+        # Without it the next call reaches a server that was restarted, whose events nobody has asked for.
         proxy.set_transparency_reconnection(False)
         found = proxy.attribute_list_query_ex()
         scalars = [info for info in found if info.data_format is tango.AttrDataFormat.SCALAR]

@@ -39,7 +39,7 @@ class Filter:
     kinds: frozenset[Kind] = frozenset(Kind)
 
     def fits(self, entry: Entry) -> bool:
-        """Whether an entry is shown."""
+        """Return whether an entry is shown."""
         if entry.kind not in self.kinds:
             return False
         line = entry.line().casefold() if self.words else ""
@@ -73,7 +73,7 @@ class LogLines:
         return dropped, [entry for entry in new if self.filter.fits(entry)]
 
     def visible(self) -> list[Entry]:
-        """All that fit the filter, oldest first, of what was read."""
+        """Return all that fit the filter, oldest first, of what was read."""
         return [entry for entry in self._kept if self.filter.fits(entry)]
 
 

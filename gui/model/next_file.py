@@ -20,7 +20,7 @@ class NextFile:
         self._armed: Value | None = None
 
     def take(self, name: FileName) -> str:
-        """The user names the next file; its path, or what stands for it where it is none."""
+        """Return the user names the next file; its path, or what stands for it where it is none."""
         try:
             self._path, self._problem = name.path(), ""
         except file_name.BadName as error:
@@ -29,11 +29,11 @@ class NextFile:
         return self._path
 
     def name_of(self, path: str) -> FileName:
-        """The name as the user gave it, or else as a path says it."""
+        """Return the name as the user gave it, or else as a path says it."""
         return self._name if self._name is not None and self._path == path else file_name.parse(path)
 
     def problem(self, path: str) -> str:
-        """Why the name behind this path is none, in a sentence; "" where it is one."""
+        """Return why the name behind this path is none, in a sentence; "" where it is one."""
         return self._problem if self._name is not None and self._path == path else ""
 
     def arm(self, path: Value | None) -> None:
@@ -41,7 +41,7 @@ class NextFile:
         self._armed = path
 
     def is_used(self, path: Value | None) -> bool:
-        """Whether the series that was armed here last had this path; asked once for each series."""
+        """Return whether the series that was armed here last had this path; asked once for each series."""
         used = bool(path) and path == self._armed
         if used:
             self._armed = None

@@ -30,7 +30,7 @@ class Outcome(Enum):
 
     @property
     def good(self) -> bool:
-        """Whether nothing lacks."""
+        """True if nothing lacks."""
         return self in (Outcome.COMPLETE, Outcome.ENDED)
 
 
@@ -41,7 +41,7 @@ class Ending:
     outcome: Outcome
     sentence: str
     file: str
-    """As the receiver sees it; "" where there is none."""
+    """As the receiver sees it; "" if there is none."""
     time: str
     """When, and how long it took."""
     lost: str
@@ -59,7 +59,7 @@ def outcome(last: LastSeries) -> Outcome:
 
 
 def ending(last: LastSeries, now: float) -> Ending:
-    """What is shown of it.
+    """Return what is shown of it.
 
     Args:
         last: series.

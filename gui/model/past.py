@@ -51,7 +51,7 @@ class PastRow:
 
     @property
     def file(self) -> str:
-        """As the receiver sees it; "" where there is none."""
+        """As the receiver sees it; "" if there is none."""
         return self.past.series.filename or ""
 
     @property
@@ -73,7 +73,7 @@ class PastRow:
         return ", ".join(f"{word} {counts[fate]:,}" for fate, (_, word) in FATES.items() if counts[fate])
 
     def fits(self, words: str) -> bool:
-        """Whether every word is somewhere in the row: day, date, file, verdict, reason, id."""
+        """Return whether every word is somewhere in the row: day, date, file, verdict, reason, id."""
         searched = " ".join(
             (*(column.text(self) for column in COLUMNS), date_and_clock(self.begun), self.file,
              self.past.why, self.past.series.id)

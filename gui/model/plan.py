@@ -24,7 +24,7 @@ class Plan:
     """0: not known."""
 
     def sentence(self) -> str:
-        """One line: "1,000 frames, 20 s, 4.4 GB"."""
+        """Return one line: "1,000 frames, 20 s, 4.4 GB"."""
         parts = [f"{self.frames:,} {'frame' if self.frames == 1 else 'frames'}"]
         if self.seconds is not None:
             parts.append(("at least " if self.at_least else "") + duration(self.seconds))

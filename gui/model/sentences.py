@@ -17,7 +17,7 @@ KIND = {
 
 
 def message(view: DetectorView) -> Message:
-    """The one thing that the person in front of the screen has to know now."""
+    """Return the one thing that the person in front of the screen has to know now."""
     if view.presence is Presence.WAITED_FOR:
         return Message(
             "connecting", "WAITING", view.waits_for or f"Asking the Tango database for {view.name}."
@@ -31,17 +31,15 @@ def message(view: DetectorView) -> Message:
 
 
 def stop_question(view: DetectorView) -> str:
-    """What to ask before somebody else's series is stopped; "" where there is nothing to ask."""
+    """Return what to ask before somebody else's series is stopped; "" where there is nothing to ask."""
     if not view.running or view.configuring or view.own:
         return ""
     who = view.armed_by or "somebody else"
-    return (
-        f"This series was armed by {who}, not by this panel. A scan that goes on with it would fail. End it?"
-    )
+    return f"This series was armed by {who}, not by this panel. A scan that uses it would fail. End it?"
 
 
 def why_locked(view: DetectorView) -> str:
-    """Why no setting can be changed now; "" where they can."""
+    """Return why no setting can be changed now; "" where they can."""
     if not view.here:
         return "The device does not answer: nothing can be set now."
     if view.configuring:
@@ -52,7 +50,8 @@ def why_locked(view: DetectorView) -> str:
 
 
 def arm_sentence(view: DetectorView) -> tuple[bool, str]:
-    """What Arm would do, before it is pressed: whether it would be refused, and in words; "": nothing."""
+    """Return what Arm would do, before it is pressed: whether it would be refused, and in words; "":
+    nothing."""
     if not view.here or view.running or view.busy is not None or view.state != "ON":
         return False, ""
     for name, edit in view.edits.items():
@@ -82,7 +81,7 @@ def _taken(path: str) -> str:
 
 
 def file_sentence(view: DetectorView) -> tuple[bool, str]:
-    """What becomes of the file that is set: whether it cannot be written, and the words."""
+    """Return what becomes of the file that is set: whether it cannot be written, and the words."""
     if view.running or not view.here:
         return False, ""
     if "DestinationFilename" in view.edits:

@@ -50,7 +50,7 @@ def attribute(info: Any, note: ParameterNote | None) -> Attribute:
 
 
 def plain(value: Any) -> Value | None:
-    """The value of a `tango.DeviceAttribute`; `None` where its quality is INVALID."""
+    """Return the value of a `tango.DeviceAttribute`; `None` where its quality is INVALID."""
     if value is None or value.quality is tango.AttrQuality.ATTR_INVALID:
         return None
     found = value.value

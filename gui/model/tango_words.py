@@ -17,7 +17,7 @@ TIMED_OUT = "API_DeviceTimedOut"
 
 
 def away(name: str, error: tango.DevFailed) -> str:
-    """Why a device cannot be reached, and what to look at."""
+    """Return why a device cannot be reached, and what to look at."""
     device = short(name)
     reasons = {each.reason for each in error.args}
     # A database that went away later is a device that cannot be reached.
@@ -35,7 +35,7 @@ def away(name: str, error: tango.DevFailed) -> str:
 
 
 def refusal(name: str, error: tango.DevFailed) -> str:
-    """Why a call was refused: the device's own sentence, where it is one."""
+    """Return why a call was refused: the device's own sentence, where it is one."""
     device = short(name)
     reasons = {each.reason for each in error.args}
     if TIMED_OUT in reasons:
@@ -46,7 +46,7 @@ def refusal(name: str, error: tango.DevFailed) -> str:
 
 
 def no_text(name: str, text: str) -> str:
-    """Why a text cannot be an attribute's value."""
+    """Return why a text cannot be an attribute's value."""
     strange = "".join(dict.fromkeys(character for character in text if ord(character) > 255))
     return (
         f'{name}: Tango takes Latin-1 characters only, which "{strange:.20}" is not; choose others, or write '
@@ -55,17 +55,17 @@ def no_text(name: str, text: str) -> str:
 
 
 def short(name: str) -> str:
-    """The three parts of a device's name."""
+    """Return the three parts of a device's name."""
     return "/".join(name.split("/")[-3:])
 
 
 def sentence(error: tango.DevFailed) -> str:
-    """What the device says itself."""
+    """Return what the device says itself."""
     return " ".join(error.args[0].desc.split()) or error.args[0].reason
 
 
 def database(device: str = "") -> str:
-    """The Tango database of a device in words."""
+    """Return the Tango database of a device in words."""
     named = re.match(r"(?:tango:)?//([^/]+)/", device)
     host = named[1] if named else os.environ.get("TANGO_HOST") or tango.ApiUtil.get_env_var("TANGO_HOST")
     return f"The Tango database at {host}" if host else "The Tango database (TANGO_HOST names none)"

@@ -59,7 +59,7 @@ class DetectorView:
     notice: str = ""
     """Why the last action was refused; until the next one."""
     check: Check | None = None
-    """What Arm would say now; `None` while nobody knows."""
+    """What Arm would say now; `None` while unknown."""
     last: LastSeries | None = None
     restarted: bool = False
     """RestartReceiver has succeeded since State became what it is."""
@@ -72,17 +72,17 @@ class DetectorView:
 
     @property
     def here(self) -> bool:
-        """Whether it answers."""
+        """True if it answers."""
         return self.presence is Presence.HERE
 
     @property
     def running(self) -> bool:
-        """Whether a series runs, or is being armed."""
+        """True if a series runs, or is being armed."""
         return self.state in ("MOVING", "RUNNING")
 
     @property
     def configuring(self) -> bool:
-        """Whether it is MOVING without a series: a detector's own box takes settings, or is being reset."""
+        """True if it is MOVING without a series: a detector's own box takes settings, or is being reset."""
         return self.state == "MOVING" and not self.account.fates["pending"] and bool(self.values)
 
     @property
@@ -108,7 +108,7 @@ class DetectorView:
         return str(self.values.get("ArmedBy") or "")
 
     def with_edit(self, name: str, edit: Edit | None) -> DetectorView:
-        """The same with, or without, something typed for this setting."""
+        """Return the same with, or without, something typed for this setting."""
         edits = dict(self.edits)
         if edit is None:
             edits.pop(name, None)
@@ -117,7 +117,7 @@ class DetectorView:
         return replace(self, edits=edits)
 
     def text(self, name: str) -> str:
-        """A setting as its field shows it: what is typed, or else what the device says."""
+        """Return a setting as its field shows it: what is typed, or else what the device says."""
         edit = self.edits.get(name)
         if edit is not None:
             return edit.text

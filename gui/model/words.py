@@ -11,7 +11,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def duration(seconds: float) -> str:
-    """The two greatest units: "80 ms", "12.5 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
+    """Return the two greatest units: "80 ms", "12.5 s", "3 min 5 s", "2 h 0 min", "1 d 3 h"."""
     if not seconds < CENTURY:
         return "more than 100 years"  # a period may be infinite
     if seconds < 0.001:
@@ -56,7 +56,7 @@ def date_and_clock(seconds: float) -> str:
 
 
 def frames(count: int) -> str:
-    """A number of frames: "1 frame", "1,000 frames"."""
+    """Return a number of frames: "1 frame", "1,000 frames"."""
     return f"{count:,} {'frame' if count == 1 else 'frames'}"
 
 

@@ -45,14 +45,15 @@ LOOKS: Mapping[Action, Look] = {
 
 
 def restart_helps(view: DetectorView) -> bool:
-    """Whether the receiver is in Error: Arm would be refused for it, or the device names the remedy."""
+    """Return whether the receiver is in Error: Arm would be refused for it, or the device names the
+    remedy."""
     refused = view.check is not None and view.check.kind in RECEIVER_IN_ERROR
     named = view.state == "FAULT" and Action.RESTART_RECEIVER in view.status and not view.restarted
     return refused or named
 
 
 def next_step(view: DetectorView) -> Action | None:
-    """The one button that stands out: what the user most likely wants now."""
+    """Return the one button that stands out: what the user most likely wants now."""
     wanted = [Action.RESET, Action.ARM, Action.TRIGGER, Action.STOP]
     if restart_helps(view):
         wanted.insert(0, Action.RESTART_RECEIVER)
@@ -107,15 +108,15 @@ class Actions(qt.QFrame):
                 self._shortcuts[action] = shortcut
 
     def says(self) -> str:
-        """What Arm would say."""
+        """Return what Arm would say."""
         return str(self._says.text())
 
     def notice(self) -> str:
-        """Why the last action was refused; "" where it was not."""
+        """Return why the last action was refused; "" where it was not."""
         return str(self._notice.text())
 
     def question(self) -> qt.QMessageBox | None:
-        """The question that is open: whether to end a series that was armed elsewhere."""
+        """Return the question that is open: whether to end a series that was armed elsewhere."""
         return self._question
 
     def show_view(self, view: DetectorView) -> None:

@@ -79,7 +79,7 @@ def run(
 
 
 def open_window(options: Options, layout: qt.QSettings | None, fleet: Fleet | None = None) -> Window:
-    """The window for `options`, not yet shown."""
+    """Return the window for `options`, not yet shown."""
     window = Window(lambda name: DetectorModel(name, TangoDevice(name)), layout, FleetPage(fleet or Fleet()))
     for name in options.devices:
         window.open(name)
@@ -145,5 +145,5 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
 
 
 def _is_complete(view: DetectorView) -> bool:
-    """Whether all is there that a user sees: what Arm would say comes last."""
+    """Return whether all is there that a user sees: what Arm would say comes last."""
     return view.here and "State" in view.values and (view.state != "ON" or view.check is not None)

@@ -24,7 +24,7 @@ class CheckFile(qt.QObject):
         self._process.errorOccurred.connect(self._failed)
 
     def is_running(self) -> bool:
-        """Whether a file is being read."""
+        """Return whether a file is being read."""
         return bool(self._process.state() != qt.QProcess.NotRunning)
 
     def begin(self, file: str) -> None:

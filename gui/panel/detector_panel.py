@@ -28,7 +28,7 @@ PATIENCE = 4.0
 class DetectorPanel(qt.QWidget):
     """State, actions, settings, picture, series and log of one detector.
 
-    Starts its model if nobody has, and then also stops it when it is closed; the series goes on.
+    Starts its model if nobody has, and then also stops it when it is closed; the series continues.
     """
 
     updated = qt.Signal()
@@ -61,7 +61,7 @@ class DetectorPanel(qt.QWidget):
         self.refresh()
 
     def view(self) -> DetectorView:
-        """What is on show."""
+        """Return what is on show."""
         return self._view
 
     def refresh(self) -> None:
@@ -94,7 +94,7 @@ class DetectorPanel(qt.QWidget):
         self._log.setVisible(shown)
 
     def layout_state(self) -> dict[str, qt.QByteArray]:
-        """Where the splitters stand, by name."""
+        """Return where the splitters stand, by name."""
         return {name: splitter.saveState() for name, splitter in self._splitters.items()}
 
     def restore_layout(self, state: Mapping[str, qt.QByteArray | None]) -> None:
@@ -123,7 +123,7 @@ class DetectorPanel(qt.QWidget):
         super().closeEvent(event)
 
     def is_closed(self) -> bool:
-        """Whether the device and its receiver have been let go."""
+        """Return whether the device and its receiver have been let go."""
         return not self.live.is_running() and self._closing.is_over()
 
     def wait_closed(self) -> None:
@@ -167,7 +167,7 @@ class _Closing:
             self._thread.start()
 
     def is_over(self) -> bool:
-        """Whether it has stopped."""
+        """Return whether it has stopped."""
         return self._model is None or (self._thread is not None and not self._thread.is_alive())
 
     def wait(self) -> None:

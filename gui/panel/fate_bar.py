@@ -26,7 +26,7 @@ class FateBar(qt.QWidget):
         self.setAccessibleName("Frames by what has become of them")
 
     def segments(self) -> list[Segment]:
-        """What is on show."""
+        """Return what is on show."""
         return self._segments
 
     def show_account(self, account: Account, *, old: bool = False) -> None:
@@ -43,7 +43,7 @@ class FateBar(qt.QWidget):
         self._divide(anew=False)
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Divide anew."""
+        """Divide again."""
         super().resizeEvent(event)
         self._divide(anew=True)
 
@@ -61,7 +61,7 @@ class FateBar(qt.QWidget):
             painter.fillRect(area, qt.QColor(colours.fates[part.fate]))
 
     def event(self, event: qt.QEvent) -> bool:
-        """The tool tip is of the part under the cursor."""
+        """Return the tool tip is of the part under the cursor."""
         if event.type() == qt.QEvent.ToolTip:
             tip = self.tip_at(event.x())
             if tip:
@@ -72,7 +72,7 @@ class FateBar(qt.QWidget):
         return bool(super().event(event))
 
     def tip_at(self, x: int) -> str:
-        """What the part at pixel `x` means; a pixel beside a sliver is near enough."""
+        """Return what the part at pixel `x` means; a pixel beside a sliver is near enough."""
         near = [part for part in self._segments if part.left - 3 <= x < part.left + part.width + 3]
         return min(near, key=lambda part: part.width).words() if near else ""
 

@@ -124,7 +124,7 @@ class Field(qt.QWidget):
         self._unit.setMinimumWidth(0)
 
     def problem(self) -> str:
-        """The sentence on show; "" where nothing is wrong."""
+        """Return the sentence on show; "" where nothing is wrong."""
         return "" if self._problem.isHidden() else str(self._problem.text())
 
     def show_view(self, view: DetectorView) -> None:
@@ -233,7 +233,7 @@ class ReadingField(Field):
 
 
 def make_field(model: DetectorModel, attribute: Attribute, parent: qt.QWidget | None = None) -> Field:
-    """The field that fits the attribute."""
+    """Return the field that fits the attribute."""
     kind: type[Field] = TextField
     if not attribute.writable:
         kind = ReadingField

@@ -77,7 +77,7 @@ class FileField(qt.QWidget):
         self._connect()
 
     def says(self) -> str:
-        """The sentence on show."""
+        """Return the sentence on show."""
         return str(self._says.text())
 
     def show_view(self, view: DetectorView) -> None:

@@ -28,7 +28,7 @@ class FillMeter(qt.QWidget):
         layout.addWidget(self._figure)
 
     def figure(self) -> str:
-        """The figure on show, with ▲ where it is too high."""
+        """Return the figure on show, with ▲ where it is too high."""
         return str(self._figure.text())
 
     def show_fill(self, fill: Fill) -> None:

@@ -61,16 +61,16 @@ class FleetPage(qt.QWidget):
         self._refresh()
 
     def head(self) -> str:
-        """The counts on show."""
+        """Return the counts on show."""
         return str(self._head.text())
 
     def said(self) -> str:
-        """What stands in place of the table, or else above it; "" for nothing."""
+        """Return what stands in place of the table, or else above it; "" for nothing."""
         shown = self._trouble if not self._trouble.isHidden() else self._empty
         return "" if shown.isHidden() else str(shown.text())
 
     def detail(self) -> str:
-        """The whole sentence of the current row."""
+        """Return the whole sentence of the current row."""
         return str(self._detail.text())
 
     def names(self) -> list[str]:
@@ -78,7 +78,7 @@ class FleetPage(qt.QWidget):
         return [self._row(number).name for number in range(self._sorted.rowCount())]
 
     def text(self) -> str:
-        """The selected rows, or all that are on show, as text: a line per row, with tabs."""
+        """Return the selected rows, or all that are on show, as text: a line per row, with tabs."""
         selected = self._view.selectionModel().selectedRows()
         numbers = sorted(index.row() for index in selected) or range(self._sorted.rowCount())
         lines = [[column.title for column in COLUMNS]]

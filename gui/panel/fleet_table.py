@@ -89,7 +89,7 @@ class FleetTable(qt.QAbstractTableModel):
             self.endInsertRows()
 
     def row_at(self, index: qt.QModelIndex) -> Row:
-        """The row behind a cell."""
+        """Return the row behind a cell."""
         row: Row = self._rows[index.row()]
         return row
 
@@ -158,7 +158,7 @@ class SortedFleet(qt.QSortFilterProxyModel):
         self.invalidateFilter()
 
     def row_at(self, index: qt.QModelIndex) -> Row:
-        """The row behind a cell of the view."""
+        """Return the row behind a cell of the view."""
         found: Row = self.sourceModel().row_at(self.mapToSource(index))
         return found
 

@@ -23,7 +23,7 @@ class Receiver(Protocol):
     """The part of `ReceiverClient` that is used."""
 
     def folders(self, under: str = "") -> Folders:
-        """The folders in a folder of the data root."""
+        """Return the folders in a folder of the data root."""
 
 
 class FolderDialog(qt.QDialog):
@@ -63,11 +63,11 @@ class FolderDialog(qt.QDialog):
         self._go("")
 
     def result_folder(self) -> str:
-        """What would be chosen now; "" while the receiver has not answered."""
+        """Return what would be chosen now; "" while the receiver has not answered."""
         return str(self._result.whole())
 
     def says(self) -> str:
-        """What the receiver lacks, or what is under way; "" where all is well."""
+        """Return what the receiver lacks, or what is under way; "" where all is well."""
         return str(self._says.text())
 
     def keyPressEvent(self, event: qt.QKeyEvent) -> None:

@@ -35,7 +35,7 @@ class Receiver(Protocol):
     """The part of `ReceiverClient` that is used."""
 
     def history(self, limit: int = 20) -> list[PastSeries]:
-        """The last series, newest first."""
+        """Return the last series, newest first."""
 
 
 class HistoryDialog(qt.QDialog):
@@ -76,11 +76,11 @@ class HistoryDialog(qt.QDialog):
         self.refresh()
 
     def says(self) -> str:
-        """What has come of the last refresh, or of the last button."""
+        """Return what has come of the last refresh, or of the last button."""
         return str(self._says.text())
 
     def current(self) -> PastRow | None:
-        """The series whose details are on show."""
+        """Return the series whose details are on show."""
         index = self.table.currentIndex()
         return self._rows.rows()[index.row()] if index.isValid() else None
 
@@ -89,7 +89,7 @@ class HistoryDialog(qt.QDialog):
         return [row.file for row in self._rows.rows()]
 
     def text(self) -> str:
-        """The selected rows, or all that are on show, as text with tabs."""
+        """Return the selected rows, or all that are on show, as text with tabs."""
         rows, selected = self._rows.rows(), self.table.rows()
         lines = [[column.title for column in COLUMNS]]
         lines += [
@@ -99,7 +99,7 @@ class HistoryDialog(qt.QDialog):
         return "\n".join("\t".join(line) for line in lines)
 
     def refresh(self) -> None:
-        """Ask the receiver anew; what is on show stays until it has answered."""
+        """Ask the receiver again; what is on show stays until it has answered."""
         self._say(ASKING)
         self.table.say(ASKING)
         self._asking.call(lambda: self._receiver.history(MOST), self._show, self._fail)

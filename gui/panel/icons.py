@@ -16,7 +16,7 @@ SIZE = 16
 
 
 def state_icon(kind: str) -> qt.QIcon:
-    """The icon of a state by the kind of its message."""
+    """Return the icon of a state by the kind of its message."""
     scale = 2  # also sharp on a fine screen
     picture = qt.QPixmap(SIZE * scale, SIZE * scale)
     picture.setDevicePixelRatio(scale)

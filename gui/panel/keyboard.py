@@ -23,7 +23,7 @@ KEYS: tuple[tuple[str, str], ...] = (
 
 
 def dialog(parent: qt.QWidget) -> qt.QMessageBox:
-    """The list as a dialog, not yet open."""
+    """Return the list as a dialog, not yet open."""
     rows = [
         (look.shortcut, f"{look.text}: {look.does[0].lower()}{look.does[1:-1]}")
         for look in LOOKS.values()

@@ -24,7 +24,7 @@ NONE_YET = "No series has ended since the device server was started."
 MOST_WORDS = 190
 """Characters of a verdict: two lines beside the settings; tool tip, banner and log have the rest."""
 AGE_MS = 20_000
-"""Milliseconds after which "just now" is said anew."""
+"""Milliseconds after which "just now" is said again."""
 
 
 class LastSeriesView(qt.QWidget):
@@ -74,23 +74,23 @@ class LastSeriesView(qt.QWidget):
         self._show()
 
     def verdict(self) -> str:
-        """The sentence on show, with its sign and word."""
+        """Return the sentence on show, with its sign and word."""
         return str(self._verdict.text())
 
     def lost(self) -> str:
-        """Which frames are not in the file as they should be."""
+        """Return which frames are not in the file as they should be."""
         return str(self._lost.text())
 
     def check_result(self) -> str:
-        """What the check of the file said."""
+        """Return what the check of the file said."""
         return str(self._check_result.text())
 
     def why_not(self) -> str:
-        """Why the file cannot be opened on this host; "" where it can."""
+        """Return why the file cannot be opened on this host; "" where it can."""
         return str(self._busy.text() or self._why.text())
 
     def look_again(self) -> None:
-        """Say anew how long ago it was, and whether the file is here."""
+        """Say again how long ago it was, and whether the file is here."""
         self._show()
 
     def show_past(self) -> None:

@@ -131,11 +131,11 @@ class LogView(qt.QWidget):
         return self._rows.entries()
 
     def says(self) -> str:
-        """What has come of the last "Save as…"."""
+        """Return what has come of the last "Save as…"."""
         return str(self._says.text())
 
     def text(self) -> str:
-        """The selected entries, or all that are on show, as lines."""
+        """Return the selected entries, or all that are on show, as lines."""
         entries, selected = self._rows.entries(), self.table.rows()
         return as_text([entries[row] for row in selected] if selected else entries)
 

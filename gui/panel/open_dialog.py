@@ -49,7 +49,7 @@ class OpenDialog(qt.QDialog):
         self._background.call(find, self._show, self._fail)
 
     def says(self) -> str:
-        """Why there is no list, or what is wrong with the name."""
+        """Return why there is no list, or what is wrong with the name."""
         return str(self._says.text())
 
     def _show(self, names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from silx.gui import qt
 
 
 def why_not_here(file: str) -> str:
-    """Why a file cannot be opened on this host, in a sentence; "" where it can."""
+    """Return why a file cannot be opened on this host, in a sentence; "" where it can."""
     path = Path(file)
     try:
         if path.is_file():
@@ -27,7 +27,7 @@ def why_not_here(file: str) -> str:
 
 
 def why_not_open(file: str) -> str:
-    """Why `open_in_silx` would do nothing, in a sentence; "" where it can.
+    """Return why `open_in_silx` would do nothing, in a sentence; "" where it can.
 
     Touches the file system: call it off the windows' thread where a mount may hang.
     """

@@ -53,7 +53,7 @@ class SeriesView(qt.QWidget):
         )
 
     def notice(self) -> str:
-        """What is said of a buffer that fills; "" while all is well."""
+        """Return what is said of a buffer that fills; "" while all is well."""
         return self._notice
 
     def changeEvent(self, event: qt.QEvent) -> None:

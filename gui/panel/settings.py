@@ -21,7 +21,7 @@ MANY = 10
 
 
 class Settings(qt.QWidget):
-    """Two forms; made anew when the device comes with other attributes."""
+    """Two forms; made again when the device comes with other attributes."""
 
     def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)

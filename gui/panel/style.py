@@ -8,7 +8,7 @@ from penstock.gui import theme
 
 
 def look(widget: qt.QWidget, **properties: object) -> None:
-    """Set properties that the style sheet knows, and draw anew where one has changed."""
+    """Set properties that the style sheet knows, and draw again where one has changed."""
     changed = False
     for name, value in properties.items():
         if widget.property(name) != value:
@@ -21,7 +21,7 @@ def look(widget: qt.QWidget, **properties: object) -> None:
 
 
 def sheet() -> str:
-    """The style sheet of a panel."""
+    """Return the style sheet of a panel."""
     colours = theme.current()
     on_accent = colours.window if colours.dark else "#ffffff"
     return f"""

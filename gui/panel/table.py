@@ -35,7 +35,7 @@ class Table(qt.QTableView):
         self._dress()
 
     def says(self) -> str:
-        """The sentence that stands in place of rows."""
+        """Return the sentence that stands in place of rows."""
         return self._says
 
     def say(self, words: str) -> None:
@@ -50,7 +50,7 @@ class Table(qt.QTableView):
         return sorted(index.row() for index in self.selectionModel().selectedRows())
 
     def add(self, text: str, call: object, keys: qt.QKeySequence.StandardKey | None = None) -> qt.QAction:
-        """An entry of the context menu; its keys hold while the table has the focus."""
+        """Return an entry of the context menu; its keys hold while the table has the focus."""
         action = qt.QAction(text, self)
         if keys is not None:
             action.setShortcuts(keys)
@@ -90,5 +90,5 @@ class Table(qt.QTableView):
 
 
 def wrapped(text: str) -> str:
-    """A tool tip that is no wider than can be read: Qt wraps none but rich text."""
+    """Return a tool tip that is no wider than can be read: Qt wraps none but rich text."""
     return f"<qt>{html.escape(text)}</qt>" if len(text) > 60 else text

@@ -14,7 +14,7 @@ def tint(label: qt.QWidget, colour: str) -> None:
 
 
 def heading(text: str, parent: qt.QWidget) -> qt.QLabel:
-    """A small title in capitals."""
+    """Return a small title in capitals."""
     label = qt.QLabel(text.upper(), parent)
     font = label.font()
     font.setPointSizeF(8.0)

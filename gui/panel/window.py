@@ -105,7 +105,7 @@ class Window(qt.QMainWindow):
         self.failure.show()
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """Keep the layout, and let go of every device; the series go on."""
+        """Keep the layout, and release every device; the series go on."""
         self._keep()
         self.hide()
         for panel in self.panels():
@@ -142,7 +142,7 @@ class Window(qt.QMainWindow):
         button.setText("✕")
         button.setAutoRaise(True)
         button.setFocusPolicy(qt.Qt.NoFocus)
-        button.setToolTip("Close this tab (Ctrl+W); the series goes on")
+        button.setToolTip("Close this tab (Ctrl+W); the series continues")
         button.clicked.connect(lambda: self._close_tab(self.tabs.indexOf(panel)))
         return button
 
@@ -153,7 +153,7 @@ class Window(qt.QMainWindow):
         self._keep_page(panel)
         self.tabs.removeTab(place)
         panel.close()
-        # A window may be open for months: what was closed before has let go of everything by now.
+        # A window may be open for months: what was closed before has released everything by now.
         for ended in [each for each in self._closed if each.is_closed()]:
             self._closed.remove(ended)
             ended.deleteLater()

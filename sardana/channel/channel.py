@@ -194,7 +194,7 @@ class Channel:
             return [self._reference(index) for index in range(first, self._given)]
 
     def image(self) -> Any:
-        """The frame of the point that was started last.
+        """Return the frame of the point that was started last.
 
         Raises:
             Refused: it has not come to the receiver.
@@ -205,7 +205,7 @@ class Channel:
 
     @property
     def polled(self) -> bool:
-        """Whether Sardana asks for lists."""
+        """True if Sardana asks for lists."""
         return self._plan is not None and self._plan.synchronization.polled
 
     def stop(self) -> None:
@@ -311,7 +311,8 @@ class Channel:
             self._give_up(asked)
 
     def _ready_for_edge(self, asked: Plan) -> bool:
-        """Whether an electrical signal would be seen; of software triggers the detector says it itself."""
+        """Return whether an electrical signal would be seen; of software triggers the detector says it
+        itself."""
         since = self._clock() - self._progress
         return not asked.synchronization.hardware or since >= self._facts.readout_time
 
@@ -325,7 +326,7 @@ class Channel:
         self._move(Event.END)
 
     def _overdue(self, asked: Plan) -> bool:
-        """Whether a trigger was lost: the frames after it do not come any more."""
+        """Return whether a trigger was lost: the frames after it do not come any more."""
         if self.missing_trigger_time <= 0.0 or (asked.synchronization.hardware and not self._acquired):
             return False
         period = max(asked.spacing, self._facts.frame_time)
@@ -389,7 +390,7 @@ class Channel:
                 call()
 
     def _is_foreign(self, snapshot: Snapshot) -> bool:
-        """Whether this is not the series under way, but one that was armed since.
+        """Return whether this is not the series under way, but one that was armed since.
 
         One that had no id yet when Arm returned is its own.
         """

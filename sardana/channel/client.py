@@ -86,7 +86,7 @@ class ChannelClient:
             raise NotReady(f"{self.name}: {self.detector_name}: {answer['sentence']}")
 
     def sentence_of(self, error: tango.DevFailed) -> str:
-        """What a person needs to know of an error of the detector's device."""
+        """Return what a person needs to know of an error of the detector's device."""
         return not_answering(self.detector_name) if isinstance(error, UNREACHABLE) else sentence(error)
 
     def in_use(self) -> str:
@@ -95,7 +95,7 @@ class ChannelClient:
         return f"{self.name}: {in_use(self.detector_name, device.ArmedBy, device.status())}"
 
     def series(self) -> Series:
-        """What runs on the detector."""
+        """Return what runs on the detector."""
         device = self.detector
         if device.state() not in ACTIVE:
             return Series.NONE
@@ -146,7 +146,7 @@ class ChannelClient:
 
 
 def find(names: Iterable[str]) -> list[ChannelClient]:
-    """The Penstock channels among these elements of the Pool.
+    """Return the Penstock channels among these elements of the Pool.
 
     Args:
         names: Tango names or aliases.
@@ -163,5 +163,5 @@ def find(names: Iterable[str]) -> list[ChannelClient]:
 
 
 def sentence(error: tango.DevFailed) -> str:
-    """What a person needs to know of it."""
+    """Return what a person needs to know of it."""
     return str(error.args[0].desc).strip()

@@ -89,13 +89,13 @@ class Detector(Protocol):
     """Of the Tango device."""
 
     def snapshot(self) -> Snapshot:
-        """The series as it stands."""
+        """Return the series as it stands."""
 
     def facts(self) -> Facts:
-        """What a series has in common."""
+        """Return what a series has in common."""
 
     def verdict(self) -> Verdict:
-        """How the last series ended."""
+        """Return how the last series ended."""
 
     def settings(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Attributes as they are set."""
@@ -122,7 +122,7 @@ class Detector(Protocol):
         """Folder below which the receiver writes."""
 
     def image(self, series: str, index: int, within: float) -> Any:
-        """A frame of a series without a file, or a newer one, as an array."""
+        """Return a frame of a series without a file, or a newer one, as an array."""
 
 
 class TangoDetector:

@@ -109,5 +109,5 @@ def _fill(template: str, values: Mapping[str, str | int]) -> str:
 
 
 def _clean(text: str) -> str:
-    """What may stand in the name of one file; a path's slashes would make folders."""
+    """Return what may stand in the name of one file; a path's slashes would make folders."""
     return _NOT_IN_A_NAME.sub("_", text).lstrip(".") or "_"

@@ -15,7 +15,7 @@ class NoName(Exception):
 
 
 def free_number(taken: Callable[[int], bool], first: int) -> int:
-    """A number from `first` on that is free although the one before it is taken.
+    """Return a number from `first` on that is free although the one before it is taken.
 
     Asks for some twenty numbers however many are taken: the steps double until one is free, then halve.
 

@@ -16,7 +16,7 @@ class ScanMetadata:
         self._ours: dict[str, Any] = {}
 
     def merged(self, present: str, context: Mapping[str, Any]) -> str:
-        """The text for the attribute Metadata.
+        """Return the text for the attribute Metadata.
 
         Args:
             present: what it is now; JSON object, "" for none.
@@ -29,7 +29,7 @@ class ScanMetadata:
         return merged
 
     def _without_ours(self, present: str) -> str:
-        """The user has changed the text since: our own entries leave it, all others stay."""
+        """Return the user has changed the text since: our own entries leave it, all others stay."""
         found = _parsed(present)
         left = _less(found, self._ours)
         if left == found:
@@ -38,7 +38,7 @@ class ScanMetadata:
 
 
 def without_scan(present: str) -> str:
-    """The text of Metadata without what a scan has put there; the same text where there is nothing.
+    """Return the text of Metadata without what a scan has put there; the same text where there is nothing.
 
     Args:
         present: what it is now; it names the scan's entries in `scan.entries`.
@@ -61,7 +61,7 @@ def without_scan(present: str) -> str:
 
 
 def of_scan(context: Mapping[str, Any]) -> dict[str, Any]:
-    """The context of a scan under the keys that have a place in the file."""
+    """Return the context of a scan under the keys that have a place in the file."""
     if not context:
         return {}
     told: dict[str, Any] = {
@@ -75,7 +75,7 @@ def of_scan(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _added(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """What of ours the user does not say already, with the list of its names in `scan.entries`."""
+    """Return what of ours the user does not say already, with the list of its names in `scan.entries`."""
     if not ours:
         return {}
     added: dict[str, Any] = {}

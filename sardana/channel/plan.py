@@ -24,7 +24,7 @@ class Synchronization:
 
     @property
     def hardware(self) -> bool:
-        """Whether an electrical signal triggers the detector."""
+        """True if an electrical signal triggers the detector."""
         return self.mode != SOFTWARE
 
 
@@ -67,7 +67,7 @@ class Plan:
 
 
 def plan(synchronization: str, value: float, repetitions: int, latency: float, starts: int) -> Plan:
-    """The series for the arguments of PrepareOne.
+    """Return the series for the arguments of PrepareOne.
 
     Args:
         synchronization: a key of `SYNCHRONIZATIONS`.

@@ -12,7 +12,7 @@ def in_use(detector: str, armed_by: str, status: str) -> str:
 
 
 def no_files(detector: str, channel: str) -> str:
-    """A file is wanted, and the detector writes none."""
+    """Return the refusal for a file that is wanted from a detector that writes none."""
     return (
         f"{detector} writes no files, for its SaveRaw is false; write SaveRaw true (det_setup {channel} "
         "SaveRaw true)"
@@ -20,7 +20,7 @@ def no_files(detector: str, channel: str) -> str:
 
 
 def not_answering(detector: str, why: str = "") -> str:
-    """Its server is away."""
+    """Return the sentence for a detector whose server is away."""
     return (
         f"the detector device {detector} does not answer{f' ({why})' if why else ''}; is its server running?"
     )

@@ -145,7 +145,7 @@ class PenstockDetector(TwoDController, Referable):
         return self._channel.new_references() if self._channel.polled else self._channel.reference()
 
     def ReadOne(self, axis: int) -> Any:
-        """The image, where Sardana wants no references."""
+        """Return the image, where Sardana wants no references."""
         try:
             return self._channel.image()
         except Refused as refused:
@@ -233,6 +233,6 @@ class PenstockDetector(TwoDController, Referable):
 
 
 def _raise(refused: Refused) -> NoReturn:
-    """What spock shows is the description of the first error, as it is."""
+    """Return what spock shows is the description of the first error, as it is."""
     tango.Except.throw_exception(PREFIX + refused.kind, str(refused), "PenstockDetector")
     raise AssertionError("throw_exception returned")

@@ -91,7 +91,8 @@ class PenstockRegions(CounterTimerController):
         return State[state], status
 
     def ReadOne(self, axis: int) -> Any:
-        """The value of this point's frame; the new ones, in order of the frames, where there are many."""
+        """Return the value of this point's frame; the new ones, in order of the frames, where there are
+        many."""
         if self._synchronization in ONE_VALUE:
             return self._counter.value(axis)
         return self._counter.new_values(axis)

@@ -73,7 +73,7 @@ class SardanaDemonstration:
         return self._laboratory.scan_file
 
     def image_files(self) -> list[Path]:
-        """The detector's files of this run, oldest first."""
+        """Return the detector's files of this run, oldest first."""
         there = set(self.folder.glob("*.h5")) - self._before - {self.scan_file}
         return sorted(there, key=lambda file: (file.stat().st_mtime, file.name))
 

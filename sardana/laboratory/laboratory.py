@@ -139,15 +139,15 @@ class Laboratory:
         return tango.DeviceProxy(f"tango://{self.tango_host}/{name}")
 
     def detector(self, unit: str = "sim") -> tango.DeviceProxy:
-        """The detector's device."""
+        """Return the detector's device."""
         return self.device(self.units[unit].device)
 
     def receiver(self, unit: str = "sim") -> ReceiverClient:
-        """The detector's receiver."""
+        """Return the detector's receiver."""
         return ReceiverClient(self.receiver_urls[unit], timeout=2.0)
 
     def process(self, name: str) -> Child[object]:
-        """A process: "Sardana", "receiver sim", "Simulator/sim"."""
+        """Return a process: "Sardana", "receiver sim", "Simulator/sim"."""
         return self._children[name]
 
     def restart(self, name: str) -> None:

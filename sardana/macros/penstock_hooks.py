@@ -104,7 +104,7 @@ class det_end(Macro):
 
 
 def _ended_well(macro: Macro) -> bool:
-    """Whether it was a scan that called, and Sardana takes it for a good one so far."""
+    """Return whether it was a scan that called, and Sardana takes it for a good one so far."""
     scan = macro.getParentMacro()
     gscan = getattr(scan, "gscan", None)
     if gscan is None or scan.isStopped() or scan.isAborted():
@@ -126,7 +126,7 @@ def _quietly(macro: Macro, channel: ChannelClient, call: Callable[[ChannelClient
 
 
 def _group(macro: Macro) -> Any:
-    """The measurement group of the calling scan, or else the active one; `None` where there is none."""
+    """Return the measurement group of the calling scan, or else the active one; `None` if there is none."""
     gscan = getattr(macro.getParentMacro(), "gscan", None)
     if gscan is not None:
         return gscan.measurement_group
@@ -138,12 +138,12 @@ def _group(macro: Macro) -> Any:
 
 
 def _channels(group: Any) -> list[ChannelClient]:
-    """The Penstock channels that are enabled in the group."""
+    """Return the Penstock channels that are enabled in the group."""
     return find(info.full_name for info in group.getChannelsEnabledInfo()) if group is not None else []
 
 
 def _context(macro: Macro) -> dict[str, Any]:
-    """What the channels' ScanContext holds."""
+    """Return what the channels' ScanContext holds."""
     parent = macro.getParentMacro()
     gscan = getattr(parent, "gscan", None)
     if gscan is None:

@@ -163,7 +163,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
 
 
 def _frame_format(name: str) -> links.FrameFormat:
-    """What the channel says of its frames."""
+    """Return what the channel says of its frames."""
     channel = tango.DeviceProxy(name)
     shape = json.loads(channel.read_attribute("FrameShape").value)
     if not shape:

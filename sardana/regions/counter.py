@@ -69,7 +69,7 @@ class _Series:
 
     @property
     def busy(self) -> bool:
-        """Whether there is something to read."""
+        """True if there is something to read."""
         return not (self.stopped or self.fault or self.ended) and self.upto < self.due
 
 
@@ -108,7 +108,7 @@ class RegionCounter:
             self.close()
 
     def axis(self, axis: int) -> Axis:
-        """What a counter shows."""
+        """Return what a counter shows."""
         return self._axes[axis]
 
     def show(self, axis: int, *, region: str | None = None, value: str | None = None) -> None:
@@ -261,7 +261,7 @@ class RegionCounter:
             series.id = look.series
 
     def _take(self, series: _Series, answer: RoiValues) -> bool:
-        """Whether something new was in it."""
+        """Return whether something new was in it."""
         series.regions = frozenset(answer.values)
         for axis, shows in series.axes.items():
             known = answer.values.get(shows.region)
@@ -300,7 +300,7 @@ class RegionCounter:
         series.upto = series.due
 
     def _used(self, series: _Series, axis: int) -> Axis:
-        """What the counter showed when the acquisition was prepared."""
+        """Return what the counter showed when the acquisition was prepared."""
         return series.axes.get(axis, self._axes[axis])
 
 

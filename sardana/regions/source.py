@@ -42,7 +42,7 @@ class Source(Protocol):
     """Of the detector's Tango device."""
 
     def look(self) -> Look:
-        """The series as it stands."""
+        """Return the series as it stands."""
 
     def values(self, first: int, count: int, series: str, wait: float) -> RoiValues:
         """Values of frames of a series, from index `first` on; waits up to `wait` seconds for that one."""

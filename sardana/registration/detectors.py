@@ -95,7 +95,7 @@ def _is_detector(database: tango.Database, device: str) -> bool:
 
 
 def _detector_of(database: tango.Database, controller: str) -> str | None:
-    """DetectorDevice of a controller of ours, `None` where there is none of this name."""
+    """DetectorDevice of a controller of ours, `None` if there is none of this name."""
     device = _device_of(database, controller)
     if not device:
         return None

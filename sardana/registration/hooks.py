@@ -52,7 +52,7 @@ def _installed(macro_server: tango.DeviceProxy) -> set[tuple[str, str]]:
 
 
 def _door(database: tango.Database, target: Target) -> tuple[str, str]:
-    """A Door that can run a macro now; else why there is none."""
+    """Return a Door that can run a macro now; else why there is none."""
     busy = ""
     for name in database.get_device_name("*", "Door"):
         held = database.get_device_property(name, ["MacroServerName"])["MacroServerName"]

@@ -149,7 +149,8 @@ def _target(database: tango.Database, device: str) -> Target:
 
 
 def _with(values: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """The folder in the place of that of another installation of Penstock, or else behind the others."""
+    """Return the folder in the place of that of another installation of Penstock, or else behind the
+    others."""
     folders = [each for value in values for each in _parts(value)]
     ours = [each for each in folders if plugin.is_ours(each)]
     if ours == [folder]:

@@ -53,7 +53,7 @@ class FrameFormat:
 
 
 def blocks(references: Iterable[str]) -> list[Block]:
-    """The frames of a scan in as few blocks as there are.
+    """Return the frames of a scan in as few blocks as there are.
 
     Args:
         references: one per point; a point without one, or with one of another form, is in no block.
@@ -78,7 +78,8 @@ def blocks(references: Iterable[str]) -> list[Block]:
 
 
 def source_name(file: str, folder: Path) -> str:
-    """How a scan file in `folder` names a detector's file: relative, where the two can move together."""
+    """Return how a scan file in `folder` names a detector's file: relative, where the two can move
+    together."""
     if Path(file).is_relative_to(folder):
         return os.path.relpath(file, folder)
     # Behind a symbolic link ".." leads elsewhere.
@@ -120,7 +121,7 @@ def link_frames(
 
 
 def _through(files: Any, found: Sequence[Block], frame: FrameFormat) -> list[Block]:
-    """The blocks by way of a dataset of each detector's file, made in `files`.
+    """Return the blocks by way of a dataset of each detector's file, made in `files`.
 
     A mapping with an end that reads beyond its source's shows whatever is there, arbitrary pixels where HDF5
     has been told not to fill. One without an end knows where its source ends.

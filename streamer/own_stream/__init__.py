@@ -1,1 +1,1 @@
-"""Detectors whose own box sends the frames: their contract, the engine that drives one, its states."""
+"""Detectors that stream by themselves: their contract, their engine, and its states."""

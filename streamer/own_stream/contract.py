@@ -1,10 +1,12 @@
 """The contract between the file of a detector with a stream of its own and the engine that drives it.
 
-Frames go from the detector's box to the receiver; no pixel passes here. The file configures the box, writes
-the user part of its start message, arms, triggers and watches it. Its calls block for as long as the box
-takes; the engine makes each from a thread in which that does no harm: `stop`, `abort`, `progress` and
-`read` come while another call (`arm`, `trigger`, `apply`) is under way, so that each thread needs a
-connection to the box of its own.
+Frames go from the detector's box to the receiver, not through this process. The file configures the box,
+writes
+the user part of its start message, arms, triggers and watches it. Its calls may block as long as the box
+needs;
+the engine makes each in a thread that may wait: `stop`, `abort`, `progress` and `read` are called while
+another
+call (`arm`, `trigger`, `apply`) is running, so that each thread needs its own connection to the box.
 """
 
 from __future__ import annotations
@@ -26,87 +28,91 @@ class BoxLost(CameraError):
 
 
 class BoxState(StrEnum):
-    """What the box itself says of its state."""
+    """The state that the box reports."""
 
     IDLE = "idle"
     BUSY = "busy"
-    """It computes, configures or initialises, and takes no series now."""
+    """The box computes, configures or initialises, and takes no series now."""
     ARMED = "armed"
-    """It takes triggers, or takes frames."""
+    """The box takes triggers, or frames."""
     UNINITIALISED = "uninitialised"
-    """After power-on: it needs `reset`, which may take a minute."""
+    """After power-on: the box needs `reset`, which may take a minute."""
     ERROR = "error"
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """One look at the box."""
+    """A snapshot of the box."""
 
     state: BoxState
     message: str = ""
-    """What the box says of an error."""
+    """The box's message about an error."""
     acquired: int | None = None
-    """Frames of the series that it has taken; `None` where the box has no such counter."""
+    """Frames of the series that the box has taken; `None` if it does not count them."""
 
 
 class StreamingDetector(Unit):
     """One unit of a detector model whose own box sends the frames.
 
-    `__init__` touches no network: a box that is switched off must not keep a device from starting. `apply`
-    gets only what has changed, and may take a minute (a photon energy moves every threshold). `prepare`
-    configures the box, and reads back what it made of it: the frame format is the box's own answer.
+    `__init__` uses no network: a box that is switched off must not prevent a device from starting. `apply`
+    gets
+    only changed values, and may take a minute (a photon energy moves every threshold). `prepare` configures
+    the
+    box and reads the result back: the frame format is the box's own answer.
     """
 
     counts_frames: ClassVar[bool] = False
-    """The box counts the frames of a series: `Progress.acquired` is never `None`."""
+    """True if the box counts the frames of a series: then `Progress.acquired` is never `None`."""
     newest_image: ClassVar[str] = ""
-    """The parameter that reads as the address of the newest image, a TIFF, or as "" while there is none.
+    """Name of the parameter that holds the address of the newest image, a TIFF, or "" while there is none.
 
-    It is shown while the receiver takes no series; "" for a box that keeps no image beside its stream.
+    The image is shown while the receiver takes no series; "" for a box without such an image.
     """
 
     @abstractmethod
     def connect(self) -> Progress:
-        """Reach the box and read what does not change: model, sensor, limits, settings as they are.
+        """Connect to the box and read its properties: model, sensor, limits, present settings.
 
-        Called first, and again after the box was lost. Changes nothing in the box.
+        Called first, and again after the box was lost. It changes nothing in the box.
 
         Raises:
-            BoxLost: it does not answer.
-            CameraError: it answers, but is another detector, or speaks another version.
+            BoxLost: the box does not answer.
+            CameraError: it is another detector, or has another API version.
         """
 
     @abstractmethod
     def values(self) -> Mapping[str, Value]:
-        """Writable parameters of its own as the box has them now; after `connect`, `apply` and `prepare`.
+        """Return the box's present values of its own writable parameters; after `connect`, `apply`,
+        `prepare`.
 
-        What this model lacks, or cannot say in its present state, is left out, and is shown as unknown.
+        Parameters that this model does not have, or cannot tell in its present state, are left out, and are
+        shown as unknown.
         """
 
     @abstractmethod
     def stream_endpoint(self) -> str:
-        """Where the box sends its frames, as a receiver reaches it: "tcp://HOST:PORT"."""
+        """Return the endpoint of the box's stream for a receiver: "tcp://HOST:PORT"."""
 
     def stream_source(self) -> str:
-        """Type of the receiver's source that takes these frames, as "dectris-v2"."""
+        """Return the type of the receiver's source for this stream, such as "dectris-v2"."""
         return "stins"
 
     @abstractmethod
     def arm(self, user: UserPart) -> None:
-        """Write the user part, arm, and clear the user part again; returns when triggers are taken.
+        """Write the user part, arm, and clear the user part; return when triggers are taken.
 
-        The start message goes out inside, with the user part in it. It is cleared also when arming fails,
-        so that a series that somebody else arms never bears its name.
+        The box sends the start message with the user part meanwhile. The user part is cleared also if arming
+        fails, so that a series that somebody else arms never has it.
 
         Raises:
-            CameraError: the box refuses, in its own words.
-            BoxLost: it does not answer any more.
+            CameraError: the box refuses; the sentence is its own.
+            BoxLost: the box no longer answers.
         """
 
     @abstractmethod
     def trigger(self) -> None:
-        """One software trigger; in INTERNAL mode the only one, which starts the series.
+        """Give a software trigger; in INTERNAL mode the only one, which starts the series.
 
-        Returns when the box takes the next trigger, which may be at the end of the series.
+        Return when the box takes the next trigger, which may be at the end of the series.
 
         Raises:
             CameraError, BoxLost: as for `arm`.
@@ -114,15 +120,15 @@ class StreamingDetector(Unit):
 
     @abstractmethod
     def stop(self) -> None:
-        """Finish the frame under way and end the series; nothing where none runs."""
+        """Finish the running frame and end the series; without effect if none is running."""
 
     @abstractmethod
     def abort(self) -> None:
-        """End the series at once, dropping what the box still holds; nothing where none runs."""
+        """End the series at once, dropping frames in the box; without effect if none is running."""
 
     @abstractmethod
     def progress(self) -> Progress:
-        """Look at the box, without changing anything.
+        """Return a snapshot of the box; changes nothing.
 
         Raises:
             BoxLost: it does not answer.
@@ -130,9 +136,8 @@ class StreamingDetector(Unit):
 
     @abstractmethod
     def reset(self) -> None:
-        """Bring the box to IDLE from whatever state it is in: disarm, or initialise it, which may take a
-        minute.
+        """Bring the box to IDLE from any state: disarm or initialise it, which may take a minute.
 
         Raises:
-            CameraError, BoxLost: it does not come to IDLE.
+            CameraError, BoxLost: the box does not become IDLE.
         """

@@ -1,8 +1,10 @@
 """The engine of a detector with a stream of its own: drives the box, series after series.
 
-Three threads, and one more per software trigger or end: the box's, which makes all calls that may take long,
-one after the other; the watcher's, which looks at the box and reads what can only be read; and the caller's,
-which never waits for the box.
+It uses three threads, and one more per software trigger or end: the box's thread, which makes all long calls
+one
+after the other; the watcher's, which checks the box and reads read-only parameters; and the caller's, which
+never
+waits for the box.
 """
 
 from __future__ import annotations
@@ -39,13 +41,13 @@ T = TypeVar("T")
 
 
 class OwnStreamEngine:
-    """See the module.
+    """The engine; see the module.
 
     Args:
-        detector: the unit; the engine connects and closes it.
-        clock: for tests.
+        detector: the unit, which the engine connects and closes.
+        clock: clock, replaced in tests.
         changed: called from any thread after every change of `status()`; must return at once.
-        died: called when one of the engine's own threads has died, which is a mistake of ours.
+        died: called when one of the engine's own threads has died, an internal error.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class OwnStreamEngine:
         self._parameters = Parameters(detector, detector.stream_endpoint(), self._clock, changed)
         self._series: Series | None = None
         self._busy = ""
-        """The call of the box's thread that is under way."""
+        """The running call of the box's thread."""
         self._box = Jobs(self._name)
         self._watcher = Watcher(
             detector, self._machine, self._parameters, clock=self._clock,
@@ -74,11 +76,11 @@ class OwnStreamEngine:
     # Commands ---------------------------------------------------------------------------------
 
     def describe(self) -> Description:
-        """The detector as it was set last."""
+        """Return the detector as it was set last."""
         return self._parameters.description
 
     def set(self, values: Mapping[str, object]) -> Future[Description]:
-        """Give the box new settings; answered when it has confirmed them."""
+        """Give the box new settings; done when it has confirmed them."""
         merged = self._parameters.merged(values)
         before = self._parameters.description.values
         changed = {name: merged[name] for name in values if merged[name] != before.get(name)}
@@ -101,7 +103,7 @@ class OwnStreamEngine:
         return self._on_box(f"set {names}", work, failed)
 
     def check(self, settings: Settings) -> Future[Checked]:
-        """Check everything that can be without the box, and change nothing."""
+        """Check everything that can be checked without the box; change nothing."""
         complete = self._complete(settings)
         try:
             frames = self._detector.check(complete)
@@ -117,7 +119,7 @@ class OwnStreamEngine:
         )  # fmt: skip
 
     def prepare(self, settings: Settings) -> Future[Prepared]:
-        """Configure the box for a series, and say what it made of it; nothing is sent."""
+        """Configure the box for a series, and return the result; nothing is sent."""
         self._machine.after(Event.PREPARE)
         self._refuse_when_busy()
 
@@ -141,7 +143,7 @@ class OwnStreamEngine:
         raise Refused("illegal_state", f"{self._name} announces its series itself, when it is armed")
 
     def start(self) -> Future[None]:
-        """Arm the box; done when it takes triggers, or when that failed."""
+        """Arm the box; done when it takes triggers, or when arming has failed."""
         self._refuse_when_busy()
         series = self._prepared()
         series.armed_at = self._clock.monotonic()  # before the watcher sees the state
@@ -149,10 +151,10 @@ class OwnStreamEngine:
         return self._on_box("arm", lambda: self._arm(series), self._not_armed)
 
     def trigger(self) -> None:
-        """One software trigger; returns at once.
+        """Give a software trigger; return at once.
 
         Raises:
-            Refused: the box does not wait for one; nothing was triggered.
+            Refused: the box is not waiting for one; nothing was triggered.
         """
         series = self._series
         if self._machine.state is not State.ACQUIRING or series is None:
@@ -179,16 +181,16 @@ class OwnStreamEngine:
         return self._end("abort", cause or "aborted", self._detector.abort)
 
     def cancel(self) -> Future[None]:
-        """Forget a prepared series."""
+        """Discard a prepared series."""
         if self._machine.state is State.PREPARED:
             self._machine.fire(Event.CANCEL, "cancelled")
         return _done(None)
 
     def reset(self) -> Future[None]:
-        """Reach the box and bring it to rest, whoever has armed it; answered when it is.
+        """Connect to the box and bring it to rest, whoever armed it; done when it is.
 
         Raises:
-            Refused: a series is under way, or the box hangs in a call.
+            Refused: a series is running, or the box hangs in a call.
         """
         self._refuse_when_busy()
         if self._machine.state is State.PREPARED:
@@ -213,7 +215,7 @@ class OwnStreamEngine:
         )  # fmt: skip
 
     def close(self, reason: str = "the detector's control was told to end") -> None:
-        """End a running series and let go of the box."""
+        """End a running series and release the box."""
         self._watcher.close()
         if self._machine.state in (State.ARMING, State.ACQUIRING):
             try:
@@ -242,11 +244,11 @@ class OwnStreamEngine:
             self._machine.fire(Event.CONFIGURED, "")
 
     def _take_over(self) -> None:
-        """What the box has counts, and what it lacks is not there."""
+        """Take the box's own values; parameters that it does not have are left out."""
         self._parameters.have_been_set(dict(self._detector.values()))
 
     def _withdraw(self) -> None:
-        """Prepare was refused: nothing of an earlier one is left."""
+        """Discard an earlier prepared series: the new one was refused."""
         if self._machine.state is State.PREPARED:
             self._machine.fire(Event.CANCEL, "the detector is no longer set up as prepared before")
 
@@ -260,7 +262,7 @@ class OwnStreamEngine:
     def _arm(self, series: Series) -> None:
         self._detector.arm(self._user_part(series))
         if self._machine.state is not State.ARMING:
-            # Stop or Abort came while it was being armed, and may have come before the box could obey.
+            # Stop or Abort was called during arming, perhaps before the box could obey.
             self._detector.abort()
             raise Refused("cancelled", f"{self._name}: {self._machine.message} while it was being armed")
         series.armed = True
@@ -269,7 +271,7 @@ class OwnStreamEngine:
             self._thread("start of the series", lambda: self._trigger(series))
 
     def _not_armed(self, error: CameraError) -> None:
-        """The box refuses to be armed: it is disarmed, and the next series may come."""
+        """Disarm the box after it has refused to arm, so that the next series can be prepared."""
         if self._machine.state is not State.ARMING or self._series is None:
             return
         self._series.ended_at = self._clock.monotonic()
@@ -298,7 +300,8 @@ class OwnStreamEngine:
     def _on_box(
         self, what: str, work: Callable[[], T], failed: Callable[[CameraError], None] | None = None
     ) -> Future[T]:
-        """Let the box's thread do it. What the box refuses is for `failed`; everything else is a fault."""
+        """Let the box's thread do the work. A refusal of the box is passed to `failed`; other errors are
+        faults."""
 
         def guarded() -> T:
             self._busy = what
@@ -350,7 +353,7 @@ class OwnStreamEngine:
             return _done(None)
         series.ended_at = self._clock.monotonic()
         if not self._machine.fire(Event.END, cause, seen=seen):
-            return self._end(what, cause, call)  # it has just moved by itself, perhaps to its end
+            return self._end(what, cause, call)  # the state has just changed by itself, perhaps to the end
 
         def work() -> None:
             try:
@@ -382,7 +385,7 @@ class OwnStreamEngine:
         self._changed()
 
     def _guard(self, run: Callable[[], None]) -> None:
-        """Run a thread; nobody shall wait for one that is dead."""
+        """Run a thread; if it dies, end the engine, so that nobody waits for it."""
         try:
             run()
         except BaseException:

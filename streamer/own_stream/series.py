@@ -1,4 +1,4 @@
-"""One series of a detector with a stream of its own, as far as its engine knows it."""
+"""One series of a detector that streams by itself, as its engine knows it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from penstock.streamer.unit import FrameFormat
 
 
 class Series:
-    """See the module.
+    """A series; see the module.
 
     Args:
-        ident: its unique id, which is that of its arming.
-        settings: complete.
-        frames: what they look like, as the box says.
+        ident: unique id of the series and of its arming.
+        settings: complete settings.
+        frames: format of the frames, from the box.
     """
 
     def __init__(self, ident: str, settings: Settings, frames: FrameFormat) -> None:
@@ -21,18 +21,18 @@ class Series:
         self.settings = settings
         self.frames = frames
         self.acquired: int | None = None
-        """Frames that the box has taken; `None` where it has no such counter."""
+        """Frames that the box has taken; `None` if it does not count them."""
         self.armed = False
         self.ended = False
         self.triggering = settings.trigger_mode is TriggerMode.INTERNAL
-        """A software trigger is under way; in INTERNAL mode the start of the series."""
+        """True while a software trigger is running; in INTERNAL mode the start of the series."""
         self.software_triggers = 0
         self.armed_at = self.ended_at = 0.0
-        """When that was begun, by the engine's clock."""
+        """When the trigger began, by the engine's clock."""
 
     @property
     def ready_for_trigger(self) -> bool:
-        """Whether a software trigger would be taken now."""
+        """True if a software trigger would be taken now."""
         settings = self.settings
         return (
             settings.trigger_mode is TriggerMode.SOFTWARE
@@ -49,10 +49,10 @@ class Series:
         return settings.frames if settings.trigger_mode is TriggerMode.INTERNAL else acquired
 
     def trigger(self) -> None:
-        """A software trigger begins.
+        """Count a software trigger that begins.
 
         Raises:
-            Refused: the box does not wait for one now; nothing was triggered.
+            Refused: the box is not waiting for one now; nothing was triggered.
         """
         settings = self.settings
         if settings.trigger_mode is not TriggerMode.SOFTWARE:

@@ -1,4 +1,4 @@
-"""The states of a detector with a stream of its own, as its engine sees them: one table."""
+"""The states of a detector that streams by itself, as its engine sees them: one table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class State(StrEnum):
-    """Where the engine stands; the value is what `StreamerStatus.state` says."""
+    """The state of the engine; the value is that of `StreamerStatus.state`."""
 
     CONFIGURING = "configuring"
     """The box is being reached or reset, or takes new settings; the message says which."""
@@ -22,15 +22,15 @@ class State(StrEnum):
     """The box has the settings of a series."""
     ARMING = "arming"
     ACQUIRING = "acquiring"
-    """The box takes triggers, or takes frames; the start message is out."""
+    """The box takes triggers, or frames; the start message has been sent."""
     ENDING = "ending"
-    """Stop or Abort was asked for; the box has not come to rest."""
+    """Stop or Abort was requested; the box has not come to rest."""
     FAULT = "fault"
     """The message says why; only `reset` leads out."""
 
 
 class Event(StrEnum):
-    """What can happen to it."""
+    """An event that changes the state."""
 
     CONFIGURE = "configure"
     CONFIGURED = "configured"
@@ -75,7 +75,7 @@ IN_SERIES = frozenset({_S.ARMING, _S.ACQUIRING, _S.ENDING})
 
 
 class Machine:
-    """The state and the sentence that goes with it; safe to use from several threads."""
+    """The state and its message; thread-safe."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._lock = Lock()
@@ -83,18 +83,18 @@ class Machine:
         self.state = State.CONFIGURING
         self.message = "the detector is being reached"
         self.moves = 0
-        """Grows with each transition: whoever has looked at the box knows by it whether that is history."""
+        """Number of transitions, which tells whether a snapshot of the box is outdated."""
 
     def fire(self, event: Event, cause: str, *, seen: int | None = None) -> bool:
         """Make the transition of `event`.
 
         Args:
-            event: one of the table.
-            cause: the sentence that goes with the new state.
-            seen: `moves` when the cause was found; it counts for nothing once others have moved the state.
+            event: event of the table.
+            cause: message of the new state.
+            seen: `moves` when the cause was found; the event is ignored if the state has changed since.
 
         Returns:
-            Whether it was made; false where `seen` is history, and in a fault for another: the first stands.
+            True if it was made; false if `seen` is outdated, or for a second fault: the first one stays.
 
         Raises:
             Refused: the table has no such transition; nothing changed.
@@ -114,7 +114,7 @@ class Machine:
         return True
 
     def after(self, event: Event) -> State:
-        """The state that `event` would lead to.
+        """Return the state that `event` would lead to.
 
         Raises:
             Refused: the event is illegal now.

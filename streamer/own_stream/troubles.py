@@ -1,4 +1,4 @@
-"""What is wrong with a box, in sentences."""
+"""Errors of a box, as sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def wrong(progress: Progress) -> str:
-    """Why the box cannot take a series, with the remedy; "" where it can."""
+    """Return why the box cannot take a series, with the remedy; "" where it can."""
     said = f": {progress.message}" if progress.message else ""
     match progress.state:
         case BoxState.ARMED:
@@ -24,11 +24,11 @@ def wrong(progress: Progress) -> str:
 
 
 def sentence_of(error: Exception, name: str) -> str:
-    """What an error says; a detector's file may raise anything, in any call.
+    """Return what an error says; a detector's file may raise anything, in any call.
 
     Args:
-        error: as it was raised.
-        name: of the detector's class.
+        error: the exception.
+        name: name of the detector's class.
     """
     if isinstance(error, CameraError):
         return str(error)

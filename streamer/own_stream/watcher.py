@@ -1,4 +1,4 @@
-"""Looks at the box again and again, and judges what it sees: a series that has ended, a box that is lost."""
+"""The watcher of a box: it detects that a series has ended, or that the box is lost."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from penstock.streamer.own_stream.troubles import sentence_of, wrong
 from penstock.streamer.parameters import Parameters
 
 LOOK_EVERY, LOOK_EVERY_IN_SERIES = 1.0, 0.1
-"""Seconds between two looks at the box."""
+"""Seconds between two checks of the box."""
 SILENT_FOR = 5.0
-"""Seconds without an answer of the box in a series, after which it is lost."""
+"""Seconds without an answer during a series after which the box counts as lost."""
 ARMED_WITHIN = 60.0
-"""Seconds in which a box is armed."""
+"""Seconds in which a box has to be armed."""
 ENDED_WITHIN = 20.0
-"""Seconds in which it comes to rest after Stop or Abort, beyond the exposure."""
+"""Seconds in which a box has to come to rest after Stop or Abort, beyond the exposure."""
 
 
 class Watcher:
-    """See the module.
+    """The watcher; see the module.
 
     Args:
-        detector: looked at, never told anything.
-        machine: moved by what is seen.
-        parameters: those that can only be read are read here.
-        clock: for tests.
-        under_way: the series that was prepared last, and the call that the box has not returned from.
+        detector: the detector, which is only read here.
+        machine: state machine that gets the events.
+        parameters: parameters, whose read-only ones are read here.
+        clock: clock, replaced in tests.
+        under_way: returns the series that was prepared last, and the running call of the box.
         changed: called after every change of the series.
     """
 
@@ -49,16 +49,16 @@ class Watcher:
         self._closing = False
 
     def wake(self) -> None:
-        """Look at once."""
+        """Check at once."""
         self._wake.set()
 
     def close(self) -> None:
-        """Let `run` return, as soon as the box has answered."""
+        """Let `run` return as soon as the box has answered."""
         self._closing = True
         self._wake.set()
 
     def run(self) -> None:
-        """Look until `close`."""
+        """Check the box repeatedly until `close`."""
         answered = self._clock.monotonic()
         while not self._closing:
             self._wake.wait(LOOK_EVERY_IN_SERIES if self._machine.state in IN_SERIES else LOOK_EVERY)
@@ -72,7 +72,7 @@ class Watcher:
                 answered = self._clock.monotonic()
                 self._parameters.refresh()
             except BoxLost as error:
-                # In a series a moment's silence is no reason to lose it.
+                # During a series a short silence is no reason to fail it.
                 if state not in IN_SERIES or self._clock.monotonic() - answered > SILENT_FOR:
                     self._machine.fire(Event.FAIL, str(error), seen=seen)
                 continue
@@ -90,7 +90,7 @@ class Watcher:
             return
         if series is None:
             return
-        # Until the box is armed its counter is that of the series before.
+        # Until the box is armed, its counter is that of the previous series.
         counting = series.armed and state is not State.ARMING
         if counting and progress.acquired is not None and progress.acquired != series.acquired:
             series.acquired = progress.acquired

@@ -74,7 +74,7 @@ class Box:
         return commands[name]()
 
     def edge(self, edge: Edge) -> bool:
-        """An edge at the trigger input; returns whether it was taken."""
+        """Take an edge at the trigger input; return whether it was accepted."""
         series = self.series
         if series is None or self.settings["trigger_mode"] in SOFTWARE:
             return False

@@ -220,7 +220,8 @@ class Handler(BaseHTTPRequestHandler):
         raise KeyError(self.path)
 
     def _image(self) -> bytes:
-        """The latest image as TIFF; 408 where there is none, as a real one answers when it times out."""
+        """Return the latest image as TIFF; 408 where there is none, as a real one answers when it times
+        out."""
         from fabio.tifimage import TifImage
 
         picture = self.server.box.latest
@@ -239,7 +240,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _encoded(table: np.ndarray) -> dict[str, Any]:
-    """An array as SIMPLON writes it: `darray`, base64 of little-endian pixels (Lima-camera-eiger)."""
+    """Return an array as SIMPLON writes it: `darray`, base64 of little-endian pixels (Lima-camera-eiger)."""
     data = base64.b64encode(table.astype(table.dtype.newbyteorder("<")).tobytes()).decode()
     value = {
         "__darray__": [1, 0, 0], "type": table.dtype.newbyteorder("<").str, "shape": list(table.shape)[::-1],

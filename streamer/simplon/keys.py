@@ -51,14 +51,14 @@ class Key(msgspec.Struct, kw_only=True):
     allowed: tuple[str, ...] | None = None
 
     def answer(self) -> dict[str, Any]:
-        """The JSON of a GET; what a key does not have is left out, as SIMPLON does."""
+        """Return the JSON of a GET; what a key does not have is left out, as SIMPLON does."""
         said = {"access_mode": self.access, "value": self.value, "value_type": self.kind}
         more = {"unit": self.unit, "min": self.least, "max": self.most}
         said |= {name: value for name, value in more.items() if value is not None}
         return said if self.allowed is None else said | {"allowed_values": list(self.allowed)}
 
     def taken(self, value: Any) -> Any:
-        """The value as it is stored.
+        """Return the value as it is stored.
 
         Raises:
             ValueError: of another type, out of range, or not among those that are allowed.
@@ -174,7 +174,7 @@ def detector_status(api: str) -> dict[str, Key]:
 
 
 def beside(api: str, stream: str) -> dict[tuple[str, str], dict[str, Key]]:
-    """The other subsystems, by (subsystem, "config" or "status")."""
+    """Return the other subsystems, by (subsystem, "config" or "status")."""
     stream_keys = {
         "mode": _text("enabled", *SWITCH), "header_detail": _text("basic", "none", "basic", "all"),
         "header_appendix": _text(), "image_appendix": _text(),

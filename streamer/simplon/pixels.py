@@ -46,7 +46,7 @@ class Pictures:
         self._room = POOL_BYTES
 
     def __getitem__(self, number: int) -> Picture:
-        """The picture of frame `number`; after the last that is kept the first comes again."""
+        """Return the picture of frame `number`; after the last that is kept the first comes again."""
         while number >= len(self._made) and not self._full:
             made = self._make(len(self._made))
             self._made.append(made)
@@ -76,7 +76,7 @@ class Pixels:
         self._last: tuple[tuple[str, str, int], Pictures] | None = None
 
     def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Pictures:
-        """The pictures of a series; kept for the next one of the same kind."""
+        """Return the pictures of a series; kept for the next one of the same kind."""
         kind = (dtype, compression, channels)
         if self._last is None or self._last[0] != kind:
             self._last = kind, self._pictures(*kind)
@@ -102,7 +102,7 @@ class Pixels:
 
 
 class Stamped:
-    """A gradient of which only the part with the frame's number is compressed anew for each frame."""
+    """A gradient of which only the part with the frame's number is compressed again for each frame."""
 
     def __init__(self, image: np.ndarray, compression: str) -> None:
         self._compression = compression
@@ -121,14 +121,14 @@ class Stamped:
         self._width = min(patterns.STAMP_PIXELS, image.shape[-1])
 
     def blob(self, number: int) -> bytes:
-        """The blob of frame `number`."""
+        """Return the blob of frame `number`."""
         patterns.stamp(self._first[:, : self._width], number)
         first = _packed(self._first, self._compression)
         return b"".join((self._start, first[len(self._start) :], self._rest))
 
 
 def _thresholds(image: np.ndarray, channels: int) -> list[np.ndarray]:
-    """One image per channel: a higher threshold counts fewer photons."""
+    """Return one image per channel: a higher threshold counts fewer photons."""
     return [image // divisor for divisor in range(1, channels + 1)]
 
 

@@ -38,7 +38,7 @@ class Recorded(msgspec.Struct, frozen=True):
         return np.dtype(self.dtype).itemsize * 8
 
     def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Pictures:
-        """The pictures of a series; type and compression are those of the recording."""
+        """Return the pictures of a series; type and compression are those of the recording."""
         return Pictures(
             lambda n: Picture(self.shape, self.dtype, self.compression, (self.frames[n],)), len(self.frames)
         )

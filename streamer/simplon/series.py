@@ -65,7 +65,8 @@ class Series:
         self._thread.start()
 
     def trigger(self, seconds: float | None = None) -> bool:
-        """A trigger by command, with a length where the mode needs it; returns when its frames have left.
+        """Give a trigger by command, with a length if the mode needs it; return when its frames have been
+        sent.
 
         Returns whether it was taken: none is while frames are being exposed.
         """
@@ -80,7 +81,7 @@ class Series:
         return True
 
     def edge(self, edge: Edge) -> bool:
-        """An edge at the trigger input; returns whether it was taken.
+        """Take an edge at the trigger input; return whether it was accepted.
 
         Whether the detector was still busy is judged by the edge's own time, not by when a loaded computer
         looked at it.

@@ -171,5 +171,5 @@ class Settings:
 
 
 def now() -> str:
-    """The time, as SIMPLON writes it."""
+    """Return the time, as SIMPLON writes it."""
     return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")

@@ -47,7 +47,8 @@ def start(settings: Settings, series: int) -> list[bytes]:
 def image(
     settings: Settings, series: int, number: int, picture: Picture, times: tuple[int, int, int]
 ) -> list[bytes]:
-    """One frame; `times`: start, stop and real time in ns. Of several thresholds V1 sends the first."""
+    """Return one frame; `times`: start, stop and real time in ns. Of several thresholds V1 sends the
+    first."""
     blob, bits = picture.blobs[0], np.dtype(picture.dtype).itemsize * 8
     encoding = {"bslz4": f"bs{bits}-lz4{'<' if bits > 8 else ''}", "none": "<"}[picture.compression]
     begun, ended, real = times
@@ -66,5 +67,5 @@ def image(
 
 
 def end(series: int) -> list[bytes]:
-    """The end message."""
+    """Return the end message."""
     return [_text(htype="dseries_end-1.0", series=series)]

@@ -32,7 +32,7 @@ def _message(**keys: Any) -> list[bytes]:
 
 
 def start(settings: Settings, series: int, unique: str, date: datetime) -> list[bytes]:
-    """The start message; tables only with header detail "all"."""
+    """Return the start message; tables only with header detail "all"."""
     channels, get = settings.channels, settings.__getitem__
     energies = {
         name: get(f"threshold/{name[-1]}/energy") if "threshold/1/energy" in settings.of["detector", "config"]
@@ -73,7 +73,7 @@ def image(
     settings: Settings, series: int, unique: str, date: datetime, number: int, picture: Picture,
     times: tuple[int, int, int],
 ) -> list[bytes]:  # fmt: skip
-    """One frame with all its channels; `times`: start, stop and real time in ns."""
+    """Return one frame with all its channels; `times`: start, stop and real time in ns."""
     begun, ended, real = ([moment, NANOSECONDS] for moment in times)
     item = np.dtype(picture.dtype).itemsize
     packed = [
@@ -94,5 +94,5 @@ def image(
 
 
 def end(series: int, unique: str) -> list[bytes]:
-    """The end message."""
+    """Return the end message."""
     return _message(type="end", series_id=series, series_unique_id=unique)

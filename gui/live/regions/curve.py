@@ -54,7 +54,7 @@ class RegionCurve(PlotWidget):
         self.resetZoom()
 
     def values(self) -> tuple[list[int], list[float]]:
-        """What is drawn."""
+        """Return what is drawn."""
         curve = self.getCurve("values")
         if curve is None:
             return [], []

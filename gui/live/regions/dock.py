@@ -55,11 +55,11 @@ class RegionsDock(qt.QDockWidget):
         self._refresh()
 
     def message(self) -> str:
-        """The sentence below the list."""
+        """Return the sentence below the list."""
         return str(self._message.text())
 
     def rows(self) -> list[model.Row]:
-        """What is on show."""
+        """Return what is on show."""
         return list(self._rows)
 
     def show_status(self, url: str, status: Status | None) -> None:

@@ -28,7 +28,7 @@ class Row:
     place: Rectangle
     """Of the next series, as far as that is known."""
     sum: float | None = None
-    """Of the newest frame, as are the others; `None` where there is none."""
+    """Of the newest frame, as are the others; `None` if there is none."""
     mean: float | None = None
     max: float | None = None
     pending: bool = False
@@ -38,7 +38,7 @@ class Row:
 def rectangle(
     first: tuple[float, float], second: tuple[float, float], extent: tuple[int, int] | None = None
 ) -> Rectangle:
-    """The whole pixels between two corners that were drawn.
+    """Return the whole pixels between two corners that were drawn.
 
     Args:
         first: column and row, fractions of a pixel too.
@@ -53,11 +53,11 @@ def rectangle(
 
 
 def rows(now: Sequence[Roi], following: Regions | None) -> list[Row]:
-    """What to list.
+    """Return what to list.
 
     Args:
         now: regions of the running, or the last, series with their values.
-        following: those of the next series; `None` while nobody knows.
+        following: those of the next series; `None` while unknown.
     """
     values = {roi.name: roi for roi in now}
     if following is None:
@@ -66,7 +66,7 @@ def rows(now: Sequence[Roi], following: Regions | None) -> list[Row]:
 
 
 def footer(listed: Sequence[Row], *, kept: bool) -> str:
-    """One sentence below the list."""
+    """Return one sentence below the list."""
     if not listed:
         return HOW_TO_BEGIN
     pending = [row.name for row in listed if row.pending]
@@ -81,14 +81,14 @@ def footer(listed: Sequence[Row], *, kept: bool) -> str:
 
 
 def number(value: float | None) -> str:
-    """A value as it is listed."""
+    """Return a value as it is listed."""
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
 
 
 def free_name(taken: Regions) -> str:
-    """A name for a region that was just drawn."""
+    """Return a name for a region that was just drawn."""
     used = {int(found[1]) for name in taken if (found := re.fullmatch(r"region_(\d+)", name))}
     return f"region_{next(count for count in range(1, len(used) + 2) if count not in used)}"
 

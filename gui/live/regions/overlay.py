@@ -49,7 +49,7 @@ class Overlay(qt.QObject):
     selected = qt.Signal(str)
     """Name of the region that was clicked."""
     drawing = qt.Signal(bool)
-    """Whether the next drag in the picture draws a region."""
+    """True if the next drag in the picture draws a region."""
 
     def __init__(self, plot: ImagePlot, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +66,7 @@ class Overlay(qt.QObject):
         plot.getYAxis().sigLimitsChanged.connect(self._place_names)
 
     def rois(self) -> dict[str, Region]:
-        """What is drawn, by name."""
+        """Return what is drawn, by name."""
         return dict(self._rois)
 
     def show_rows(self, rows: Sequence[Row], *, editable: bool) -> None:

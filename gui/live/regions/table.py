@@ -101,7 +101,7 @@ class RegionTable(qt.QTableWidget):
             self.editItem(self.item(self._names.index(name), 0))
 
     def text(self, name: str, heading: str) -> str:
-        """What stands in a cell."""
+        """Return what stands in a cell."""
         return str(self.item(self._names.index(name), _HEADINGS.index(heading)).text())
 
     def names(self) -> list[str]:
