@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock.receiver.models import Status
@@ -28,38 +24,35 @@ from penstock.receiver.process.states import State
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PREFIX = "penstock_receiver_"
 _BOUND_NAMES = (*(f"{bound:g}" for bound in BOUNDS), "+Inf")
+GAUGE, COUNTER, HISTOGRAM = GaugeMetricFamily, CounterMetricFamily, HistogramMetricFamily
 
 
+@dataclass(frozen=True, eq=False)
 class Scrape(Collector):
-    """All metrics of one receiver at one moment.
+    """All metrics of one receiver at one moment."""
 
-    Args:
-        name: name of the receiver, a label of every metric.
-        status: newest status of the receiver.
-        measures: measures of the data process.
-        healthy: whether the data process lives and answers.
-        processes: process ids by name, for the memory that they hold.
-        budget: bytes that the data process may take.
-    """
-
-    def __init__(
-        self, name: str, status: Status, measures: Measures, *, healthy: bool,
-        processes: Mapping[str, int], budget: float,
-    ) -> None:  # fmt: skip
-        self._name = name
-        self._status = status
-        self._measures = measures
-        self._healthy = healthy
-        self._processes = processes
-        self._budget = budget
+    name: str
+    """Name of the receiver, a label of every metric."""
+    status: Status
+    measures: Measures
+    """Of the data process."""
+    healthy: bool
+    """Whether the data process lives and answers."""
+    processes: Mapping[str, int]
+    """Process ids by name, for the memory that they hold."""
+    budget: float
+    """Bytes that the data process may take."""
 
     def collect(self) -> Iterable[Metric]:
         """Yield every metric, also those without a value: graphs shall not depend on past events."""
-        yield from self._series()
-        yield from self._rates_and_losses()
-        yield from self._consumers()
-        yield from self._times()
-        yield from self._process()
+        for row in METRICS:
+            family = row.kind(PREFIX + row.name, row.text, labels=["receiver", *filter(None, [row.label])])
+            value = row.value(self)
+            samples = value if row.label else {} if value is None else {"": value}
+            for label, each in samples.items():
+                labels = [self.name, *filter(None, [label])]
+                family.add_metric(labels, *(_buckets(each) if row.kind is HISTOGRAM else (float(each),)))
+            yield family
 
     def text(self) -> str:
         """Return the metrics in Prometheus' text format."""
@@ -67,131 +60,95 @@ class Scrape(Collector):
         registry.register(self)
         return generate_latest(registry).decode()
 
-    # -- families ------------------------------------------------------------------------------
 
-    def _series(self) -> Iterable[Metric]:
-        status = self._status
-        states: dict[str, float] = {state.value: status.state == state for state in State}
-        yield self._gauge("state", "1 for the state of the receiver", "state", states)
-        yield self._gauge("healthy", "1 while the data process lives and answers", value=self._healthy)
-        counts: dict[str, float] = {
-            name: count for name, count in asdict(status.counts).items() if count is not None
-        }
-        yield self._gauge("series_frames", "Frames of the running or last series, by count", "count", counts)
-        connected: dict[str, float] = {item.endpoint: item.connections for item in status.connections}
-        yield self._gauge("connections", "Sockets connected now", "endpoint", connected)
+class Row(NamedTuple):
+    """A metric."""
 
-    def _rates_and_losses(self) -> Iterable[Metric]:
-        status, measures = self._status, self._measures
-        yield self._gauge(
-            "frames_per_second", "Frames per second, over the last one", value=status.frame_rate
-        )
-        yield self._gauge("bytes_per_second", "Bytes per second, over the last one", value=status.byte_rate)
-        yield self._counter("frames", "Sound frames received", value=measures.frames)
-        yield self._counter("bytes", "Bytes of the blobs of sound frames", value=measures.nbytes)
-        yield self._counter(
-            "lost_frames", "Frames of ended series that are not where they belong", "kind", measures.lost
-        )
-        yield self._counter("bad_messages", "Messages and blobs that were refused", "kind", status.errors)
-        yield self._counter("drained_messages", "Messages that belonged to no series", value=status.drained)
-        yield self._gauge("queue_bytes", "Bytes that wait in the data process", "queue", measures.queues)
-        limit = status.queue_limit_bytes
-        yield self._gauge(
-            "queue_fill_ratio", "Fill of the fullest queue of the data process, 0 to 1",
-            value=status.queue_bytes / limit if limit else 0.0,
-        )  # fmt: skip
-        yield self._gauge("free_bytes", "Free space on the disk of the data root", value=status.free_bytes)
+    kind: Any
+    """`GAUGE`, `COUNTER` or `HISTOGRAM`."""
+    name: str
+    text: str
+    label: str
+    """Beside the receiver's name; "" for none."""
+    value: Callable[[Scrape], Any]
+    """Of a metric with a label: values by label; else the value, or `None` where there is none."""
 
-    def _consumers(self) -> Iterable[Metric]:
-        consumers = {item.name: item for item in self._status.consumers}
 
-        def each(key: str) -> dict[str, float]:
-            return {name: getattr(item, key) for name, item in consumers.items()}
+def _counts(scrape: Scrape) -> dict[str, int]:
+    return {name: count for name, count in asdict(scrape.status.counts).items() if count is not None}
 
-        yield self._counter(
-            "consumer_messages", "Messages sent to a forwarded consumer", "consumer", each("sent")
-        )
-        yield self._counter(
-            "consumer_lost_frames", "Frames dropped because it was too slow or not connected", "consumer",
-            each("dropped"),
-        )  # fmt: skip
-        yield self._counter(
-            "consumer_skipped_frames", "Frames left out as configured", "consumer", each("skipped")
-        )
-        yield self._gauge("consumer_queue_bytes", "Bytes that wait for it", "consumer", each("waiting_bytes"))
-        yield self._gauge(
-            "consumer_connections", "Consumers connected to its port", "consumer", each("connected")
-        )
 
-    def _times(self) -> Iterable[Metric]:
-        measures = self._measures
-        yield self._histogram(
-            "stage_seconds", "Time per frame in each stage, sampled", "stage", measures.stages
-        )
-        yield self._histogram(
-            "frame_latency_seconds",
-            "From the sender's time stamp to the file, sampled",
-            value=measures.latency,
-        )
-        yield self._counter(
-            "timestamps_ahead", "Sampled frames with a time stamp in the future: the clocks disagree",
-            value=measures.stamps_ahead,
-        )  # fmt: skip
-        yield self._histogram("idle_seconds", "From a series' last frame to its end", value=measures.idle)
+def _connections(scrape: Scrape) -> dict[str, int]:
+    return {item.endpoint: item.connections for item in scrape.status.connections}
 
-    def _process(self) -> Iterable[Metric]:
-        status = self._status
-        yield self._gauge(
-            "stalled_seconds", "Time for which the data process has not answered", value=status.stalled
-        )
-        yield self._counter("cpu_seconds", "Processor time of the data process", value=status.cpu_seconds)
-        memory = {name: resident_bytes(pid) for name, pid in self._processes.items()}
-        known = {name: value for name, value in memory.items() if not math.isnan(value)}
-        bound = status.series.memory_bytes if status.series is not None else None
-        yield self._gauge("memory_bound_bytes", "Most that the data process may hold", value=bound)
-        yield self._gauge("memory_budget_bytes", "Memory that it may hold, as configured", value=self._budget)
-        yield self._gauge(
-            "resident_memory_bytes", "Memory of a process, shared memory included", "process", known
-        )
 
-    # -- one family ----------------------------------------------------------------------------
+def _fill_ratio(scrape: Scrape) -> float:
+    limit = scrape.status.queue_limit_bytes
+    return scrape.status.queue_bytes / limit if limit else 0.0
 
-    def _gauge(
-        self, metric: str, text: str, label: str = "", values: Mapping[str, float] | None = None,
-        value: float | None = None,
-    ) -> Metric:  # fmt: skip
-        family = GaugeMetricFamily(PREFIX + metric, text, labels=_labels(label))
-        for labels, number in self._samples(values, value):
-            family.add_metric(labels, number)
-        return family
 
-    def _counter(
-        self, metric: str, text: str, label: str = "", values: Mapping[str, float] | None = None,
-        value: float | None = None,
-    ) -> Metric:  # fmt: skip
-        family = CounterMetricFamily(PREFIX + metric, text, labels=_labels(label))
-        for labels, number in self._samples(values, value):
-            family.add_metric(labels, number)
-        return family
+def _of_consumers(key: str) -> Callable[[Scrape], dict[str, int]]:
+    return lambda scrape: {item.name: getattr(item, key) for item in scrape.status.consumers}
 
-    def _samples(
-        self, values: Mapping[str, float] | None, value: float | None
-    ) -> Iterable[tuple[list[str], float]]:
-        if value is not None:
-            yield [self._name], float(value)
-        for label, number in (values or {}).items():
-            yield [self._name, label], float(number)
 
-    def _histogram(
-        self, metric: str, text: str, label: str = "", values: Mapping[str, Histogram] | None = None,
-        value: Histogram | None = None,
-    ) -> Metric:  # fmt: skip
-        family = HistogramMetricFamily(PREFIX + metric, text, labels=_labels(label))
-        if value is not None:
-            family.add_metric([self._name], *_buckets(value))
-        for of, histogram in (values or {}).items():
-            family.add_metric([self._name, of], *_buckets(histogram))
-        return family
+def _memory_bound(scrape: Scrape) -> int | None:
+    return scrape.status.series.memory_bytes if scrape.status.series is not None else None
+
+
+def _resident(scrape: Scrape) -> dict[str, float]:
+    memory = {name: resident_bytes(pid) for name, pid in scrape.processes.items()}
+    return {name: value for name, value in memory.items() if not math.isnan(value)}
+
+
+METRICS = (
+    Row(GAUGE, "state", "1 for the state of the receiver", "state",
+        lambda scrape: {state.value: scrape.status.state == state for state in State}),
+    Row(GAUGE, "healthy", "1 while the data process lives and answers", "", lambda scrape: scrape.healthy),
+    Row(GAUGE, "series_frames", "Frames of the running or last series, by count", "count", _counts),
+    Row(GAUGE, "connections", "Sockets connected now", "endpoint", _connections),
+    Row(GAUGE, "frames_per_second", "Frames per second, over the last one", "",
+        lambda scrape: scrape.status.frame_rate),
+    Row(GAUGE, "bytes_per_second", "Bytes per second, over the last one", "",
+        lambda scrape: scrape.status.byte_rate),
+    Row(COUNTER, "frames", "Sound frames received", "", lambda scrape: scrape.measures.frames),
+    Row(COUNTER, "bytes", "Bytes of the blobs of sound frames", "", lambda scrape: scrape.measures.nbytes),
+    Row(COUNTER, "lost_frames", "Frames of ended series that are not where they belong", "kind",
+        lambda scrape: scrape.measures.lost),
+    Row(COUNTER, "bad_messages", "Messages and blobs that were refused", "kind",
+        lambda scrape: scrape.status.errors),
+    Row(COUNTER, "drained_messages", "Messages that belonged to no series", "",
+        lambda scrape: scrape.status.drained),
+    Row(GAUGE, "queue_bytes", "Bytes that wait in the data process", "queue",
+        lambda scrape: scrape.measures.queues),
+    Row(GAUGE, "queue_fill_ratio", "Fill of the fullest queue of the data process, 0 to 1", "", _fill_ratio),
+    Row(GAUGE, "free_bytes", "Free space on the disk of the data root", "",
+        lambda scrape: scrape.status.free_bytes),
+    Row(COUNTER, "consumer_messages", "Messages sent to a forwarded consumer", "consumer",
+        _of_consumers("sent")),
+    Row(COUNTER, "consumer_lost_frames", "Frames dropped because it was too slow or not connected",
+        "consumer", _of_consumers("dropped")),
+    Row(COUNTER, "consumer_skipped_frames", "Frames left out as configured", "consumer",
+        _of_consumers("skipped")),
+    Row(GAUGE, "consumer_queue_bytes", "Bytes that wait for it", "consumer", _of_consumers("waiting_bytes")),
+    Row(GAUGE, "consumer_connections", "Consumers connected to its port", "consumer",
+        _of_consumers("connected")),
+    Row(HISTOGRAM, "stage_seconds", "Time per frame in each stage, sampled", "stage",
+        lambda scrape: scrape.measures.stages),
+    Row(HISTOGRAM, "frame_latency_seconds", "From the sender's time stamp to the file, sampled", "",
+        lambda scrape: scrape.measures.latency),
+    Row(COUNTER, "timestamps_ahead", "Sampled frames with a time stamp in the future: the clocks disagree",
+        "", lambda scrape: scrape.measures.stamps_ahead),
+    Row(HISTOGRAM, "idle_seconds", "From a series' last frame to its end", "",
+        lambda scrape: scrape.measures.idle),
+    Row(GAUGE, "stalled_seconds", "Time for which the data process has not answered", "",
+        lambda scrape: scrape.status.stalled),
+    Row(COUNTER, "cpu_seconds", "Processor time of the data process", "",
+        lambda scrape: scrape.status.cpu_seconds),
+    Row(GAUGE, "memory_bound_bytes", "Most that the data process may hold", "", _memory_bound),
+    Row(GAUGE, "memory_budget_bytes", "Memory that it may hold, as configured", "",
+        lambda scrape: scrape.budget),
+    Row(GAUGE, "resident_memory_bytes", "Memory of a process, shared memory included", "process", _resident),
+)  # fmt: skip
 
 
 def resident_bytes(pid: int) -> float:
@@ -201,10 +158,6 @@ def resident_bytes(pid: int) -> float:
     except (OSError, IndexError):
         return math.nan
     return float(pages * os.sysconf("SC_PAGE_SIZE"))
-
-
-def _labels(label: str) -> list[str]:
-    return ["receiver", label] if label else ["receiver"]
 
 
 def _buckets(histogram: Histogram) -> tuple[list[tuple[str, float]], float]:
