@@ -37,7 +37,7 @@ from penstock.receiver.processing.frame_processor import Result
 from penstock.receiver.processing.prefetch import Prefetch
 from penstock.receiver.processing.transforms.format import TransformError
 from penstock.receiver.regions.memory import RegionMemory
-from penstock.receiver.series.gap_clock import GapError
+from penstock.receiver.series.timeouts import GapError
 from penstock.receiver.sources import KINDS
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Message, Start

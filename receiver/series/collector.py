@@ -25,10 +25,9 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.known_starts import KnownStarts
 from penstock.receiver.processing.frame_processor import Result
 from penstock.receiver.series.frame_entry import Entry
-from penstock.receiver.series.gap_clock import GapClock
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
-from penstock.receiver.series.timeouts import Timeouts
+from penstock.receiver.series.timeouts import GapClock, Timeouts
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from penstock.stins.texts import named, of_series

@@ -9,10 +9,10 @@ from penstock.receiver.processing.joined import JoinedFrame, JoinedStart
 from penstock.receiver.processing.module_layout import LayoutError
 from penstock.receiver.processing.module_processor import ModuleProcessor
 from penstock.receiver.series.frame_entry import out_of_range
-from penstock.receiver.series.gap_clock import GapError
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
+from penstock.receiver.series.timeouts import GapError
 from penstock.stins.errors import BlobError, StinsError
 from penstock.stins.messages import Frame, Start
 from penstock.stins.texts import of_series

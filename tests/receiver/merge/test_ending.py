@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.series.gap_clock import GapError
+from penstock.receiver.series.timeouts import GapError
 from tests.receiver.merge.streams import GAP, GONE, HEADERS, end, frame, running, start
 from tests.receiver.sample_series import DAY
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.receiver.models import FrameStatus
-from penstock.receiver.series.gap_clock import GapError
-from penstock.receiver.series.timeouts import INTERNAL_LEAST
+from penstock.receiver.series.timeouts import INTERNAL_LEAST, GapError
 from penstock.stins.errors import BlobError
 from tests import hostile
 from tests.receiver.sample_series import DAY, Bench, corrupt, end, frame, start
