@@ -32,9 +32,8 @@ LONGEST = 2**17
 """Bytes of a snapshot, and of what the parent says: as Linux is shipped, one datagram takes 208 kB."""
 ENDED_AT_ONCE = 5
 """Series that have ended and fit into one snapshot, however far it has to be cut."""
-CUTS = ((1000, 1000), (200, 200), (50, 50), (20, 5))
-"""Characters of a text and entries of a list that too long a snapshot keeps, one after another until it is
-short enough."""
+MOST_CHARACTERS, MOST_ENTRIES = 200, 50
+"""Of each text and each list that a snapshot keeps which would be too long; with so many it always fits."""
 GONE = "the receiver's HTTP process is gone"
 
 
@@ -144,44 +143,33 @@ class Link:
         return True
 
     def _encoded(self, snapshot: Snapshot) -> bytes:
-        """As one datagram: what is too long loses the ends of its texts, then of its lists."""
+        """As one datagram: what is too long loses the ends of its texts and lists."""
         message = msgspec.json.encode(snapshot)
         if len(message) <= self._longest:
             return message
-        whole = len(message)
-        for characters, entries in CUTS:
-            cut = {
-                **msgspec.to_builtins(snapshot),
-                "status": _cut(snapshot.status, characters, entries),
-                "answer": _cut(snapshot.answer, characters, entries),
-                "ended": _cut(snapshot.ended, characters, entries),
-            }
-            message = msgspec.json.encode(cut)
-            if len(message) <= self._longest:
-                break
         if not self._cut_logged:
             self._cut_logged = True
             log.warning(
-                "a snapshot of %d bytes was cut to %d: its texts to %d characters, its lists to %d entries",
-                whole, len(message), characters, entries,
+                "a snapshot of %d bytes was cut to texts of %d characters and lists of %d entries",
+                len(message), MOST_CHARACTERS, MOST_ENTRIES,
             )  # fmt: skip
-        return message
+        return msgspec.json.encode(_cut(snapshot))
 
 
-def _cut(value: Any, characters: int, entries: int) -> Any:
-    """What is told as plain values, with no longer texts and lists than these."""
+def _cut(value: Any) -> Any:
+    """Return a value as plain ones, with no longer texts and lists than a snapshot that is cut may have."""
     match value:
         case str():
-            return quoted(value, characters)
+            return quoted(value, MOST_CHARACTERS)
         case list() | tuple():
-            return [_cut(item, characters, entries) for item in value[:entries]]
+            return [_cut(item) for item in value[:MOST_ENTRIES]]
         case dict():
-            kept = islice(value.items(), entries)
-            return {quoted(key, characters): _cut(item, characters, entries) for key, item in kept}
+            kept = islice(value.items(), MOST_ENTRIES)
+            return {quoted(key, MOST_CHARACTERS): _cut(item) for key, item in kept}
         case msgspec.Struct():
             names = value.__struct_fields__
         case _ if is_dataclass(value):
             names = tuple(field.name for field in fields(value))
         case _:
             return value
-    return {name: _cut(getattr(value, name), characters, entries) for name in names}
+    return {name: _cut(getattr(value, name)) for name in names}

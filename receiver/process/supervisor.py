@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -94,8 +94,7 @@ class Supervisor:
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
-        self._last_snapshot_at = 0.0
-        self._silent = 0.0  # seconds, when it was last looked at
+        self._silent = 0.0  # seconds since the newest snapshot, as far as they were watched
         self._watch: asyncio.Task[None] | None = None
         self.history = History(name, config)
         """Series that have ended."""
@@ -107,8 +106,7 @@ class Supervisor:
         self._last_death: tuple[str, int] | None = None  # series, and frames that were safe
         self._reviving: asyncio.Task[None] | None = None
         self._closing = False
-        self._changed = asyncio.Condition()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()  # a new one after each change
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -132,7 +130,7 @@ class Supervisor:
         ours.send(msgspec.json.encode(Setup(self.name, self._config_in_use)))
         ours.setblocking(False)
         self._socket, self._sent = ours, 0
-        self._last_snapshot_at, self._silent = time.monotonic(), 0.0
+        self._silent = 0.0
         asyncio.get_running_loop().add_reader(ours.fileno(), self._readable)
         if self._watch is None:
             self._free.start()
@@ -325,7 +323,7 @@ class Supervisor:
                 self._died()
                 break
             snapshot = msgspec.json.decode(message, type=Snapshot)
-            self._last_snapshot_at, self._silent = time.monotonic(), 0.0
+            self._silent = 0.0
             if (snapshot.status.version, snapshot.handled) != (
                 self._snapshot.status.version,
                 self._snapshot.handled,
@@ -340,15 +338,12 @@ class Supervisor:
             self._notify()
 
     async def _watch_silence(self) -> None:
-        """Look again and again how long the data process has been silent; for as long as this process itself
-        could not look, because it was stopped or the machine stood still, it was not."""
+        """Count the silence of the data process in looks, so that a time in which this process itself could
+        not look, because it was stopped or the machine stood still, does not count."""
         while True:
-            began = time.monotonic()
             await asyncio.sleep(LOOK_SECONDS)
-            now = time.monotonic()
-            self._last_snapshot_at = min(now, self._last_snapshot_at + (now - began - LOOK_SECONDS))
-            self._readable()  # what it has said meanwhile
-            self._silent = time.monotonic() - self._last_snapshot_at
+            self._silent += LOOK_SECONDS
+            self._readable()  # a snapshot that has arrived meanwhile ends the silence
 
     def _died(self) -> None:
         assert self._socket is not None and self._process is not None
@@ -455,21 +450,12 @@ class Supervisor:
         )
 
     def _notify(self) -> None:
-        async def notify() -> None:
-            async with self._changed:
-                self._changed.notify_all()
-
-        self._later(notify())
-
-    def _later(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
-        async with self._changed:
-            try:
-                await asyncio.wait_for(self._changed.wait_for(condition), seconds)
-            except TimeoutError:
-                return condition()  # it may have come true, and nobody had the time to say so
-        return True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not condition():
+                    await self._changed.wait()
+        return condition()
