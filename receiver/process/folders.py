@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 import unicodedata
-from functools import partial
+from concurrent.futures import Future
 from pathlib import Path, PurePosixPath
 
 from penstock.receiver.models import Folders
-from penstock.receiver.process.aside import Aside, HeldUp
 from penstock.receiver.process.refusal import Refused
 
 MOST = 1_000
 """Names that are listed; who wants another types it."""
-
-
 SECONDS = 2.0
 """A folder is listed within this time, or not at all."""
 AT_ONCE = 4
@@ -24,13 +23,15 @@ AT_ONCE = 4
 class DataRoot:
     """The folders of one data root, whose file system may hang.
 
+    Each is listed on a thread of its own, which nobody has to wait for: one that hangs ends with the process.
+
     Args:
         root: the data root.
     """
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._aside = Aside(AT_ONCE)
+        self._free = threading.Semaphore(AT_ONCE)
 
     async def below(self, under: str) -> Folders:
         """The folders in one of its folders; see `below`.
@@ -38,14 +39,26 @@ class DataRoot:
         Raises:
             Refused: likewise, and if the file system does not answer in time.
         """
+        answer: Future[Folders] = Future()
+        answer.set_running_or_notify_cancel()
         try:
-            return await self._aside.run(partial(below, self._root, under), SECONDS)
-        except HeldUp:
+            if not self._free.acquire(blocking=False):
+                raise TimeoutError
+            answer.add_done_callback(lambda _: self._free.release())
+            threading.Thread(target=self._list, args=(under, answer), name="folders", daemon=True).start()
+            return await asyncio.wait_for(asyncio.wrap_future(answer), SECONDS)
+        except TimeoutError:
             raise Refused(
                 "not_reachable",
                 f'the folders of "{under}" in {self._root} were not listed within {SECONDS:g} s: the file '
                 "system hangs, or there is very much in it; type the folder's name",
             ) from None
+
+    def _list(self, under: str, answer: Future[Folders]) -> None:
+        try:
+            answer.set_result(below(self._root, under))
+        except Exception as error:
+            answer.set_exception(error)
 
 
 def below(root: str, under: str) -> Folders:

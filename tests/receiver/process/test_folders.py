@@ -13,7 +13,7 @@ import pytest
 
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import Folders
-from penstock.receiver.process.folders import MOST, DataRoot, below
+from penstock.receiver.process.folders import AT_ONCE, MOST, DataRoot, below
 from penstock.receiver.process.refusal import Refused
 from tests.receiver.processes import ReceiverProcess
 
@@ -175,6 +175,37 @@ def test_a_file_system_that_hangs_is_said_in_time(root: Path, monkeypatch: pytes
     assert refused.value.kind == "not_reachable"
     assert time.monotonic() - began < 5.0
     proceed.set()
+
+
+def test_listings_that_hang_are_no_more_than_may_be_at_once(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, proceed, folders = threading.Semaphore(0), threading.Event(), DataRoot(str(root))
+
+    def hangs(*_: Any) -> Folders:
+        begun.release()
+        proceed.wait(20.0)
+        return Folders(root=str(root), under="", parent=None, folders=[])
+
+    async def ask() -> None:
+        for _ in range(AT_ONCE):
+            with pytest.raises(Refused):
+                await folders.below("staff")
+            assert begun.acquire(timeout=20.0)
+        with pytest.raises(Refused):
+            await folders.below("staff")
+        assert not begun.acquire(blocking=False), "one more was not even tried"
+
+    with monkeypatch.context() as patched:
+        patched.setattr("penstock.receiver.process.folders.SECONDS", 0.01)
+        patched.setattr("penstock.receiver.process.folders.below", hangs)
+        asyncio.run(ask())
+    threads = [thread for thread in threading.enumerate() if thread.name == "folders"]
+    proceed.set()
+    for thread in threads:
+        thread.join(20.0)
+    for _ in range(AT_ONCE + 1):
+        assert asyncio.run(folders.below("visitors")).folders == ["2025"]
 
 
 def test_a_running_receiver_lists_the_folders_of_its_data_root(receiver: ReceiverProcess) -> None:
