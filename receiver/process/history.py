@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 from collections import deque
 from collections.abc import Iterable
@@ -25,8 +24,6 @@ log = logging.getLogger(__name__)
 
 KEPT = 1_000
 """Series; twice as many lines are in the file at most."""
-READ_BYTES = 2**25
-"""Of the file's end: so much and no more is read."""
 LOAD_SECONDS = 1.0
 """Time that a question leaves the file to be read; it is, long before anybody asks."""
 CLOSE_SECONDS = 2.0
@@ -108,10 +105,7 @@ class History:
 
     def _read(self) -> list[PastSeries]:
         try:
-            with self.path.open("rb") as file:
-                skipped = max(0, os.fstat(file.fileno()).st_size - READ_BYTES)
-                file.seek(skipped)
-                lines = file.read(READ_BYTES).split(b"\n")
+            lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -119,12 +113,12 @@ class History:
             return []
         torn = lines.pop()  # behind the last newline: nothing, unless a line was cut short
         found, damaged = [], int(bool(torn))
-        for line in lines[1:] if skipped else lines:
+        for line in lines:
             try:
                 found.append(msgspec.json.decode(line, type=PastSeries))
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 damaged += 1
-        self._lines, self._rewrite = len(lines), bool(damaged or skipped)
+        self._lines, self._rewrite = len(lines), bool(damaged)
         if damaged:
             aside = self.path.with_suffix(".damaged")
             log.error(

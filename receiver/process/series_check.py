@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory
 from penstock.receiver.process.refusal import Refused
-from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.processing.transforms.chain import Chain
 from penstock.receiver.processing.transforms.format import Format, TransformConfigError
 from penstock.receiver.processing.transforms.orientation import does
-from penstock.stins.blobs import blob_layout
 from penstock.stins.errors import BlobError
-
-FORMATS = 16
-"""Formats of frames whose stored format is remembered: finding one out may read the tables of transforms."""
 
 
 def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck) -> SeriesCheckResult:
@@ -78,21 +71,13 @@ def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str
     if not series.shape or not series.dtype or config.source.join is not None:
         return [], ""  # how modules make one image, their start messages say
     try:
-        stored = _after_transforms(config.transforms, Format(tuple(series.shape), series.dtype, "none"))
+        # No step makes another shape or type of frames that come packed.
+        stored = Chain(config.transforms).follow(Format(tuple(series.shape), series.dtype, "none"))
     except BlobError as error:
         raise Refused(error.kind, str(error)) from error
     except TransformConfigError:
         return [], ""  # the data process read its table at the start, and somebody has changed it since
     return list(stored.shape), stored.type
-
-
-@lru_cache(FORMATS)
-def _after_transforms(transforms: tuple[Transform, ...], format: Format) -> Format:
-    """The format behind the transforms. No step makes another shape or type of frames that come packed."""
-    if not transforms:
-        blob_layout(format.shape, format.type)
-        return format
-    return Chain(transforms).follow(format)
 
 
 def _check_orientation(name: str, config: ReceiverConfig, series: SeriesCheck) -> None:

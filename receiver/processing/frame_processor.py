@@ -25,6 +25,8 @@ MAX_FRAMES = 2**53
 
 Result: TypeAlias = "Future[Frame]"
 """A frame that a thread transforms."""
+SentFormat: TypeAlias = tuple[tuple[int, ...], str, str]
+"""Shape, type and compression of the frames of a series, as they are sent."""
 
 
 class FrameProcessor:
@@ -44,7 +46,7 @@ class FrameProcessor:
         self._pool = ThreadPoolExecutor(threads, "worker") if chain is not None and threads > 1 else None
         self._checksum: str | None = None
         self._channels: tuple[str, ...] = ()
-        self._format: tuple[tuple[int, ...], str, str] | None = None
+        self._format: SentFormat | None = None
 
     def begin(self, start: Start, *, admitted: bool = False) -> tuple[Start, StinsError | None]:
         """Begin a series.
@@ -139,15 +141,26 @@ class FrameProcessor:
         """
         if self._chain is None:
             blobs.check(frame)
-        image = frame.image
         # Where the start message did not say, the first sound frame does.
-        found_format = (image.shape, image.type, image.compression)
-        shape, dtype, compression = self._format or found_format
+        format = self._check_sent(frame, self._format, f"frame {frame.image.frame}")
+        if self._chain is not None:
+            frame = self._chain.apply(frame) if result is None else result.result()
+        self._format = format
+        return frame
+
+    def _check_sent(self, frame: Frame, expected: SentFormat | None, name: str) -> SentFormat:
+        """Return the format of a series, by this frame if it is not known yet.
+
+        Raises:
+            BlobError: the frame, of this name, has another format, or its checksum does not match.
+        """
+        image = frame.image
+        shape, dtype, compression = expected or (image.shape, image.type, image.compression)
         # A streamer may send a frame plain that does not shrink; the file can hold both.
         if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
             raise BlobError(
                 "format_changed",
-                f"frame {image.frame} is {list(image.shape)} {image.type} {image.compression}, "
+                f"{name} is {list(image.shape)} {image.type} {image.compression}, "
                 f"this series is {list(shape)} {dtype} {compression}; a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
@@ -155,13 +168,10 @@ class FrameProcessor:
             if found != image.checksums:
                 raise BlobError(
                     "checksum",
-                    f"frame {image.frame}: checksum {', '.join(found)}, announced was "
+                    f"{name}: checksum {', '.join(found)}, announced was "
                     f"{', '.join(image.checksums)}; the data were damaged on the way",
                 )
-        if self._chain is not None:
-            frame = self._chain.apply(frame) if result is None else result.result()
-        self._format = self._format or found_format
-        return frame
+        return shape, dtype, compression
 
     def sound_channels(self, frame: Frame) -> PartialFrame | None:
         """Of a frame that `process` has refused: its channels that are sound. `None` where there is none, or

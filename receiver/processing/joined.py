@@ -38,7 +38,7 @@ class Joined:
         known = [place for place in places if place is not None]
         self._places = known if len(known) == len(places) else None
         self._without = [name for name, place in zip(endpoints, places, strict=True) if place is None]
-        self.format: tuple[tuple[int, int], str, str] | None = None
+        self.format: tuple[tuple[int, ...], str, str] | None = None
         """Rows and columns, type, compression of every module's frames; the first sound one says, where the
         start messages do not."""
         self.why_not = ""

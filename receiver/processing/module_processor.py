@@ -194,26 +194,10 @@ class ModuleProcessor(FrameProcessor):
         part = Frame(image, [frame.blobs[module]])
         if self._before is None:
             blobs.check(part)
-        found = ((image.shape[0], image.shape[1]), image.type, image.compression)
-        size, dtype, compression = joined.format or found
-        # A streamer may send a frame plain that does not shrink; the file can hold both.
-        if found[:2] != (size, dtype) or image.compression not in (compression, "none"):
-            raise BlobError(
-                "format_changed",
-                f"frame {image.frame} of {name} is {list(found[0])} {image.type} {image.compression}, this "
-                f"series is {list(size)} {dtype} {compression}; a new format needs a new series",
-            )
-        if self._checksum is not None and image.checksums is not None:
-            sums = checksums(self._checksum, part.blobs)
-            if sums != image.checksums:
-                raise BlobError(
-                    "checksum",
-                    f"frame {image.frame} of {name}: checksum {sums[0]}, announced was "
-                    f"{', '.join(image.checksums)}; the data were damaged on the way",
-                )
+        format = self._check_sent(part, joined.format, f"frame {image.frame} of {name}")
         if self._before is not None:
             part = self._before.apply(part)
-        joined.format = joined.format or found
+        joined.format = format
         return part
 
     def _blobs(self, frame: JoinedFrame, good: dict[int, Frame], layout: Layout | None) -> JoinedFrame:

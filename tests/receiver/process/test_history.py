@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from penstock.receiver.config import ReceiverConfig, SourceConfig
@@ -126,20 +125,6 @@ def test_a_damaged_line_costs_no_other_one_and_is_said_once(
     aside = history.path.with_suffix(".damaged")
     assert "1 of the lines" in said and str(aside) in said
     assert aside.read_bytes() == damaged
-
-
-def test_of_a_file_that_is_far_too_long_the_end_is_read(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = msgspec.json.encode(past(0)) + b"\n"
-    monkeypatch.setattr("penstock.receiver.process.history.READ_BYTES", 3 * len(line) + 5)
-    history = opened()
-    for number in range(9):
-        history.add(past(number))
-    again = opened()
-    assert ids(again) == ["id-8", "id-7", "id-6"]
-    again.close()
-    assert len(again.path.read_bytes().splitlines()) == 3
 
 
 def test_a_folder_that_cannot_be_written_is_said_once_and_nothing_is_forgotten(
