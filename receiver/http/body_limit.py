@@ -5,10 +5,6 @@ from __future__ import annotations
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_DIGITS = 20
-"""Most digits of an announced length that are read: so many exceed any limit, and Python converts no number
-of thousands of digits."""
-
 
 class BodyLimit:
     """Middleware that answers 413 to a request that announces more than `limit` bytes, or has sent them:
@@ -20,7 +16,9 @@ class BodyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on, or refuse it."""
-        taken, announced = 0, _announced(scope)
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        taken, announced = 0, int(dict(scope["headers"]).get(b"content-length", 0))  # h11 has checked it
 
         def check(length: int) -> None:
             if length > self._limit:
@@ -34,10 +32,4 @@ class BodyLimit:
             check(taken)
             return message
 
-        await self._app(scope, counted if scope["type"] == "http" else receive, send)
-
-
-def _announced(scope: Scope) -> int:
-    """Return the length of the body as announced in its header; 0 if it is not announced."""
-    said = dict(scope.get("headers", ())).get(b"content-length", b"").lstrip(b"0")
-    return int(said[:MOST_DIGITS]) if said.isdigit() else 0
+        await self._app(scope, counted, send)

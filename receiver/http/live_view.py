@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock.receiver.http.images import unpack
+from penstock.codecs import bslz4
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.live.last_frame import CAPACITY, Held
@@ -15,6 +16,8 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.module_layout import Region, assemble
 from penstock.receiver.reader import ReaderError, SeriesFile
+from penstock.stins.blobs import blob_layout
+from penstock.stins.messages import Buffer
 from penstock.stins.texts import of_series
 
 
@@ -49,6 +52,26 @@ class UnpackedFrame:
             known = f"has {', '.join(self.channels)}" if self.channels else "has no channels: leave it out"
             raise ViewError(f"channel {channel}: series {self.series} {known}")
         return np.asarray(self.array[self.channels.index(channel)])
+
+
+def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence[Buffer]) -> np.ndarray:
+    """Return the pixels of a frame, little endian, in this shape; a missing module has an empty blob.
+
+    Raises:
+        ValueError: a blob cannot be unpacked.
+    """
+    count, nbytes = blob_layout(shape, dtype)
+    kind = np.dtype(dtype).newbyteorder("<")
+    parts = []
+    for blob in blobs:
+        if not len(blob):
+            parts.append(np.full(nbytes // kind.itemsize, fill_value(dtype), kind))
+        elif compression == "bslz4":
+            parts.append(bslz4.decompress(blob, nbytes // kind.itemsize, kind))
+        else:
+            parts.append(np.frombuffer(blob, kind))
+    whole = parts[0] if count == 1 else np.concatenate(parts)
+    return whole.reshape(shape)
 
 
 def unpacked(held: Held, version: int = 0) -> UnpackedFrame:

@@ -51,8 +51,8 @@ class Command(msgspec.Struct, frozen=True):
     number: int
     """Commands are numbered; a snapshot says which was the last to be carried out."""
     action: str
-    """"stop", "reset", "rois", "quit", "leave" (nobody is there who could ask any more), or "frame": this one
-    is numbered apart, and answered for itself."""
+    """"stop", "reset", "rois", "quit", "leave" (nobody is there who could ask any more), or "frame", which is
+    answered for itself."""
     reason: str = ""
     series: str = ""
     """The series that "stop" lets end by itself; "": it ends the running one now."""

@@ -90,7 +90,6 @@ class Supervisor:
         """And the values of the regions of interest."""
         self.rois = KeptRegions(name, config)
         """Regions of interest of the next series."""
-        self._ticket = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
@@ -286,11 +285,8 @@ class Supervisor:
         Raises:
             FrameRefused: it takes no request, or does not answer in time.
         """
-        assert self._socket is not None
-        self._ticket += 1
-        ticket = self._ticket
         try:
-            self._socket.send(msgspec.json.encode(Command(ticket, "frame", index=index)))
+            ticket = self._send(Command(0, "frame", index=index))
         except OSError as error:  # it died a moment ago, or takes nothing any more
             raise FrameRefused(
                 "busy",
@@ -422,10 +418,12 @@ class Supervisor:
             await self._reviving
             self._reviving = None
 
-    def _send(self, command: Command) -> None:
+    def _send(self, command: Command) -> int:
+        """Return the number under which it was sent."""
         assert self._socket is not None
         self._sent += 1
         self._socket.send(msgspec.json.encode(msgspec.structs.replace(command, number=self._sent)))
+        return self._sent
 
     async def _command(self, action: str, reason: str = "", series: str = "") -> None:
         while True:

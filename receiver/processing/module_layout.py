@@ -43,11 +43,6 @@ class Place(NamedTuple):
     """Rotations by 90 degrees counter-clockwise, from the frame as sent."""
 
     @property
-    def sent_shape(self) -> tuple[int, int]:
-        """Return rows and columns of its frames as sent."""
-        return (self.columns, self.rows) if self.turns % 2 else (self.rows, self.columns)
-
-    @property
     def region(self) -> tuple[slice, slice]:
         """Return the rows and columns that it covers."""
         return slice(self.row, self.row + self.rows), slice(self.column, self.column + self.columns)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.http.images import unpack
+from penstock.receiver.http.live_view import unpack
 from penstock.stins import blobs, codec
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Image

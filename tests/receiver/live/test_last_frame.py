@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.http.images import unpack
+from penstock.receiver.http.live_view import unpack
 from penstock.receiver.live import last_frame
 from penstock.receiver.live.last_frame import LEAST_SECONDS, LastFrame
 from penstock.stins.messages import Frame
