@@ -76,8 +76,7 @@ def arrange(modules: Sequence[Module], rows: int, columns: int) -> Layout:
     """Return the layout of modules whose frames have so many rows and columns.
 
     Positions between pixels are rounded. If one is negative, all are shifted together so that the lowest is
-    0:
-    only relative positions count. Without `full_shape` the image is as small as possible.
+    0: only relative positions count. Without `full_shape` the image is as small as possible.
 
     Raises:
         LayoutError: a rotation is no multiple of 90°, modules overlap, one reaches beyond `full_shape`, or

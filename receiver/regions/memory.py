@@ -138,8 +138,7 @@ class RegionMemory:
 
     def read(self, progress: Progress, first: int, upto: int) -> np.ndarray[Any, Any] | None:
         """Return values as (frames, regions, values), NaN for missing ones; `None` if another series has
-        begun
-        meanwhile."""
+        begun meanwhile."""
         kept = progress.kept
         values = self._shaped(len(kept.rois), kept.slots)
         indices = np.arange(first, upto)
