@@ -99,26 +99,26 @@ class SeveralSockets(Arrivals):
         for each in decoded if isinstance(decoded, tuple) else (decoded,):
             ready += [each] if isinstance(each, StinsError) else buffer.put(each, now)
         if buffer.is_full:
-            self.ingest.hold_back(self.ingest.number)
+            self.ingest.hold_back(self.ingest.held_back | {self.ingest.number})
         return decoded if len(ready) == 1 and ready[0] is decoded else tuple(ready)
 
     def release(self, now: float) -> Event | None:
         ready = self._buffer.release(now)
         if ready is not None and not self._buffer.is_full:
-            self.ingest.let_go()
+            self.ingest.hold_back(frozenset())
         return ready
 
     def flush(self) -> list[Event]:
-        self.ingest.let_go()
+        self.ingest.hold_back(frozenset())
         return [*self._buffer.flush()]
 
     def on_reconnect(self) -> list[Event]:
-        self.ingest.let_go()
+        self.ingest.hold_back(frozenset())
         return [*self._buffer.end_session()]
 
     def resume(self, start: Start) -> None:
         self._buffer.resume(start.header.msg_number)
 
     def forget(self) -> int:
-        self.ingest.let_go()
+        self.ingest.hold_back(frozenset())
         return self._buffer.forget()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import zmq
 
@@ -51,7 +51,8 @@ class Ingest:
         """For each socket, whether nothing waited there when it was last looked at, in the last round of
         `messages`."""
         self._turn = 0  # number of the socket that is read next
-        self._held_back: set[int] = set()
+        self.held_back: frozenset[int] = frozenset()
+        """Numbers of the sockets that are not read now."""
         self._paused = False
         self.is_behind = False
         """Whether the last round of `messages` ended before each of a streamer's sockets was found empty."""
@@ -82,20 +83,15 @@ class Ingest:
         for socket in writable:
             self._poller.unregister(socket)
 
-    def hold_back(self, number: int) -> None:
-        """Read no more of this socket until `let_go`: it is ahead of the others."""
-        self._held_back.add(number)
-        self._poll_sockets()
-
-    def let_go(self) -> None:
-        """Read all sockets again."""
-        if self._held_back:
-            self._held_back.clear()
+    def hold_back(self, numbers: Set[int]) -> None:
+        """Do not read these sockets now, for they are ahead of the others; read all others."""
+        if numbers != self.held_back:
+            self.held_back = frozenset(numbers)
             self._poll_sockets()
 
     def _poll_sockets(self) -> None:
         for number, socket in enumerate(self._sockets):
-            is_quiet = self._paused or number in self._held_back
+            is_quiet = self._paused or number in self.held_back
             self._poller.modify(socket, 0 if is_quiet else zmq.POLLIN)
 
     def messages(self) -> Iterator[list[memoryview]]:
@@ -127,7 +123,7 @@ class Ingest:
         for _ in range(BURST * len(sockets)):
             number = self._turn  # where the last round ended: whoever stops early starves none
             self._turn = (number + 1) % len(sockets)
-            parts = None if number in self._held_back else _received(sockets[number])
+            parts = None if number in self.held_back else _received(sockets[number])
             idle[number] = parts is None
             if parts is not None:
                 self.number = number

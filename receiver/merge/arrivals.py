@@ -57,11 +57,14 @@ class ModuleArrivals(Arrivals):
             events += (
                 [each] if isinstance(each, StinsError) else self._merge.take(self.ingest.number, each, now)
             )
+        self.ingest.hold_back(self._merge.ahead)
         return tuple(events)
 
     def tick(self, now: float) -> list[Event]:
         connected = [item.connections > 0 for item in self.ingest.connections()]
-        return self._merge.tick(now, self.ingest.idle, connected)
+        events = self._merge.tick(now, self.ingest.idle, connected)
+        self.ingest.hold_back(self._merge.ahead)
+        return events
 
     def flush(self) -> list[Event]:
         return self._merge.flush()

@@ -6,7 +6,7 @@ held up itself must not call late what lies in its own sockets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.receiver.merge import messages
@@ -60,9 +60,6 @@ class FrameQueue:
         self.left = 0
         """Frames that have left, once each."""
 
-    def __len__(self) -> int:
-        return len(self._frames)
-
     @property
     def is_over(self) -> bool:
         """Whether the series has ended, so that nothing more of it is to be joined."""
@@ -89,9 +86,11 @@ class FrameQueue:
             waiting.came[module] = (frame.image, frame.blobs)
         return [] if self._expected(waiting) else self._leave(index)
 
-    def oldest(self) -> list[JoinedFrame]:
-        """The frame that waits longest leaves as it is."""
-        return self._leave(next(iter(self._frames)))
+    @property
+    def ahead(self) -> Set[int]:
+        """Modules that the frame that waits longest does not wait for."""
+        oldest = next(iter(self._frames.values()), None)
+        return set() if oldest is None else set(range(len(self._streams))) - set(self._expected(oldest))
 
     def complete(self) -> list[JoinedFrame]:
         """Somebody is not waited for any more: frames that have all others leave."""

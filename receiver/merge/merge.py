@@ -3,17 +3,18 @@
 No socket, no thread, no clock of its own, like the collector, which takes its events. Each endpoint is one
 module, whose messages arrive in the order of sending.
 
-- A series begins once every module's start message is here (`beginning`). Until then frames wait, bounded in
-  bytes and time.
+- A series begins once every module's start message is here (`beginning`). Until then a module that has begun
+  is not read on: its frames wait at its streamer.
 - A frame is joined once all modules that are still expected have sent it (`frame_queue`). One that waits for
   a module longer than the gap clock allows leaves without it, and that module is not waited for again until
   it sends something: so a dead module holds nothing up, and a late one is stored where it belongs (`taken`).
+  While `hold` bytes wait, modules that are ahead are not read.
 - A series ends once every module's end message is here, or is not waited for (`ending`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from penstock.receiver.connection.events import Event, Stale
 from penstock.receiver.connection.numbering import Numbering
@@ -21,7 +22,6 @@ from penstock.receiver.merge.beginning import Beginning
 from penstock.receiver.merge.ending import Ending
 from penstock.receiver.merge.frame_queue import FrameQueue
 from penstock.receiver.merge.stream import Stream
-from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
 
@@ -36,7 +36,7 @@ class Merge:
         within: seconds after the first start message of a series within which all have to come; and seconds
             for which a module may be silent once another has ended.
         gone_after: seconds after which a lost connection means that the streamer is gone.
-        hold: bytes of memory for what waits, for other modules or for start messages.
+        hold: bytes of memory for frames that wait for modules.
         origin: number of a series' first frame, where it is configured.
     """
 
@@ -67,8 +67,17 @@ class Merge:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of what waits, for other modules or for start messages."""
-        return self._beginning.bytes + (0 if self._frames is None else self._frames.bytes)
+        """Memory of the frames that wait for modules."""
+        return 0 if self._frames is None else self._frames.bytes
+
+    @property
+    def ahead(self) -> Set[int]:
+        """Modules that are not to be read now: they have begun the next series before the others, or, while
+        more than `hold` waits, they are ahead of what is waited for."""
+        ahead = {module for module, stream in enumerate(self._streams) if stream.next is not None}
+        if self._frames is not None and self._frames.bytes > self._hold:
+            ahead |= self._frames.ahead
+        return ahead
 
     @property
     def waits_for(self) -> str:
@@ -106,7 +115,7 @@ class Merge:
             return self._not_waited_for(now)
         if isinstance(message, Start):
             return self._take_start(stream, message, now)
-        return self._make_room() if self._beginning.keep(stream, message) else [Stale()]
+        return [] if self._beginning.keep(stream, message) else [Stale()]
 
     def tick(self, now: float, idle: Sequence[bool], connected: Sequence[bool]) -> list[Event]:
         """Let the clocks run; call it a few times a second.
@@ -211,24 +220,4 @@ class Merge:
     ) -> list[Event]:
         numbering.count(frame.image.msg_number)
         index = numbering.index(frame.image)
-        events: list[Event] = [*frames.join(module, index, frame, now)]
-        if frames.bytes + self._beginning.bytes > self._hold:
-            events += self._make_room()
-        return events
-
-    def _make_room(self) -> list[Event]:
-        events: list[Event] = []
-        while self.held_bytes > self._hold:
-            if self._frames:
-                events += self._frames.oldest()
-                continue
-            stream = self._beginning.drop_one()
-            events += [
-                Stale(),
-                StinsError(
-                    "hold_overflow",
-                    f"more than hold_mb ({self._hold / 1e6:g} MB) wait for the start messages of other "
-                    f"modules; a message of {stream.endpoint} is dropped",
-                ),
-            ]
-        return events
+        return [*frames.join(module, index, frame, now)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-
 from penstock.receiver.connection.numbering import Numbering
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
@@ -30,9 +28,8 @@ class Stream:
 
         self.next: Start | None = None
         """The start message of the next series."""
-        self.behind: deque[Message] = deque()
-        """Messages behind that."""
-        self.behind_bytes = 0
+        self.behind: list[Message] = []
+        """Messages that came with it: the first frame of a detector that sends no start message."""
 
     @property
     def is_done(self) -> bool:

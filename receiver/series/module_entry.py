@@ -85,7 +85,7 @@ class ModuleEntry:
                 StinsError(
                     "late_module",
                     f"frame {frame.image.frame}: {', '.join(frame.joined.endpoints[n] for n in came)} came "
-                    "after the image was assembled without; raise gap.seconds or hold_mb, or let the file "
+                    "after the image was assembled without; raise gap.seconds, or let the file "
                     "assemble it: leave out the step assemble",
                 )
             )

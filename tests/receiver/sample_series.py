@@ -28,6 +28,7 @@ class Sink:
         self.frames: list[tuple[str, int, FrameStatus]] = []
         self.ended: list[tuple[RunningSeries, Outcome]] = []
         self.errors: list[str] = []
+        self.sentences: list[str] = []
         self.refuses: Exception | None = None
         self.refused: list[tuple[str | None, str]] = []
 
@@ -51,6 +52,7 @@ class Sink:
 
     def bad_message(self, error: StinsError) -> None:
         self.errors.append(error.kind)
+        self.sentences.append(str(error))
 
     @property
     def indices(self) -> list[int]:

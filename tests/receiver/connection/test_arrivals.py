@@ -101,17 +101,17 @@ def test_while_the_buffer_is_full_the_socket_that_is_ahead_is_not_read_and_nothi
         first = received.use_both(streamer)
         streamer.start("", frames=count)
         received.until(first + 1)
-        arrivals.ingest.hold_back(1 - arrivals.ingest.number)  # as if that connection were slow
+        arrivals.ingest.hold_back({1 - arrivals.ingest.number})  # as if that connection were slow
         for number in range(count):
             streamer.frame(number, blobs=[bytes(frame_bytes)])
         streamer.end()
         due = time.monotonic() + DEADLINE
-        while not arrivals.ingest._held_back >= {0, 1}:
+        while not arrivals.ingest.held_back >= {0, 1}:
             assert time.monotonic() < due
             received.read()
         received.read()
         assert len(received.numbers) == first + 1 and received.most_held < room * 1e6 + frame_bytes
-        arrivals.ingest.let_go()
+        arrivals.ingest.hold_back(set())
         received.until(first + count + 2)
         assert received.numbers == list(range(first + count + 2))
     finally:

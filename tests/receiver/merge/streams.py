@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -89,12 +90,20 @@ class ModuleBench:
         self.now = 1000.0
         self.connected = [True] * modules
         self.idle = [True] * modules
+        self.unread: list[deque[Message]] = [deque() for _ in range(modules)]
 
     def say(self, module: int, *messages: Message) -> None:
-        """Messages of one module arrive, now."""
-        for message in messages:
+        """Messages of one module arrive, and are read as far as none is ahead."""
+        self.unread[module].extend(messages)
+        self.read()
+
+    def read(self) -> None:
+        """As the sockets are read."""
+        ready = [module for module, queue in enumerate(self.unread) if queue]
+        while ready := [module for module in ready if self.unread[module] and module not in self.merge.ahead]:
             self.collector.on_message(self.now)
-            self.pass_on(self.merge.take(module, message, self.now))
+            self.pass_on(self.merge.take(ready[0], self.unread[ready[0]].popleft(), self.now))
+            ready = [module for module, queue in enumerate(self.unread) if queue]
 
     def say_all(self, *messages: Message) -> None:
         """The same messages of every module, in turn."""
@@ -108,6 +117,7 @@ class ModuleBench:
             self.now += seconds / steps
             self.pass_on(self.merge.tick(self.now, self.idle, self.connected))
             self.collector.tick(self.now, sum(self.connected))
+            self.read()
 
     def pass_on(self, events: Iterable[Event]) -> None:
         """As the pipeline does it."""

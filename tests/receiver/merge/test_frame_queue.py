@@ -122,15 +122,25 @@ def test_a_corrupt_module_leaves_the_others_of_its_frame() -> None:
     assert bench.sink.modules(2).tolist() == [[STORED, CORRUPT, STORED], [CORRUPT] * 3]
 
 
-def test_frames_that_wait_for_a_module_are_bounded_in_bytes_and_completed_later() -> None:
+def test_frames_that_wait_for_a_module_are_bounded_in_bytes_and_the_others_are_not_read_meanwhile() -> None:
     bench = running(9, hold_mb=room_for(4))
     for number in range(9):
         bench.say(0, frame(number, 0))
         bench.say(2, frame(number, 2))
-    assert [index for _, index, status in bench.sink.frames if status is PARTIAL] == [0, 1, 2, 3, 4, 5, 6]
+    assert bench.sink.frames == []
+    assert bench.merge.held_bytes <= room_for(5) * 1e6 and bench.unread[0]
     bench.say(1, *(frame(number, 1) for number in range(9)))
     bench.say_all(end())
-    assert bench.sink.counts.stored == 9
+    assert (bench.sink.counts.stored, bench.sink.counts.late) == (9, 0)
+
+
+def test_while_frames_that_wait_fill_the_room_a_dead_module_is_left_out_all_the_same() -> None:
+    bench = running(9, hold_mb=room_for(4))
+    for number in range(9):
+        bench.say(0, frame(number, 0))
+        bench.say(2, frame(number, 2))
+    bench.wait(3 * GAP)
+    assert [index for _, index, status in bench.sink.frames if status is PARTIAL] == list(range(9))
 
 
 def test_streams_that_name_no_series_are_joined_though_they_number_from_different_origins() -> None:
