@@ -1,1 +1,1 @@
-"""Compression of pixels by compiled libraries, for streamer and receiver."""
+"""Packed pixels, for streamer and receiver: compressed by libraries, or of 12 bits."""
