@@ -187,9 +187,9 @@ class _Layout:
         return self._field(self._header, key, value)
 
     def _known(self, key: str, place: Place, value: Any) -> Field:
-        return self._placed(place, place.name or key, value) or self.header(key, plain_value(value))
+        return self._known_field(place, place.name or key, value) or self.header(key, plain_value(value))
 
-    def _placed(self, place: Place, name: str, value: Any) -> Field | None:
+    def _known_field(self, place: Place, name: str, value: Any) -> Field | None:
         """The field at its place; `None` where the value does not fit, or the place is taken."""
         parent, classes = self._groups[place.parent]
         path = (*parent, name)
@@ -209,7 +209,7 @@ class _Layout:
             item = holder.get(inner) if isinstance(holder, Mapping) else None
             if item is None or isinstance(item, Mapping):
                 continue
-            if (field := self._placed(place, place.name or inner, item)) is not None:
+            if (field := self._known_field(place, place.name or inner, item)) is not None:
                 yield field
                 if outer:
                     rest[outer] = {name: other for name, other in holder.items() if name != inner}

@@ -71,7 +71,7 @@ def not_written(path: Path, what: str, error: Exception, counts: Counts, series:
         more: goes on after what to do.
     """
     return (
-        f"{path}: could not write {what}: {_cause(error)}; "
+        f"{path}: could not write {what}: {_reason(error)}; "
         f"{counts.stored} of {plural(counts.planned, 'frame is', 'frames are')} in the file. "
         f"{remedy(error, path.parent)}, then reset the receiver{more}{of_series(series)}"
     )
@@ -79,7 +79,7 @@ def not_written(path: Path, what: str, error: Exception, counts: Counts, series:
 
 def not_created(path: Path, error: Exception) -> str:
     """That a file could not be created, and what somebody can do."""
-    return f"cannot create {path}: {_cause(error)}. {remedy(error, path.parent)}, then reset the receiver"
+    return f"cannot create {path}: {_reason(error)}. {remedy(error, path.parent)}, then reset the receiver"
 
 
 def gone(path: Path, counts: Counts, series: str) -> str:
@@ -91,7 +91,7 @@ def gone(path: Path, counts: Counts, series: str) -> str:
     )
 
 
-def _cause(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     code = errno_of(error)
     return os.strerror(code) if code else str(error)
 

@@ -57,13 +57,13 @@ class ModuleArrivals(Arrivals):
             events += (
                 [each] if isinstance(each, StinsError) else self._merge.take(self.ingest.number, each, now)
             )
-        self.ingest.hold_back(self._merge.ahead)
+        self.ingest.hold_back(self._merge.held_back)
         return tuple(events)
 
     def tick(self, now: float) -> list[Event]:
         connected = [item.connections > 0 for item in self.ingest.connections()]
         events = self._merge.tick(now, self.ingest.idle, connected)
-        self.ingest.hold_back(self._merge.ahead)
+        self.ingest.hold_back(self._merge.held_back)
         return events
 
     def flush(self) -> list[Event]:

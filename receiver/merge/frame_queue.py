@@ -87,7 +87,7 @@ class FrameQueue:
         return [] if self._expected(waiting) else self._leave(index)
 
     @property
-    def ahead(self) -> Set[int]:
+    def held_back(self) -> Set[int]:
         """Modules that the frame that waits longest does not wait for."""
         oldest = next(iter(self._frames.values()), None)
         return set() if oldest is None else set(range(len(self._streams))) - set(self._expected(oldest))

@@ -71,13 +71,13 @@ class Merge:
         return 0 if self._frames is None else self._frames.bytes
 
     @property
-    def ahead(self) -> Set[int]:
+    def held_back(self) -> Set[int]:
         """Modules that are not to be read now: they have begun the next series before the others, or, while
         more than `hold` waits, they are ahead of what is waited for."""
-        ahead = {module for module, stream in enumerate(self._streams) if stream.next is not None}
+        held_back = {module for module, stream in enumerate(self._streams) if stream.next is not None}
         if self._frames is not None and self._frames.bytes > self._hold:
-            ahead |= self._frames.ahead
-        return ahead
+            held_back |= self._frames.held_back
+        return held_back
 
     @property
     def waits_for(self) -> str:

@@ -142,7 +142,7 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
         except DAMAGED as error:
             sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
             log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
-        _tell(left, sentence, account, recovered)
+        _report(left, sentence, account, recovered)
 
 
 def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterator[Left]:
@@ -151,12 +151,12 @@ def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterat
         if drop_draft(left.entry):
             sentence = f"{reason} before {left.entry.filename} was there; nothing is left of it"
             log.warning("%s%s", sentence, of_series(left.entry.series))
-            _tell(left, sentence, None, recovered)
+            _report(left, sentence, None, recovered)
         else:
             yield left
 
 
-def _tell(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
+def _report(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
     entry = left.entry
     left.remove()
     series = Series(

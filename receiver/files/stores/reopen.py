@@ -111,12 +111,12 @@ def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
     size = os.fstat(descriptor_of(data.file)).st_size
     blobs = np.zeros(length, np.int64)
 
-    def note(chunk: Any) -> None:
+    def keep(chunk: Any) -> None:
         row = chunk.chunk_offset[0]
         if row < len(blobs) and chunk.size and chunk.byte_offset + chunk.size <= size:
             blobs[row] += 1
 
-    data.id.chunk_iter(note)
+    data.id.chunk_iter(keep)
     return blobs
 
 

@@ -16,7 +16,7 @@ from penstock.receiver.files.nexus import Field, fields
 DETECTOR = ("instrument", "sim-1")
 
 
-def placed(metadata: dict[Any, Any], detector: str = "sim-1") -> dict[tuple[str, ...], Field]:
+def fields_of(metadata: dict[Any, Any], detector: str = "sim-1") -> dict[tuple[str, ...], Field]:
     """Fields by path; two with one path would be an error of the file."""
     found = list(fields(metadata, detector))
     assert len({field.path for field in found}) == len(found)
@@ -34,27 +34,27 @@ def placed(metadata: dict[Any, Any], detector: str = "sim-1") -> dict[tuple[str,
     ],
 )
 def test_known_detector_key_goes_to_the_detector_with_its_unit(key: str, value: float, units: str) -> None:
-    field = placed({key: value})[*DETECTOR, key]
+    field = fields_of({key: value})[*DETECTOR, key]
     assert field.value == value
     assert field.units == units
     assert field.classes == ("NXinstrument", "NXdetector")
 
 
 def test_energy_and_wavelength_go_to_the_beam() -> None:
-    found = placed({"photon_energy": 8000.0, "wavelength": 1.55})
+    found = fields_of({"photon_energy": 8000.0, "wavelength": 1.55})
     assert found["instrument", "beam", "incident_energy"].units == "eV"
     assert found["instrument", "beam", "incident_wavelength"].units == "angstrom"
     assert found["instrument", "beam", "incident_energy"].classes == ("NXinstrument", "NXbeam")
 
 
 def test_nexus_name_wins_over_its_alias_whatever_the_order() -> None:
-    found = placed({"photon_energy": 1.0, "incident_energy": 2.0})
+    found = fields_of({"photon_energy": 1.0, "incident_energy": 2.0})
     assert found["instrument", "beam", "incident_energy"].value == 2.0
     assert found[*DETECTOR, "header", "photon_energy"].value == 1.0
 
 
 def test_detector_called_beam_keeps_its_group() -> None:
-    found = placed({"incident_energy": 1.0, "count_time": 1.0}, detector="beam")
+    found = fields_of({"incident_energy": 1.0, "count_time": 1.0}, detector="beam")
     assert ("instrument", "beam", "count_time") in found
     assert ("instrument", "incident_beam", "incident_energy") in found
 
@@ -72,11 +72,11 @@ def test_detector_called_beam_keeps_its_group() -> None:
     ],
 )
 def test_what_nobody_has_set_gives_no_field(metadata: dict[str, Any]) -> None:
-    assert placed(metadata) == {}
+    assert fields_of(metadata) == {}
 
 
 def test_beam_centre_on_one_axis_is_kept() -> None:
-    assert len(placed({"beam_center_x": 0.0, "beam_center_y": 10.0})) == 2
+    assert len(fields_of({"beam_center_x": 0.0, "beam_center_y": 10.0})) == 2
 
 
 @pytest.mark.parametrize(
@@ -87,22 +87,22 @@ def test_beam_centre_on_one_axis_is_kept() -> None:
     ],
 )  # fmt: skip
 def test_known_key_with_an_unfit_value_is_kept_in_header(key: str, value: Any) -> None:
-    assert set(placed({key: value})) == {(*DETECTOR, "header", key)}
+    assert set(fields_of({key: value})) == {(*DETECTOR, "header", key)}
 
 
 @pytest.mark.parametrize("key", sorted(nexus.RESERVED))
 def test_key_of_the_writer_is_kept_in_header(key: str) -> None:
-    assert set(placed({key: 1})) == {(*DETECTOR, "header", key)}
+    assert set(fields_of({key: 1})) == {(*DETECTOR, "header", key)}
 
 
 def test_header_object_and_keys_of_the_writer_share_the_header_collection() -> None:
-    found = placed({"header": {"data": 1}, "data": 2})
+    found = fields_of({"header": {"data": 1}, "data": 2})
     assert {field.value.item() for field in found.values()} == {1, 2}
     assert all(path[:3] == (*DETECTOR, "header") for path in found)
 
 
 def test_object_becomes_a_collection() -> None:
-    field = placed({"sample": {"name": "CeO2"}})[*DETECTOR, "sample", "name"]
+    field = fields_of({"sample": {"name": "CeO2"}})[*DETECTOR, "sample", "name"]
     assert field.value == "CeO2"
     assert field.classes == ("NXinstrument", "NXdetector", "NXcollection")
 
@@ -111,7 +111,7 @@ def test_object_becomes_a_collection() -> None:
     "value", [[], [1, "a"], [[1], [2, 3]], [True, 1], [{"a": 1}], [None], [2**64], [-1, 2**63], {}]
 )
 def test_what_hdf5_has_no_type_for_becomes_json_text(value: Any) -> None:
-    assert json.loads(placed({"free": value})[*DETECTOR, "free"].value) == value
+    assert json.loads(fields_of({"free": value})[*DETECTOR, "free"].value) == value
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,21 @@ def test_what_hdf5_has_no_type_for_becomes_json_text(value: Any) -> None:
     ],
 )  # fmt: skip
 def test_numbers_and_rectangular_lists_keep_their_kind(value: Any, dtype: Any) -> None:
-    written = placed({"free": value})[*DETECTOR, "free"].value
+    written = fields_of({"free": value})[*DETECTOR, "free"].value
     assert isinstance(written, (np.ndarray, np.generic))
     assert written.dtype == dtype
     assert np.array_equal(written, value)
 
 
 def test_integer_beyond_64_bits_becomes_text() -> None:
-    assert placed({"free": 2**80})[*DETECTOR, "free"].value == str(2**80)
-    assert isinstance(placed({"free": 10**5000})[*DETECTOR, "free"].value, str)
+    assert fields_of({"free": 2**80})[*DETECTOR, "free"].value == str(2**80)
+    assert isinstance(fields_of({"free": 10**5000})[*DETECTOR, "free"].value, str)
 
 
 def test_keys_that_are_no_names_are_changed_and_told_apart() -> None:
-    found = placed({"a/b": 1, "a.b": 2, "a_b": 3, "": 4, ".": 5, "..": 6, "1x": 7, "temp °C": 8, "x" * 99: 9})
+    found = fields_of(
+        {"a/b": 1, "a.b": 2, "a_b": 3, "": 4, ".": 5, "..": 6, "1x": 7, "temp °C": 8, "x" * 99: 9}
+    )
     assert sorted(int(field.value) for field in found.values()) == list(range(1, 10))
     for path, field in found.items():
         assert nexus.name_of(path[-1]) == path[-1]
@@ -143,7 +145,7 @@ def test_keys_that_are_no_names_are_changed_and_told_apart() -> None:
 
 
 def test_free_key_changed_to_a_known_name_does_not_take_its_place() -> None:
-    found = placed({"count/time": 1, "count_time": 2.0})
+    found = fields_of({"count/time": 1, "count_time": 2.0})
     assert found[*DETECTOR, "count_time"].value == 2.0
 
 
@@ -159,12 +161,12 @@ def test_deep_object_is_kept_as_text() -> None:
 def test_endless_object_ends() -> None:
     endless: dict[str, Any] = {}
     endless["self"] = endless
-    assert placed({"free": endless})
+    assert fields_of({"free": endless})
 
 
 def test_million_keys_become_one_text() -> None:
     metadata = {f"k{number}": number for number in range(20_000)}
-    found = placed({"big": metadata, "count_time": 1.0})
+    found = fields_of({"big": metadata, "count_time": 1.0})
     assert len(found) == 2
     kept = json.loads(found[*DETECTOR, "header", "not_expanded"].value)
     assert kept == {"big": metadata}
@@ -198,7 +200,7 @@ ENTRY_WORDS = {
 
 
 def test_what_a_user_says_of_the_experiment_goes_to_its_nexus_places_and_the_rest_stays() -> None:
-    found = placed({"user": ENTRY_WORDS})
+    found = fields_of({"user": ENTRY_WORDS})
     assert {path: field.value for path, field in found.items()} == {
         ("title",): "Rings of CeO2",
         ("experiment_identifier",): "20250001",
@@ -231,11 +233,11 @@ def test_what_a_user_says_of_the_experiment_goes_to_its_nexus_places_and_the_res
     ],
 )
 def test_a_users_word_that_does_not_fit_its_place_stays(words: dict[str, Any], kept: tuple[str, ...]) -> None:
-    assert set(placed({"user": words})) == {(*DETECTOR, *kept)}
+    assert set(fields_of({"user": words})) == {(*DETECTOR, *kept)}
 
 
 def test_of_two_words_for_one_place_the_nexus_name_wins() -> None:
-    found = placed({"user": {"scan_number": 3, "scan_id": 4, "entry_identifier": "e5", "title": None}})
+    found = fields_of({"user": {"scan_number": 3, "scan_id": 4, "entry_identifier": "e5", "title": None}})
     assert found["entry_identifier",].value == "e5"
     assert found[*DETECTOR, "user", "scan_id"].value == 4
     assert found[*DETECTOR, "user", "scan_number"].value == 3
@@ -244,7 +246,7 @@ def test_of_two_words_for_one_place_the_nexus_name_wins() -> None:
 
 def test_how_a_series_was_taken_has_units() -> None:
     taken = {"trigger_mode": "SOFTWARE", "latency_time": 0.25, "rotation": 90, "fliplr": True, "other": 1}
-    found = placed({"acquisition": taken, "acquisition_mode": "triggered"})
+    found = fields_of({"acquisition": taken, "acquisition_mode": "triggered"})
     group = (*DETECTOR, "acquisition")
     assert {path[-1]: field.value for path, field in found.items() if path[:-1] == group} == taken
     assert found[*group, "latency_time"].units == "s"
@@ -258,10 +260,10 @@ def test_how_a_series_was_taken_has_units() -> None:
 )
 def test_objects_of_known_keys_may_be_anything(value: Any) -> None:
     for key in ("user", "acquisition"):
-        assert all(path[:3] == (*DETECTOR, key) for path in placed({key: value}))
-        assert placed({key: value})
+        assert all(path[:3] == (*DETECTOR, key) for path in fields_of({key: value}))
+        assert fields_of({key: value})
 
 
 def test_a_detector_called_source_keeps_its_group() -> None:
-    found = placed({"user": {"source": "MAX IV"}, "count_time": 1.0}, detector="source")
+    found = fields_of({"user": {"source": "MAX IV"}, "count_time": 1.0}, detector="source")
     assert set(found) == {("instrument", "beam_source", "name"), ("instrument", "source", "count_time")}

@@ -100,7 +100,9 @@ class ModuleBench:
     def read(self) -> None:
         """As the sockets are read."""
         ready = [module for module, queue in enumerate(self.unread) if queue]
-        while ready := [module for module in ready if self.unread[module] and module not in self.merge.ahead]:
+        while ready := [
+            module for module in ready if self.unread[module] and module not in self.merge.held_back
+        ]:
             self.collector.on_message(self.now)
             self.pass_on(self.merge.take(ready[0], self.unread[ready[0]].popleft(), self.now))
             ready = [module for module, queue in enumerate(self.unread) if queue]
