@@ -161,9 +161,9 @@ class Ingest:
         return errors
 
     def _reconnect(self, sockets: Sequence[Connecting]) -> Iterator[RemoteError]:
-        """Connect the sockets of one endpoint again. A streamer that is gone has lost all its connections: so
-        if some stay for `REFUSED_AFTER`, it is not gone; and if none does, all are read before the first is
-        made again."""
+        """Connect the sockets of one endpoint again. A streamer that is gone has lost all its connections: if
+        some last longer than `REFUSED_AFTER`, it is alive; if none does, all are read empty before the first
+        is made again."""
         if any(each.has_messages for each in sockets if not each.is_connected):
             return
         due = [each for each in sockets if each.is_due]

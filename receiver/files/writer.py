@@ -68,7 +68,7 @@ class SeriesWriter:
         source: where the stream comes from, for the record.
         writing: how many writers, and what may wait for them.
         reopened: the file is there already, its writer died: it is continued.
-        begun: told under which name the file is made until it can be read.
+        begun: called with the temporary path of the file, before it gets its own name.
 
     Raises:
         StorageError: the folder cannot be created, or its disk is full; or the file exists, or is written by
@@ -151,7 +151,7 @@ class SeriesWriter:
             self._let_others_read()
         except (OSError, RuntimeError, ValueError) as error:
             failure = self._failed("the account", error)
-            self._let_go()  # the file is whose it was; its descriptors and writers are not
+            self._let_go()  # the caller still owns the file; descriptors and writers are ours
             raise failure from error
 
     @property

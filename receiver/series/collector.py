@@ -3,7 +3,7 @@
 No socket, no file, no thread, no clock of its own: messages and moments go in, calls of a `Sink` come out.
 Messages come in the order in which their streamer sent them (`connection`), so that a table decides:
 
-| state     | start message              | own frame or end                 | another's | session lost |
+| state     | start message              | own frame or end                 | another's | reconnected  |
 |-----------|----------------------------|----------------------------------|-----------|--------------|
 | IDLE      | begin                      | –                                | stale     | –            |
 | RUNNING   | the same: duplicate;       | take; finish                     | stale     | → SUSPENDED  |
@@ -11,10 +11,10 @@ Messages come in the order in which their streamer sent them (`connection`), so 
 | SUSPENDED | end (end lost), begin      | number > last: → RUNNING, take;  | stale     | –            |
 |           |                            | else stale                       |           |              |
 
-Whoever stops it, and time-outs, end it in both states. SUSPENDED is a series whose streamer was lost, or
-whose receiver was killed: who is connected next may know nothing of it. A start message whose words have been
-before begins with its first frame, for it may merely have come again; in the same session, with name and
-number, it is a duplicate.
+These are phases of the series; the receiver's states are in `process.states`. Time-outs, and whoever stops
+it, end it in both. SUSPENDED is a series whose streamer was lost, or whose receiver was killed: who is
+connected next may know nothing of it. A start message whose words have been before begins with its first
+frame, for it may merely have come again; in the same session, with name and number, it is a duplicate.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Collector:
     # -- messages ------------------------------------------------------------------------------
 
     def _is_own(self, series: RunningSeries, name: str | None, number: int | None) -> bool:
-        """Whether a frame or an end message is of the running series, which it ends the suspension of."""
+        """Whether a frame or end message is of the running series; if so, that is no longer suspended."""
         header = series.header
         if name is not None and header.series is not None:
             own = name == header.series

@@ -27,7 +27,7 @@ class AppendixProxy(ThreadingHTTPServer):
 
     def __init__(self, http_port: int, stream_port: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.http_port = http_port
+        self.unit_port = http_port
         self.http_port = self.server_port
         self.written = ""
         self.armed: list[str] = []
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.written = json.loads(body)["value"]
         if self.path == ARM:
             self.server.armed.append(self.server.written)
-        behind = http.client.HTTPConnection("127.0.0.1", self.server.http_port)
+        behind = http.client.HTTPConnection("127.0.0.1", self.server.unit_port)
         headers = {"Content-Type": self.headers.get("Content-Type", "application/json")}
         behind.request(self.command, self.path, body or None, headers)
         answer = behind.getresponse()

@@ -1,7 +1,7 @@
 """Who writes the blobs of frames to their places in a file: the caller, or threads behind a bounded queue.
 
-`pwrite` releases the interpreter lock while it copies, and a frame reaches a thread by reference, where
-another process would need a copy of it.
+The caller is the data process' loop. `pwrite` releases the interpreter lock while it copies, and a frame
+reaches a thread by reference, where another process would need a copy of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class WriteThreads:
     Args:
         descriptor: of the file; stays the caller's.
         number: of threads.
-        most_bytes: that wait or are written at once; any one frame is taken.
+        most_bytes: bytes that may be queued or being written; a single larger frame is accepted.
     """
 
     def __init__(self, descriptor: int, number: int, most_bytes: int) -> None:
