@@ -20,7 +20,7 @@ import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames a
 import numpy as np
 
 from penstock.receiver.files.checksums import NAME
-from penstock.receiver.files.stores.data_files.layout import sources_of
+from penstock.receiver.files.stores.data_files.layout import segments_of
 from penstock.receiver.files.stores.data_files.reading import DataFiles
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
 from penstock.receiver.series.account import COUNTERS
@@ -207,7 +207,7 @@ class SeriesFile:
     def _data_files(self) -> DataFiles | None:
         """The files beside this one that hold its frames; `None` if they are in this one."""
         data = self._stored
-        return DataFiles(self.path.parent, data) if data is not None and sources_of(data) else None
+        return DataFiles(self.path.parent, data) if data is not None and segments_of(data) else None
 
     # -- the account ---------------------------------------------------------------------------
 

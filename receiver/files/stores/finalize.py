@@ -48,7 +48,7 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
 def _finish_segments(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     data, path = detector["data"], Path(path_of(detector.file)).resolve()
     frames = FrameFormat(tuple(data.shape[1:]), data.dtype.name, "none", None)
-    writing = Writing(path=path, frames_per_file=max(source.block for source in segments_of(data)))
+    writing = Writing(path=path, frames_per_file=max(source.length for source in segments_of(data)))
     store = DataFilesStore(detector, frames, path, writing, data)
     try:
         store.finish(statuses)

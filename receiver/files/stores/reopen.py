@@ -31,7 +31,7 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
         planned: frames announced.
 
     Raises:
-        ValueError: they lie in other files, whose writers are gone too.
+        ValueError: they lie in segments, and none of these is there; or the series had ended.
     """
     data = detector.get("data")
     if data is None:
@@ -42,7 +42,7 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
                 return _format(file[DATASET], planned)
         raise ValueError("none of its segments is there")
     if data.is_virtual:
-        raise ValueError("its frames are spread over several files")
+        raise ValueError("its end was being written: data only shows the frames that are stored")
     return _format(data, planned, channels_of(detector))
 
 
@@ -160,7 +160,7 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
     if data.is_virtual:
         assert writing.path is not None
         path = writing.path
-        writing = replace(writing, frames_per_file=max(source.block for source in segments_of(data)))
+        writing = replace(writing, frames_per_file=max(source.length for source in segments_of(data)))
         return DataFilesStore(detector, frames, path, writing, data)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PreallocatedStore(detector, frames, writing, data)

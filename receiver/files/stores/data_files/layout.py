@@ -17,14 +17,12 @@ from penstock.receiver.processing.fill_value import fill_value
 
 
 class Source(NamedTuple):
-    """A data file as a virtual dataset names it: blocks of frames, and where they stand in the series."""
+    """A segment as the virtual dataset names it."""
 
     start: int
     """Index of its first frame."""
-    stride: int | None
-    """Frames from one block to the next; `None`: it has one block, as every segment has."""
-    block: int
-    """Frames in a block."""
+    length: int
+    """Frames in it."""
     name: str
 
 
@@ -33,24 +31,17 @@ def file_name(path: Path, number: int) -> str:
     return f"{path.stem}_{number + 1:06d}.h5"
 
 
-def sources_of(data: Any) -> list[Source]:
-    """The data files of a virtual dataset; none where it shows something else, or is none."""
+def segments_of(data: Any) -> list[Source]:
+    """The segments of a virtual dataset; none where it shows something else, or is none."""
     if not data.is_virtual:
         return []
     found = []
     for source in data.virtual_sources():
         if source.dset_name != DATASET:
             return []
-        (start, *_), (stride, *_), (count, *_), (block, *_) = source.vspace.get_regular_hyperslab()
-        # What HDF5 says of the distance to the next block means nothing where there is one.
-        found.append(Source(int(start), None if count == 1 else int(stride), int(block), source.file_name))
+        (start, *_), _, _, (length, *_) = source.vspace.get_regular_hyperslab()
+        found.append(Source(int(start), int(length), source.file_name))
     return found
-
-
-def segments_of(data: Any) -> list[Source]:
-    """The same where they are segments; none where an earlier version has spread frames over them in turn."""
-    found = sources_of(data)
-    return found if all(source.stride is None for source in found) else []
 
 
 def segments_there(detector: Any) -> Iterator[tuple[int, Path]]:

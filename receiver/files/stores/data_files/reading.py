@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 
 from penstock.receiver.files.stores.data_files.data_file import DATASET
-from penstock.receiver.files.stores.data_files.layout import sources_of
+from penstock.receiver.files.stores.data_files.layout import segments_of
 
 
 class DataFiles:
@@ -21,7 +21,7 @@ class DataFiles:
 
     def __init__(self, folder: Path, data: Any) -> None:
         self._folder = folder
-        self._sources = sources_of(data)
+        self._sources = segments_of(data)
         self._open: dict[str, h5py.File] = {}
 
     def has(self, index: int) -> bool:
@@ -39,11 +39,10 @@ class DataFiles:
     def _find(self, index: int) -> tuple[Any, tuple[int, int, int]] | None:
         """The dataset and the place in it, where there is a chunk; no file, or a damaged one, has none."""
         try:
-            for start, stride, block, name in self._sources:
-                turn, within = divmod(index - start, stride or 2**62)
-                if turn < 0 or within >= block:
+            for start, length, name in self._sources:
+                place = (index - start, 0, 0)
+                if not 0 <= place[0] < length:
                     continue
-                place = (turn * block + within, 0, 0)
                 if name not in self._open:
                     self._open[name] = h5py.File(self._folder / name, "r", locking=False)
                 dataset = self._open[name][DATASET]
