@@ -20,7 +20,7 @@ from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Wri
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.space import set_aside
-from penstock.receiver.files.stores.write_threads import start_writers
+from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
 from penstock.stins.messages import Frame, Image
@@ -52,7 +52,7 @@ class PreallocatedStore(FrameStore):
             self._place(len(self.data))
             if data is None:
                 self._make_room(0)  # while nobody waits for it but whoever arms the detector
-            self._writers = start_writers(self._descriptor, writing.writers, writing.queue_bytes)
+            self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
         except BaseException:
             os.close(self._descriptor)  # all that was set aside would stay taken, in a file without a name
             raise

@@ -17,43 +17,13 @@ LEAST_HANDED_BYTES = 2**18
 """Of a blob. Below, handing it to a thread costs as much as writing it."""
 
 
-class WriteHere:
-    """The interface of `WriteThreads` for one writer: the caller writes.
-
-    Args:
-        descriptor: of the file; stays the caller's.
-    """
-
-    waiting_bytes = 0
-    lost: frozenset[int] = frozenset()
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def wait(self, nbytes: int) -> None:
-        """Return at once: there is no queue."""
-
-    def put(self, index: int, blob: Buffer, offset: int) -> None:
-        """Write the blob of a frame at this offset.
-
-        Raises:
-            OSError: it could not be written.
-        """
-        pwrite_all(self._descriptor, blob, offset)
-
-    def drain(self) -> None:
-        """Nothing waits."""
-
-    def close(self) -> None:
-        """There is nothing to end."""
-
-
 class WriteThreads:
-    """A bounded queue and the threads that empty it; the caller writes blobs below `LEAST_HANDED_BYTES`.
+    """A bounded queue and the threads that empty it; the caller writes blobs below `LEAST_HANDED_BYTES`, and
+    every blob where it is the only writer.
 
     Args:
         descriptor: of the file; stays the caller's.
-        number: of threads.
+        number: of writers, as configured; one is the caller, without a thread.
         most_bytes: bytes that may be queued or being written; a single larger frame is accepted.
     """
 
@@ -68,7 +38,8 @@ class WriteThreads:
         self._error: OSError | None = None
         self._ended = False
         self._threads = [
-            threading.Thread(target=self._run, name=f"writer {n + 1}", daemon=True) for n in range(number)
+            threading.Thread(target=self._run, name=f"writer {n + 1}", daemon=True)
+            for n in range(number if number > 1 else 0)
         ]
         for thread in self._threads:
             thread.start()
@@ -94,7 +65,7 @@ class WriteThreads:
         Raises:
             OSError: an earlier frame, in `lost`, could not be written, or this one; it was not taken.
         """
-        if len(blob) < LEAST_HANDED_BYTES:
+        if not self._threads or len(blob) < LEAST_HANDED_BYTES:
             pwrite_all(self._descriptor, blob, offset)
             return
         self.wait(len(blob))
@@ -146,17 +117,6 @@ class WriteThreads:
                     self.lost.add(index)
                     self._error = self._error or error
                 self._changed.notify_all()
-
-
-def start_writers(descriptor: int, number: int, queue_bytes: int) -> WriteHere | WriteThreads:
-    """Return who writes blobs into an open file.
-
-    Args:
-        descriptor: of the file; stays the caller's.
-        number: of writers, as configured.
-        queue_bytes: that wait for several, at most.
-    """
-    return WriteThreads(descriptor, number, queue_bytes) if number > 1 else WriteHere(descriptor)
 
 
 def pwrite_all(descriptor: int, blob: Buffer, offset: int) -> None:
