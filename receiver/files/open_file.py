@@ -65,9 +65,7 @@ class OpenFile:
 
     def adopt(self, file: Any) -> None:
         """Take an open h5py file over."""
-        found = disk_file.disk_of(file)
-        assert found is not None, "every file that is written is opened by disk_file"
-        self.file, self.disk = file, found
+        self.file, self.disk = file, disk_file.disk_of(file)
 
     def hold_lease(self) -> None:
         """Nobody else replaces the file, or takes it for left behind, from now on.

@@ -50,7 +50,7 @@ class ChunkedStore(FrameStore):
         self._file = self.data.file
         self._disk = disk_of(self._file)
         self._threads: WriteThreads | None = None
-        if writing is not None and writing.writers > 1 and self._disk is not None and not self._split:
+        if writing is not None and writing.writers > 1 and not self._split:
             self._descriptor = os.dup(self._disk.descriptor)  # the file may be closed before the threads end
             self._threads = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
 
@@ -74,7 +74,7 @@ class ChunkedStore(FrameStore):
     def write(self, index: int, frame: Frame) -> None:
         # In a dataset with the filter, a plain blob is stored with the filter masked out.
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
-        if self._threads is not None and self._disk is not None:
+        if self._threads is not None:
             self._threads.wait(len(frame.blobs[0]))  # not within HDF5, which would hear of earlier failures
             self._disk.put = partial(self._threads.put, index)
         try:
@@ -89,22 +89,14 @@ class ChunkedStore(FrameStore):
             raise
 
     def _put(self, place: tuple[int, ...], blob: Buffer, mask: int) -> None:
-        if (disk := self._disk) is None:
-            self._write_chunk(place, blob, mask)
-            return
         refuse_over_limit(self._file, len(blob))
-        disk.frame = blob
+        self._disk.frame = blob
         self._write_chunk(place, blob, mask)
-        disk.frame = None
+        self._disk.frame = None
 
     def read(self, index: int) -> Frame:
         self.flush()
-        shape = self.data.shape[1:]
-        places = [(index, part, 0, 0) for part in range(shape[0])] if self._split else [(index, 0, 0)]
-        masks, blobs = zip(*map(self.data.id.read_direct_chunk, places), strict=True)
-        compression = COMPRESSED if self._compressed and not masks[0] & 1 else "none"
-        image = Image(shape=shape, type=self.data.dtype.name, compression=compression, frame=index)
-        return Frame(image, blobs)
+        return stored_frame(self.data, index, self._frames)
 
     def grow(self, rows: int) -> None:
         self.data.resize(rows, axis=0)
@@ -159,3 +151,12 @@ class ChunkedStore(FrameStore):
             if self._descriptor >= 0:
                 os.close(self._descriptor)
                 self._descriptor = -1
+
+
+def stored_frame(data: Any, index: int, frames: FrameFormat) -> Frame:
+    """A frame of a chunked dataset, its blobs as they were received; see `FrameStore.read`."""
+    shape = data.shape[1:]
+    places = [(index, part, 0, 0) for part in range(shape[0])] if len(shape) == 3 else [(index, 0, 0)]
+    masks, blobs = zip(*map(data.id.read_direct_chunk, places), strict=True)
+    compression = COMPRESSED if frames.compression == COMPRESSED and not masks[0] & 1 else "none"
+    return Frame(Image(shape=shape, type=data.dtype.name, compression=compression, frame=index), blobs)

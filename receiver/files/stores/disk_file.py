@@ -212,32 +212,25 @@ def open_file(descriptor: int, path: str | os.PathLike[str], mode: str, libver: 
         raise
 
 
-def disk_of(file: Any) -> DiskFile | None:
-    """What an open h5py file is written by; `None` where HDF5 writes it itself."""
-    return _open.get(file.filename)
+def disk_of(file: Any) -> DiskFile:
+    """What an h5py file of `open_file` is written by.
+
+    Raises:
+        KeyError: HDF5 reads it itself.
+    """
+    return _open[file.filename]
 
 
 def descriptor_of(file: Any) -> int:
     """Descriptor of an open h5py file; stays the file's."""
-    disk = disk_of(file)
+    disk = _open.get(file.filename)
     return int(file.id.get_vfd_handle()) if disk is None else disk.descriptor
 
 
 def path_of(file: Any) -> str:
     """By which an open h5py file was opened."""
-    disk = disk_of(file)
+    disk = _open.get(file.filename)
     return os.fspath(file.filename if disk is None else disk.path)
-
-
-def check(file: Any) -> None:
-    """Say that something which HDF5 has written into an open h5py file is not with the kernel.
-
-    Raises:
-        OSError: why not.
-    """
-    disk = disk_of(file)
-    if disk is not None:
-        disk.check()
 
 
 def flush(file: Any) -> None:
@@ -248,9 +241,6 @@ def flush(file: Any) -> None:
         RuntimeError: HDF5 could not.
     """
     disk = disk_of(file)
-    if disk is None:
-        file.flush()
-        return
     put_end_ahead(file, disk.descriptor)
     file.flush()
     error = disk.error
@@ -267,8 +257,8 @@ def close(file: Any) -> None:
     """
     if not file:
         return
-    disk = disk_of(file)
-    if disk is None:
+    disk = _open.get(file.filename)
+    if disk is None:  # its first close has failed
         file.close()
         return
     try:

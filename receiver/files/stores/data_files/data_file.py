@@ -63,7 +63,7 @@ class DataFile:
             entry = file.create_group("entry")
             entry.attrs.update(NX_class="NXentry", default="data")
             entry.create_group("data").attrs.update(NX_class="NXdata", signal="data")
-            disk_file.check(file)
+            disk_file.disk_of(file).check()
         except BaseException:
             with suppress(OSError, RuntimeError):
                 disk_file.close(file)
@@ -73,9 +73,7 @@ class DataFile:
     @property
     def disk(self) -> DiskFile:
         """What HDF5 writes it by."""
-        found = disk_file.disk_of(self.file)
-        assert found is not None
-        return found
+        return disk_file.disk_of(self.file)
 
     @property
     def group(self) -> Any:

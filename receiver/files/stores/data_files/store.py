@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock.receiver.files import lease, storage
 from penstock.receiver.files.stores import disk_file
-from penstock.receiver.files.stores.chunked import ChunkedStore
+from penstock.receiver.files.stores.chunked import ChunkedStore, stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.data_files.data_file import (
     DATASET,
@@ -126,7 +126,7 @@ class DataFilesStore(FrameStore):
         if (segment := self._open.get(number)) is not None:
             return segment.store.read(row)
         with h5py.File(self._place(number), "r", locking=False) as file:
-            return ChunkedStore(None, self._frames, data=file[DATASET]).read(row)
+            return stored_frame(file[DATASET], row, self._frames)
 
     def flush(self) -> None:
         """Hand the open segments to the kernel, and close those whose late frames nobody waits for."""
