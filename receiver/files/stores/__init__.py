@@ -16,8 +16,8 @@ from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Wri
 from penstock.receiver.files.stores.data_files.store import DataFilesStore
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import OverLimitError
-from penstock.receiver.files.stores.finalize import finish
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
+from penstock.receiver.files.stores.reopen import finish
 
 __all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "finish"]
 

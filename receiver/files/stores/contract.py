@@ -63,7 +63,7 @@ class FrameStore(ABC):
     """Where frames go by their index, in any order; by default a store that writes them at once.
 
     Every dataset that has a place for each frame has an unlimited first dimension and stands in the
-    NXdetector group, and no other dataset there has: so `finalize` finds them after a writer was killed.
+    NXdetector group, and no other dataset there has: so `reopen.finish` finds them after a writer was killed.
 
     Methods raise OSError, RuntimeError or ValueError; the writer makes a sentence of it. After one has
     raised, only `lost`, `finish` and `close` are called, and what was written before must stay readable.

@@ -1,11 +1,14 @@
-"""What a killed writer has left of the frames: their format, which are whole, and a store to go on with."""
+"""What a killed writer has left of the frames: their format, which are whole, a store to go on with, and the
+end that nobody has written."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -18,9 +21,13 @@ from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, Fra
 from penstock.receiver.files.stores.data_files.data_file import DATASET
 from penstock.receiver.files.stores.data_files.layout import segments_of, segments_there
 from penstock.receiver.files.stores.data_files.store import DataFilesStore
-from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
+from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.superblock import repair
+from penstock.receiver.series.account import IN_FILE
+
+log = logging.getLogger(__name__)
 
 
 def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
@@ -159,9 +166,51 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
         return ChannelStore(detector, frames, is_found=True)
     if data.is_virtual:
         assert writing.path is not None
-        path = writing.path
-        writing = replace(writing, frames_per_file=max(source.length for source in segments_of(data)))
-        return DataFilesStore(detector, frames, path, writing, data)
+        return _segment_store(detector, frames, writing.path, writing)
     if data.id.get_create_plist().get_fill_time() == h5d.FILL_TIME_NEVER:
         return PreallocatedStore(detector, frames, writing, data)
     return ChunkedStore(detector, frames, data=data, writing=writing)
+
+
+def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    """Cut everything that has a place for each frame, and fill what is empty, whichever store it was.
+
+    Args:
+        detector: NXdetector group of the file, open for writing.
+        statuses: uint8, `FrameStatus`, one an index.
+
+    Raises:
+        OSError: a segment cannot be written.
+    """
+    stored = np.isin(statuses, IN_FILE)
+    for dataset in list(detector.values()):
+        # First of all: to ask a virtual dataset for its shape opens what it shows.
+        if getattr(dataset, "is_virtual", False):
+            if segments_of(dataset):
+                _finish_segments(detector, statuses)
+            continue
+        maximum = getattr(dataset, "maxshape", None)
+        if not maximum or maximum[0] is not None:
+            continue
+        if dataset.id.get_create_plist().get_fill_time() != h5d.FILL_TIME_NEVER:
+            dataset.resize(len(statuses), axis=0)
+        elif (error := close_gaps(dataset, stored)) is not None:
+            log.warning("%s: missing frames are left out of data: %s", path_of(detector.file), error)
+
+
+def _finish_segments(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
+    data, path = detector["data"], Path(path_of(detector.file)).resolve()
+    frames = FrameFormat(tuple(data.shape[1:]), data.dtype.name, "none", None)
+    store = _segment_store(detector, frames, path, Writing())
+    try:
+        store.finish(statuses)
+    except OSError as error:
+        log.warning("%s: not all of its segments could be cut: %s", path, error)
+    finally:
+        store.close(synced=False)
+
+
+def _segment_store(detector: Any, frames: FrameFormat, path: Path, writing: Writing) -> DataFilesStore:
+    data = detector["data"]
+    writing = replace(writing, frames_per_file=max(source.length for source in segments_of(data)))
+    return DataFilesStore(detector, frames, path, writing, data)
