@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
+from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.merge.messages import frame as joined_frame
@@ -125,13 +130,25 @@ class Case:
         return joined_frame(self.joined, "a", 0, came)
 
 
+@contextmanager
+def written(path: Path) -> Iterator[Any]:
+    """A file that is written as the receiver writes: by a driver of its own."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    file = disk_file.open_file(descriptor, str(path), "w")
+    try:
+        yield file
+    finally:
+        disk_file.close(file)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_the_virtual_dataset_is_the_reference(seed: int, tmp_path: Path) -> None:
     case = Case(seed, turned=False)
     count = len(case.images)
     statuses = ModuleStatus(count)
     frame = ModuleProcessor(()).process(case.frame)
-    with h5py.File(tmp_path / "x.h5", "w") as file:
+    path = tmp_path / "x.h5"
+    with written(path) as file:
         format = FrameFormat((count, ROWS, COLUMNS), case.dtype.name, "none", None)
         store = ModuleStore(file.create_group("detector"), format, case.joined, statuses, None)
         store.grow(1024)
@@ -142,7 +159,7 @@ def test_the_virtual_dataset_is_the_reference(seed: int, tmp_path: Path) -> None
         back = store.read(3)
         assert [len(blob) > 0 for blob in back.blobs] == [module in case.here for module in range(count)]
         store.finish(np.array([0, 0, 0, 1], np.uint8))
-    with h5py.File(tmp_path / "x.h5") as file:
+    with h5py.File(path) as file:
         data = file["detector/data"]
         assert data.shape == (4, *case.layout.shape)
         np.testing.assert_array_equal(data[3], case.reference)
