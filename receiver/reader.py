@@ -19,7 +19,7 @@ import h5py
 import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames are packed with)
 import numpy as np
 
-from penstock.receiver.files.checksums import NAME
+from penstock.receiver.files.per_frame import CHECKSUM
 from penstock.receiver.files.stores.data_files.layout import segments_of
 from penstock.receiver.files.stores.data_files.reading import DataFiles
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
@@ -255,7 +255,7 @@ class SeriesFile:
     @property
     def checksums(self) -> tuple[str, list[tuple[str, ...]]] | None:
         """Algorithm, and the checksums of each frame, one per blob; `None` if there are none."""
-        found = self.group.get(NAME)
+        found = self.group.get(CHECKSUM)
         if not isinstance(found, h5py.Dataset) or found.ndim not in (1, 2) or found.dtype.kind != "S":
             return None
         values = found[...].reshape(len(found), -1)

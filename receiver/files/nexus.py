@@ -15,9 +15,9 @@ Rules, in this order:
 
 Values: `null` says that the sender has no value, and gives no field. Numbers, booleans, text and
 rectangular lists of one of these are written as such. What HDF5 has no type for (mixed, ragged or empty
-lists, lists of objects, integers beyond 64 bits, objects nested more than `MAX_DEPTH` deep) is
-written as JSON text. A key that cannot be a NeXus name is changed to one; the key as sent then stands
-in the field's `long_name`.
+lists, lists of objects, integers beyond 64 bits, objects nested more than `MAX_DEPTH` deep or with more
+than `MAX_KEYS` keys) is written as JSON text. A key that cannot be a NeXus name is changed to one; the key as
+sent then stands in the field's `long_name`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from penstock.receiver.files.known import KNOWN, OBJECTS, Parent, Place
-from penstock.receiver.files.values import Value, as_json, fit, plain_text, plain_value
+from penstock.receiver.files.values import Value, fit, plain_text, plain_value
 
 _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 """Path below /entry, and the NX_class of each name."""
@@ -36,9 +36,9 @@ _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 MAX_DEPTH = 16
 """Objects nested deeper are kept as JSON text: HDF5 could hold them, no reader would find them."""
 
-MAX_FIELDS = 4096
-"""Beyond this many values the rest of the metadata is kept as one JSON text: each dataset takes a
-fraction of a millisecond at the start of a series, and a header of a million keys must not hold it up."""
+MAX_KEYS = 4096
+"""A nested object with more keys is kept as JSON text: each dataset takes a fraction of a millisecond at the
+start of a series."""
 
 MAX_NAME = 63
 """Longest name of a field (NeXus manual, rules for names)."""
@@ -99,20 +99,10 @@ def fields(metadata: Mapping[str, Any], detector: str, channels: Sequence[str] =
     """
     layout = _Layout(detector, channels)
     unset = _unset(metadata)
-    rest: dict[str, Any] = {}
-    left = MAX_FIELDS
     # Known keys first: a free key that is changed to the same name must not take their place.
     for key, value in sorted(metadata.items(), key=_order):
-        if value is None or key in unset:
-            continue
-        needed = _leaves(value, left + 1)
-        if needed > left:
-            rest[str(key)] = value
-            continue
-        left -= needed
-        yield from layout.place(str(key), value)
-    if rest:
-        yield layout.header("not_expanded", plain_text(as_json(rest)))
+        if value is not None and key not in unset:
+            yield from layout.place(str(key), value)
 
 
 def name_of(key: str) -> str:
@@ -182,12 +172,10 @@ class _Layout:
         else:
             yield from self._free(self._detector, key, value, depth=1)
 
-    def header(self, key: str, value: Value) -> Field:
-        """A field of the `header` collection."""
-        return self._field(self._header, key, value)
-
     def _known(self, key: str, place: Place, value: Any) -> Field:
-        return self._known_field(place, place.name or key, value) or self.header(key, plain_value(value))
+        return self._known_field(place, place.name or key, value) or self._field(
+            self._header, key, plain_value(value)
+        )
 
     def _known_field(self, place: Place, name: str, value: Any) -> Field | None:
         """The field at its place; `None` where the value does not fit, or the place is taken."""
@@ -243,7 +231,7 @@ class _Layout:
     def _free(self, group: _Group, key: str, value: Any, depth: int) -> Iterator[Field]:
         if value is None:
             return
-        if not isinstance(value, Mapping) or not value or depth >= MAX_DEPTH:
+        if not isinstance(value, Mapping) or not value or depth >= MAX_DEPTH or len(value) > MAX_KEYS:
             yield self._field(group, key, plain_value(value))
             return
         parent, classes = group
@@ -292,17 +280,3 @@ def _is_empty(value: Any) -> bool:
 
 def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == 0
-
-
-def _leaves(value: Any, limit: int) -> int:
-    """Groups and datasets that a value becomes, counted no further than `limit`."""
-    count = 0
-    stack = [value]
-    while stack and count < limit:
-        item = stack.pop()
-        count += 1
-        if isinstance(item, Mapping):
-            if len(item) >= limit:
-                return limit
-            stack.extend(item.values())
-    return count

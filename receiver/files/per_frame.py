@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.receiver.files import checksums
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.regions.rows import RegionRows
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.account import Account
+from penstock.stins.checksums import digits
 from penstock.stins.messages import Image
 
 CHUNK = 4096
@@ -26,7 +26,7 @@ ROOM_PER_FRAME = 256
 NEIGHBOURS = 1024
 """Values of frames no further apart are written together with what stands between them: a call of HDF5
 costs as much as so many values."""
-STATUS = "frame_status"
+STATUS, CHECKSUM = "frame_status", "checksum"
 COLUMNS: Mapping[str, tuple[str, Any, str | None]] = {
     STATUS: ("uint8", int(FrameStatus.MISSING), None),
     "trigger": ("int64", -1, None),
@@ -70,7 +70,7 @@ class PerFrame:
         self._detector = detector
         self._regions = RegionRows(detector, regions)
         self._account = account
-        self._checksums = detector.get(checksums.NAME)
+        self._checksums = detector.get(CHECKSUM)
         self.rows = len(detector[STATUS])
         """Frames that there is room for."""
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
@@ -88,8 +88,18 @@ class PerFrame:
         return ROOM_PER_FRAME * self.unwritten + self._regions.room
 
     def take_checksums(self, algorithm: str, blobs: int) -> None:
-        """From now on the checksums of the frames have their dataset, beside the others."""
-        self._checksums = checksums.create(self._detector, algorithm, blobs, rows=self.rows, chunk_rows=CHUNK)
+        """Create the dataset of the checksums: text, (frames) or (frames, blobs), empty where there is none.
+
+        Args:
+            algorithm: one of `stins.checksums.ALGORITHMS`.
+            blobs: number of blobs per frame.
+        """
+        more = () if blobs == 1 else (blobs,)
+        self._checksums = self._detector.create_dataset(
+            CHECKSUM, (self.rows, *more), f"S{digits(algorithm)}", maxshape=(None, *more),
+            chunks=(CHUNK, *more),
+        )  # fmt: skip
+        self._checksums.attrs["algorithm"] = algorithm
 
     def add(self, index: int, image: Image) -> None:
         """What came with one frame that has been stored."""
@@ -170,7 +180,10 @@ class PerFrame:
             "timestamp_hw": stamp_hw,
         }
         if self._checksums is not None:
-            columns[checksums.NAME] = checksums.column(self._checksums, sums)
+            more = self._checksums.shape[1:]
+            blank = ("",) * (more[0] if more else 1)
+            known = [values or blank for values in sums]
+            columns[CHECKSUM] = np.array(known, self._checksums.dtype).reshape(-1, *more)
         self._write_columns(index, columns)
         # Readers that follow the file (SWMR), and what a kill leaves of such a file, have no frame as stored
         # without what it brought: its writes go to the kernel in this order.

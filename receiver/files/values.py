@@ -71,23 +71,16 @@ def _digits(value: int) -> str:
 
 def _array(value: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
     """A rectangular list of one kind of value as an array; `None` where it is anything else."""
-    shape: list[int] = []
-    level: Any = value
-    while isinstance(level, (list, tuple)):
-        if not level or len(shape) == 32:  # HDF5's limit of dimensions
-            return None
-        shape.append(len(level))
-        level = level[0]
-    flat: list[Any] = list(value)
-    for length in shape[1:]:
-        if not all(isinstance(item, (list, tuple)) and len(item) == length for item in flat):
-            return None
-        flat = [item for row in flat for item in row]
-    kinds = {type(item) for item in flat}
+    try:
+        items = np.array(value, object)
+    except ValueError:  # arrays of different shapes
+        return None
+    shape, flat = items.shape, items.ravel().tolist()
+    kinds = set(map(type, flat))  # of a ragged list, lists are among them
+    if len(shape) > 32:  # HDF5's limit of dimensions
+        return None
     if kinds == {str}:
-        texts = np.empty(len(flat), dtype=object)
-        texts[:] = [plain_text(item) for item in flat]
-        return texts.reshape(shape)
+        return np.array([plain_text(item) for item in flat], object).reshape(shape)
     if kinds == {bool}:
         return np.array(flat, np.bool_).reshape(shape)
     if kinds == {int}:

@@ -7,17 +7,45 @@ file format specification, II.A.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 from typing import Any
 
-from penstock.receiver.files.beginning import HEAD, SIGNATURE
-
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""Of HDF5. Source: HDF5 file format specification, II.A."""
+HEAD = 48
+"""Bytes that a superblock has at least: HDF5 writes it last, and until then they are zeros, or not there."""
 FOR_SWMR = 3
 """Version of a file for SWMR; 0 is what HDF5's default bounds give."""
 V0_END = 40
 V3_FLAGS, V3_END, V3_CHECKSUM = 11, 28, 44
 WRITTEN, SWMR = 1, 4
 """Flags of version 3."""
+
+
+def can_be_torn(path: str | os.PathLike[str], folder: int | None = None) -> bool:
+    """Return whether a file is empty, or begins with zeros or as HDF5: as a writer that was killed leaves it.
+
+    Args:
+        path: of the file.
+        folder: descriptor of the folder that a relative path begins at.
+
+    Returns:
+        `False` also for what is no file, and for one that may not be read.
+    """
+    try:  # whoever put a pipe there shall not make anybody wait
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return False
+        head = os.pread(descriptor, HEAD, 0)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return head.startswith(SIGNATURE) or not head.strip(b"\0")
 
 
 def version_of(path: str | os.PathLike[str]) -> int | None:
