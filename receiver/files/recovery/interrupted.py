@@ -1,4 +1,4 @@
-"""What the journal names, in the file itself: whether it is still that file, and marking it as incomplete."""
+"""The file that an entry of the journal names: whether it is still that file; marking it as incomplete."""
 
 from __future__ import annotations
 
@@ -19,33 +19,22 @@ from penstock.stins.texts import of_series, plural
 
 
 class Untouched(Exception):
-    """The file is not what the journal says, or may not be written: it was left as it is."""
-
-
-def drop_draft(entry: Entry) -> bool:
-    """Remove the name under which a file was made, if it is still there; says whether the file had no other:
-    then nothing is left of it, and nothing was in it."""
-    try:
-        found = os.lstat(entry.draft)
-        if (found.st_dev, found.st_ino) != (entry.device, entry.inode):
-            return False
-        os.unlink(entry.draft)
-    except OSError:
-        return False
-    return found.st_nlink == 1
+    """The file is not the one in the journal, or may not be written; it was left as it is."""
 
 
 def look_at(entry: Entry) -> str:
-    """The state that stands in a file; nothing is touched.
+    """Return the state of a series' file without changing the file.
 
     Raises:
-        Untouched: why not, in a sentence.
+        Untouched: the file is not the one in the journal, or may not be written; the sentence says why.
     """
     path = Path(entry.filename)
     try:
         found = path.stat()
     except OSError as error:
-        raise Untouched(f"{path} cannot be found any more ({error.strerror}); was it moved?") from error
+        raise Untouched(
+            f"{path} cannot be found ({error.strerror}); it was moved, or its creator was killed"
+        ) from error
     if (found.st_dev, found.st_ino) != (entry.device, entry.inode):
         raise Untouched(f"{path} is another file by now; it is left as it is")
     if not os.access(path, os.R_OK | os.W_OK):
@@ -64,19 +53,19 @@ def look_at(entry: Entry) -> str:
             f"{path} is damaged ({error}) and is left as it is; try h5dump, and keep a copy"
         ) from error
     if series != entry.series.replace("\0", "\ufffd"):
-        raise Untouched(f"{path} has become another file; it is left as it is{of_series(series)}")
+        raise Untouched(f"{path} is the file of another series; it is left as it is{of_series(series)}")
     return str(state)
 
 
 def mark_interrupted(path: str | Path, reason: str) -> Account:
-    """Mark a file whose writer died as incomplete; returns the closed account of what it holds.
+    """Mark a file whose writer died as incomplete; return the closed account of its frames.
 
     Frames that were flushed are there; the datasets are cut behind the last of them. A process that is killed
     while HDF5 writes the index can leave it damaged (docs/how-to/after-a-crash.md): then what can still be
     read counts, and nothing is cut.
 
     Args:
-        reason: goes into the file, with the number of frames.
+        reason: written into the file, with the number of frames.
 
     Raises:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.

@@ -1,26 +1,26 @@
-"""After the death of a writer: what the journal names is marked as incomplete, or taken up again.
+"""After a writer died: each file in the journal is marked as incomplete, or its series is resumed.
 
-Both processes come here: the data process at its start, the HTTP process when the data process has died.
-A file that was moved, replaced, damaged, may not be written, or is written by another receiver is left as
-it is; that is said once.
+Called by the data process when it starts, and by the HTTP process when the data process has died. A file
+that was moved, replaced or damaged, that may not be written, or that another receiver is writing, is left as
+it is and logged once.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files.recovery.interrupted import Untouched, drop_draft, look_at, mark_interrupted
+from penstock.receiver.files.recovery.interrupted import Untouched, look_at, mark_interrupted
 from penstock.receiver.files.recovery.journal import Journal, Left, is_resumable
 from penstock.receiver.files.reopened import DAMAGED, Reopened, reopen_file
 from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.files.structure import IN_PROGRESS
-from penstock.receiver.models import Counts, PastSeries, Series
+from penstock.receiver.models import PastSeries, Series
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import Interruption, ResumedSeries
@@ -34,7 +34,7 @@ KILLED = "the receiver was killed"
 
 @dataclass
 class Resumable:
-    """A series that may still run: its file, open again."""
+    """A series that may still be running, and its file, open again."""
 
     left: Left
     reopened: Reopened
@@ -44,14 +44,14 @@ class Resumable:
 
 @dataclass
 class Recovered:
-    """What became of the files that the journal names."""
+    """The outcome for each file in the journal."""
 
     marked: list[PastSeries] = field(default_factory=list)
     resumable: Resumable | None = None
 
 
 def resumable_series(journal: Journal, config: ReceiverConfig) -> str | None:
-    """Id of the series that the journal names last, if it can be taken up again."""
+    """Return the id of the last series in the journal if it can be resumed."""
     found = None
     for left in journal.left():
         found = left.entry.series if is_resumable(left.entry, config) else None
@@ -60,9 +60,9 @@ def resumable_series(journal: Journal, config: ReceiverConfig) -> str | None:
 
 
 def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
-    """Deal with every file that was left open: the latest series goes on, if it can; the others cannot."""
+    """Resume the latest series if that is possible; mark the files of all others as incomplete."""
     recovered = Recovered()
-    entries = list(_named(journal.left(), KILLED, recovered))
+    entries = list(journal.left())
     latest = entries.pop() if entries and is_resumable(entries[-1].entry, config) else None
     _mark(entries, KILLED, recovered)
     if latest is not None:
@@ -70,22 +70,22 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
             recovered.resumable = _open(latest)
         except (Untouched, *DAMAGED) as error:
             entry = latest.entry
-            log.warning("%s does not go on: %s%s", entry.filename, error, of_series(entry.series))
+            log.warning("%s is not continued: %s%s", entry.filename, error, of_series(entry.series))
             _mark([latest], KILLED, recovered)
     return recovered
 
 
 def give_up(left: Left, reason: str) -> Recovered:
-    """Mark the file of a series that was to go on, and could not, as incomplete."""
+    """Mark the file of a series that could not be resumed as incomplete."""
     recovered = Recovered()
     _mark([left], reason, recovered)
     return recovered
 
 
 def finalize(journal: Journal, reason: str) -> Recovered:
-    """Mark every file that was left open as incomplete."""
+    """Mark every file in the journal as incomplete."""
     recovered = Recovered()
-    _mark(_named(journal.left(), reason, recovered), reason, recovered)
+    _mark(journal.left(), reason, recovered)
     return recovered
 
 
@@ -106,7 +106,7 @@ def _open(left: Left) -> Resumable | None:
         raise
     death = Interruption(account.gap_start, account.highest)
     log.warning(
-        "%s goes on: %s when %s in it%s",
+        "%s is continued: %s when %s in it%s",
         entry.filename, KILLED, plural(account.counts().stored, "frame was", "frames were"),
         of_series(entry.series),
     )  # fmt: skip
@@ -117,7 +117,7 @@ def _open(left: Left) -> Resumable | None:
 
 
 def _formatted(header: Header, reopened: Reopened) -> Header:
-    """With the format of the frames that are in the file, where it was not announced."""
+    """Return the header with the frame format found in the file, if it was not announced."""
     known = format_of(reopened.detector, None)
     if known is None or None not in (header.shape, header.type, header.compression):
         return header
@@ -126,11 +126,11 @@ def _formatted(header: Header, reopened: Reopened) -> Header:
 
 def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
     for left in entries:
-        entry, account = left.entry, None
+        entry, account = left.entry, Account(None)
         sentence = entry.failed or reason
         try:
             if look_at(entry) != IN_PROGRESS:
-                left.remove()  # it was closed in the last moment
+                left.remove()  # it was closed at the last moment
                 continue
             account = mark_interrupted(entry.filename, sentence)
             counts = account.counts()
@@ -142,32 +142,15 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
         except DAMAGED as error:
             sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
             log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
-        _report(left, sentence, account, recovered)
-
-
-def _named(entries: Iterable[Left], reason: str, recovered: Recovered) -> Iterator[Left]:
-    """Those whose files are there under their names; others were killed before, and leave nothing."""
-    for left in entries:
-        if drop_draft(left.entry):
-            sentence = f"{reason} before {left.entry.filename} was there; nothing is left of it"
-            log.warning("%s%s", sentence, of_series(left.entry.series))
-            _report(left, sentence, None, recovered)
-        else:
-            yield left
-
-
-def _report(left: Left, sentence: str, account: Account | None, recovered: Recovered) -> None:
-    entry = left.entry
-    left.remove()
-    series = Series(
-        id=entry.series,
-        filename=entry.filename,
-        active=False,
-        complete=False,
-        reason=sentence,
-        started=entry.started,
-        ended=time.time(),
-        lost=[] if account is None else account.lost(),
-    )
-    counts = Counts() if account is None else account.counts()
-    recovered.marked.append(PastSeries(series=series, counts=counts))
+        left.remove()
+        series = Series(
+            id=entry.series,
+            filename=entry.filename,
+            active=False,
+            complete=False,
+            reason=sentence,
+            started=entry.started,
+            ended=time.time(),
+            lost=account.lost(),
+        )
+        recovered.marked.append(PastSeries(series=series, counts=account.counts()))

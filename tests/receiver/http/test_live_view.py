@@ -155,7 +155,7 @@ def test_after_the_death_of_the_data_process_what_was_flushed_is_shown(
     receiver.flushed(3)
     os.kill(receiver.data_process(), signal.SIGKILL)
     due = time.monotonic() + DEADLINE
-    while "goes on: " not in receiver.log.read_text():
+    while "is continued: " not in receiver.log.read_text():
         assert time.monotonic() < due
         receiver.client.status()
     receiver.wait(lambda status: status.state == "running" and status.counts.stored == 3)
