@@ -22,7 +22,7 @@ Length = Annotated[int, msgspec.Meta(ge=1, le=MAX_PIXEL)]
 class BadRegionError(Exception):
     """A region of interest is not valid; the sentence names it, its value and the remedy."""
 
-    kind = "bad_region"
+    kind, http_status = "bad_region", 400
 
 
 class Rectangle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

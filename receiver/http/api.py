@@ -20,7 +20,6 @@ from starlette.routing import Match, Route
 from penstock.receiver.config import rectangles
 from penstock.receiver.http import answers, metrics
 from penstock.receiver.http import rois as roi_values
-from penstock.receiver.http.bodies import StrictRoute
 from penstock.receiver.http.body_limit import BodyLimit
 from penstock.receiver.http.document import (
     DESCRIPTION,
@@ -123,24 +122,14 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     )
     for path, asset in ASSETS.items():
         app.add_api_route(path, _read(asset), include_in_schema=False)
-    app.router.route_class = StrictRoute
     app.add_middleware(BodyLimit, limit=MAX_BODY_BYTES)
 
     @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> JSONResponse:
-        return _refusal(409, error.kind, str(error))
-
-    @app.exception_handler(rectangles.BadRegionError)
-    async def bad_region(_: Request, error: rectangles.BadRegionError) -> JSONResponse:
-        return _refusal(400, error.kind, str(error))
-
     @app.exception_handler(FrameRefused)
-    async def no_frame(_: Request, error: FrameRefused) -> JSONResponse:
-        return _refusal(error.http_status, error.kind, str(error))
-
     @app.exception_handler(ViewError)
-    async def no_view(_: Request, error: ViewError) -> JSONResponse:
-        return _refusal(409, "no_such_view", str(error))
+    @app.exception_handler(rectangles.BadRegionError)
+    async def refused(_: Request, error: Any) -> JSONResponse:
+        return _refusal(error.http_status, error.kind, str(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:

@@ -22,6 +22,8 @@ SAMPLE = 2**18
 class ViewError(ValueError):
     """The frame cannot be shown as requested; the sentence says why."""
 
+    kind, http_status = "no_such_view", 409
+
 
 def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
     """Return the region of a frame, (rows, cols) or (k, rows, cols), down-sampled.

@@ -6,6 +6,8 @@ from __future__ import annotations
 class Refused(Exception):
     """The receiver says no; `kind` is stable, the sentence says what to change."""
 
+    http_status = 409
+
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind

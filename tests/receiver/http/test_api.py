@@ -254,26 +254,6 @@ def test_a_bad_request_is_told_the_value_that_is_wrong(pair: Pair) -> None:
     assert json.loads(answer.data)["message"].startswith("body.overwrite is 'yes': ")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "key", "body"),
-    [
-        ("PUT", "/rois", "a", '{"rois": {"a": {"x": 0, "y": 0, "width": 1, "height": 1}, '
-                              '"a": {"x": 5, "y": 5, "width": 2, "height": 2}}}'),
-        ("PUT", "/rois", "x", '{"rois": {"a": {"x": 0, "x": 5, "y": 0, "width": 1, "height": 1}}}'),
-        ("PUT", "/rois", "rois", '{"rois": {}, "rois": {}}'),
-        ("POST", "/series/check", "filename", '{"filename": "a.h5", "filename": "b.h5"}'),
-        ("POST", "/stop", r"\ud800", r'{"\ud800": 1, "\ud800": 2}'),
-    ],
-)  # fmt: skip
-def test_a_key_that_stands_twice_is_refused(method: str, path: str, key: str, body: str, pair: Pair) -> None:
-    answer = pair.ask(method, path, body.encode())
-    assert (answer.status, answer.json()["kind"]) == (422, "bad_request")
-    assert (
-        f'the key "{key}" stands twice in one object of the body; leave one out' in answer.json()["message"]
-    )
-    assert pair.client.rois().rois == {}
-
-
 def test_a_whole_number_of_frames_may_be_written_with_a_point(pair: Pair) -> None:
     assert pair.ask("POST", "/series/check", b'{"filename": "", "frames": 7.0}').status == 200
 

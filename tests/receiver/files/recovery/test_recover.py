@@ -430,7 +430,7 @@ def test_a_file_that_another_receiver_of_this_name_writes_is_left_to_it(
     )
     try:
         assert second.client.status().series is None
-        assert "another receiver writes the file" in second.log.read_text()
+        assert "another receiver is writing the file" in second.log.read_text()
         for number in range(20, 100):
             streamer.frame(number)
         streamer.end(reason="complete", triggered=100, sent=100)
