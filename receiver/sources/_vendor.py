@@ -1,4 +1,4 @@
-"""Helpers for vendors' streams: the user's own data, and names of metadata.
+"""Helpers for vendors' streams: JSON parts, the user's own data, and names of metadata.
 
 None of these streams has a field for a file name. The control software of a beamline puts it into the text
 that the detector passes through unchanged: DECTRIS V1's header appendix, V2's user_data,
@@ -9,15 +9,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from penstock.stins import metadata as free_metadata
+from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import MAX_FILENAME
+from penstock.stins.messages import MAX_FILENAME, Buffer
 from penstock.stins.texts import plural
 
 MAX_NUMBER = 2**63 - 1
 """JSON and CBOR allow integers of any size; the rest of the receiver uses 64 bits."""
+
+_T = TypeVar("_T")
+
+
+def decode(decoder: msgspec.json.Decoder[_T], part: Buffer, what: str) -> _T:
+    """Return a JSON part of a message; `what` names it in errors.
+
+    Raises:
+        RemoteError: it is too large, not JSON, of unknown htype, lacks a key, or has one of a wrong type.
+    """
+    if len(part) > MAX_JSON_BYTES:
+        raise _too_large(part, what)
+    try:
+        return decoder.decode(part)
+    except msgspec.ValidationError as error:
+        reason = str(error)
+        kind = "wrong_type"
+        if "missing required field" in reason:
+            kind = "missing_key"
+        elif "Invalid value" in reason and "$.htype" in reason:
+            kind = "unknown_htype"
+        raise RemoteError(kind, f"{what}: {reason}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
+
+
+def read_object(part: Buffer, what: str) -> dict[str, Any]:
+    """Return a JSON object that may hold NaN and Infinity; `what` names it in errors.
+
+    Raises:
+        RemoteError: it is too large, not JSON, or no object.
+    """
+    if len(part) > MAX_JSON_BYTES:
+        raise _too_large(part, what)
+    try:
+        found = free_metadata.read(part)
+    except RemoteError as error:
+        raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
+    if not isinstance(found, dict):
+        raise RemoteError("wrong_type", f"{what} must be a JSON object, it is {type(found).__name__}")
+    return found
+
+
+def _too_large(part: Buffer, what: str) -> RemoteError:
+    return RemoteError("too_large", f"{what} of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}")
 
 
 def user_data(value: object, where: str) -> tuple[str | None, Any]:
@@ -29,8 +77,7 @@ def user_data(value: object, where: str) -> tuple[str | None, Any]:
 
     Returns:
         The file name ("" is an explicit "live only", `None` means that none was given), and the rest: a
-        mapping
-        without the file name, the text itself if it is not JSON, `None` if nothing remains.
+        mapping without the file name, the text itself if it is not JSON, `None` if nothing remains.
 
     Raises:
         RemoteError: there is a "filename" and it is not text, or longer than any path.

@@ -2,24 +2,22 @@
 
 Source: SIMPLON API 1.8, "Stream"; recordings of an EIGER 1M. A frame's blob is passed
 through unchanged: "bs8-lz4", "bs16-lz4<" and "bs32-lz4<" are what HDF5 filter 32008 stores. A frame in any
-other encoding is passed on under that encoding's name, so that `stins.blobs.check` refuses it with a known
-number: it is counted as corrupt at its index.
+other encoding keeps that encoding's name, which `stins.blobs.check` refuses: since its number is known, it is
+counted as corrupt at its index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, assert_never
+from typing import Annotated, Any, Literal, TypeAlias, assert_never
 
 import msgspec
 import numpy as np
 
 from penstock.receiver.sources import Decoded, _vendor
 from penstock.receiver.sources._user import Armings
-from penstock.stins import metadata as free_metadata
 from penstock.stins.blobs import ITEM_BYTES
-from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, SeriesEnd
 from penstock.stins.texts import plural
@@ -83,36 +81,22 @@ class _Times(msgspec.Struct, frozen=True, tag_field="htype", tag="dconfig-1.0"):
     real_time: int | float | None = None
 
 
-class _Flatfield(msgspec.Struct, frozen=True, tag_field="htype", tag="dflatfield-1.0"):
+class _Table(msgspec.Struct, frozen=True):
     shape: tuple[int, int]
     type: str
 
 
-class _PixelMask(msgspec.Struct, frozen=True, tag_field="htype", tag="dpixelmask-1.0"):
-    shape: tuple[int, int]
-    type: str
-
-
-class _CountrateTable(msgspec.Struct, frozen=True, tag_field="htype", tag="dcountrate_table-1.0"):
-    shape: tuple[int, int]
-    type: str
-
-
-_Table = _Flatfield | _PixelMask | _CountrateTable
-_TABLES: Mapping[type[msgspec.Struct], str] = {
-    _Flatfield: "flatfield",
-    _PixelMask: "pixel_mask",
-    _CountrateTable: "countrate_correction_lookup_table",
+_TABLES: Mapping[str, str] = {
+    "dflatfield-1.0": "flatfield",
+    "dpixelmask-1.0": "pixel_mask",
+    "dcountrate_table-1.0": "countrate_correction_lookup_table",
 }
-
-_TABLE_TYPES = frozenset(msgspec.inspect.type_info(kind).tag for kind in _TABLES)  # type: ignore[attr-defined]
+"""NeXus names of the tables of a start message, by htype."""
 
 _first = msgspec.json.Decoder(_Header | _Image | _End)
 _data = msgspec.json.Decoder(_Data)
 _times = msgspec.json.Decoder(_Times)
 _table = msgspec.json.Decoder(_Table)
-
-_T = TypeVar("_T")
 
 
 class DectrisV1Source:
@@ -131,7 +115,7 @@ class DectrisV1Source:
         """
         if not parts:
             raise RemoteError("no_parts", "message has no parts; the peer does not speak DECTRIS stream V1")
-        first = _decode(_first, parts[0], "first part")
+        first = _vendor.decode(_first, parts[0], "first part")
         match first:
             case _Image():
                 return self._frame(first, parts)
@@ -153,14 +137,13 @@ class DectrisV1Source:
                     "missing_parts",
                     f"start message with header_detail {header.header_detail} has no configuration",
                 )
-            config = _object(rest.pop(0), "detector configuration")
+            config = _vendor.read_object(rest.pop(0), "detector configuration")
         metadata = _vendor.translate(config, NAMES)
         left_out: list[StinsError] = []
         while len(rest) >= 2 and (described := _described(rest[0])) is not None:
             part = rest.pop(0)
-            if described["htype"] in _TABLE_TYPES:
-                name, array = _array(part, rest.pop(0))
-                metadata[name] = array
+            if (name := _TABLES.get(described["htype"])) is not None:
+                metadata[name] = _array(name, part, rest.pop(0))
                 continue
             with_blob = "shape" in described
             if with_blob:
@@ -200,8 +183,8 @@ class DectrisV1Source:
                 "wrong_parts",
                 f"frame {image.frame} has {plural(len(parts), 'part')}; V1 has 4, or 5 with an appendix",
             )
-        data = _decode(_data, parts[1], "second part of a frame")
-        times = _decode(_times, parts[3], "fourth part of a frame")
+        data = _vendor.decode(_data, parts[1], "second part of a frame")
+        times = _vendor.decode(_times, parts[3], "fourth part of a frame")
         per_trigger = self._frames_per_trigger if image.series == self._series else None
         columns, rows = data.shape
         return Frame(
@@ -231,13 +214,11 @@ def _compression(encoding: str, dtype: str) -> str:
 
 def _described(part: Buffer) -> dict[str, Any] | None:
     """Return the header in this part of a start message; `None` if the part is not a header."""
-    if len(part) > MAX_JSON_BYTES or bytes(part[:1]) != b"{":
-        return None
     try:
-        found = free_metadata.read(part)
+        found = _vendor.read_object(part, "header")
     except RemoteError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("htype"), str) else None
+    return found if isinstance(found.get("htype"), str) else None
 
 
 def _not_known(htype: str, *, with_blob: bool) -> StinsError:
@@ -249,10 +230,9 @@ def _not_known(htype: str, *, with_blob: bool) -> StinsError:
     )
 
 
-def _array(part: Buffer, blob: Buffer) -> tuple[str, np.ndarray[Any, Any]]:
-    """Return name and array (rows first, not copied) of a flatfield, pixel mask or count rate table."""
-    table = _decode(_table, part, "correction table of the start message")
-    name = _TABLES[type(table)]
+def _array(name: str, part: Buffer, blob: Buffer) -> np.ndarray[Any, Any]:
+    """Return a flatfield, pixel mask or count rate table as an array, rows first, not copied."""
+    table = _vendor.decode(_table, part, name)
     if table.type not in ITEM_BYTES:
         raise RemoteError("unknown_type", f'{name}: type "{table.type}"; known are {", ".join(ITEM_BYTES)}')
     if min(table.shape) < 1:
@@ -261,46 +241,4 @@ def _array(part: Buffer, blob: Buffer) -> tuple[str, np.ndarray[Any, Any]]:
     if len(blob) != expected:
         raise RemoteError("blob_length", f"{name}: {plural(len(blob), 'byte')}, {expected} expected")
     columns, rows = table.shape
-    return name, np.frombuffer(blob, np.dtype(table.type).newbyteorder("<")).reshape(rows, columns)
-
-
-def _object(part: Buffer, what: str) -> dict[str, Any]:
-    raw = _json(part, what)
-    if not isinstance(raw, dict):
-        raise RemoteError("wrong_type", f"{what} must be a JSON object, it is {type(raw).__name__}")
-    return raw
-
-
-def _json(part: Buffer, what: str) -> Any:
-    if len(part) > MAX_JSON_BYTES:
-        raise RemoteError(
-            "too_large", f"{what} of {plural(len(part), 'byte')}; the limit is {MAX_JSON_BYTES}"
-        )
-    try:
-        return free_metadata.read(part)
-    except RemoteError as error:
-        raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
-
-
-def _decode(decoder: msgspec.json.Decoder[_T], part: Buffer, what: str) -> _T:
-    try:
-        return decoder.decode(part)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _explain(part, what, error) from error
-
-
-def _explain(part: Buffer, what: str, error: Exception) -> RemoteError:
-    """Return the exact error; only called once decoding has failed."""
-    try:
-        raw = _object(part, what)
-    except RemoteError as found:
-        return found
-    htype = raw.get("htype")
-    if htype is None:
-        return RemoteError("missing_key", f'{what} has no "htype"')
-    reason = str(error)
-    if "Invalid value" in reason and "$.htype" in reason:
-        return RemoteError("unknown_htype", f"{what}: unknown htype {htype!r:.60} in DECTRIS stream V1")
-    if "missing required field" in reason:
-        return RemoteError("missing_key", f"{what}, {htype}: {reason}")
-    return RemoteError("wrong_type", f"{what}, {htype}: {reason}")
+    return np.frombuffer(blob, np.dtype(table.type).newbyteorder("<")).reshape(rows, columns)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 import numpy as np
 
 from penstock.receiver.sources import Decoded, _vendor
 from penstock.stins import blobs
-from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, Frame, Header, Image, SeriesEnd, Start
 from penstock.stins.texts import plural
@@ -83,7 +82,6 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 _kind = msgspec.json.Decoder(_Kind)
 _header = msgspec.json.Decoder(_Header)
 _whole = msgspec.json.Decoder(dict[str, Any])
-_T = TypeVar("_T")
 
 _PER_SERIES = (
     "jsonversion", "version", "bitmode", "fileIndex", "fname", "detshape", "shape", "modId", "row", "column",
@@ -107,14 +105,10 @@ class SlsSource:
         """
         if not parts:
             raise RemoteError("no_parts", "message has no parts; the peer is no SLS detector receiver")
-        if len(parts[0]) > MAX_JSON_BYTES:
-            raise RemoteError(
-                "too_large", f"header of {plural(len(parts[0]), 'byte')}; the limit is {MAX_JSON_BYTES}"
-            )
-        if not _decode(_kind, parts[0]).data:
+        if not _vendor.decode(_kind, parts[0], "SLS header").data:
             running, self._running = self._running, None
             return () if running is None else SeriesEnd()
-        header = _decode(_header, parts[0])
+        header = _vendor.decode(_header, parts[0], "SLS header")
         if header.bitmode not in TYPES:
             raise RemoteError(
                 "unknown_type",
@@ -180,7 +174,7 @@ def _frame(header: _Header, blob: Buffer) -> Frame:
 def _start(header: _Header, part: Buffer) -> Start:
     columns, rows = header.shape
     filename, user = _vendor.user_data(header.user, "addJsonHeader")
-    sent = _decode(_whole, part)
+    sent = _vendor.decode(_whole, part, "SLS header")
     metadata: dict[str, Any] = {
         "bit_depth_readout": header.bitmode,
         "vendor": {key: sent[key] for key in _PER_SERIES if key in sent},
@@ -274,13 +268,3 @@ def _file_name(header: _Header) -> str | None:
         return None
     path = os.path.join(f"/{folder.lstrip('/')}", name)
     return path if name.endswith(EXTENSIONS) else f"{path}_{header.file_index}.h5"
-
-
-def _decode(decoder: msgspec.json.Decoder[_T], part: Buffer) -> _T:
-    try:
-        return decoder.decode(part)
-    except msgspec.ValidationError as error:
-        kind = "missing_key" if "missing required field" in str(error) else "wrong_type"
-        raise RemoteError(kind, f"SLS header: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RemoteError("not_json", f"SLS header is not JSON ({error}): {bytes(part[:60])!r}") from error

@@ -202,7 +202,7 @@ HOSTILE: list[tuple[list[bytes], str]] = [
     ([text(htype="dheader-1.0", series=7, header_detail="some")], "wrong_type"),
     ([text(htype="dheader-1.0", series=7, header_detail="all")], "missing_parts"),
     ([text(htype="dheader-1.0", series=2**70, header_detail="none")], "wrong_type"),
-    ([b"[" * 100_000], "not_json"),
+    ([b'{"a": ' + b"[" * 100_000], "not_json"),
     ([text(htype="dseries_end-1.0", series=7), b""], "extra_parts"),
     (start(config=[]), "wrong_type"),
     (start(config={"nimages": 0, "ntrigger": 1}), "wrong_type"),
