@@ -35,8 +35,7 @@ class Kind(NamedTuple):
     """The properties of a kind of stream."""
 
     decoder: str
-    """FILE:CLASS of its `Source` in this folder; imported on use, since its libraries may not be
-    installed."""
+    """FILE:CLASS of its `Source` in this folder; imported on use: its libraries may not be installed."""
     published: bool = False
     """True: the peer binds PUB, and the receiver connects SUB sockets. False: PUSH and PULL."""
     numbered: bool = False

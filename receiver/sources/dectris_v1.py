@@ -22,30 +22,21 @@ from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, SeriesEnd
 from penstock.stins.texts import plural
 
-NAMES: Mapping[str, str] = {
-    "beam_center_x": "beam_center_x",
-    "beam_center_y": "beam_center_y",
-    "bit_depth_readout": "bit_depth_readout",
-    "count_time": "count_time",
-    "countrate_correction_applied": "countrate_correction_applied",
+_UNCHANGED = (
+    "beam_center_x", "beam_center_y", "bit_depth_readout", "count_time", "countrate_correction_applied",
+    "description", "detector_readout_time", "frame_time", "pixel_mask_applied", "sensor_material",
+    "sensor_thickness", "threshold_energy", "x_pixel_size", "y_pixel_size",
+)  # fmt: skip
+NAMES: Mapping[str, str] = {key: key for key in _UNCHANGED} | {
     "countrate_correction_count_cutoff": "saturation_value",
-    "description": "description",
     "detector_distance": "distance",
     "detector_number": "serial_number",
-    "detector_readout_time": "detector_readout_time",
     "flatfield_correction_applied": "flatfield_applied",
-    "frame_time": "frame_time",
     "photon_energy": "incident_energy",
-    "pixel_mask_applied": "pixel_mask_applied",
-    "sensor_material": "sensor_material",
-    "sensor_thickness": "sensor_thickness",
-    "threshold_energy": "threshold_energy",
     "virtual_pixel_correction_applied": "virtual_pixel_interpolation_applied",
     "wavelength": "incident_wavelength",
-    "x_pixel_size": "x_pixel_size",
-    "y_pixel_size": "y_pixel_size",
 }
-"""Keys of the detector configuration, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
+"""NeXus names of keys of the detector configuration. Units agree: s, m, eV, pixel, angstrom."""
 
 NANOSECOND = 1e-9
 

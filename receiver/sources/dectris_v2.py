@@ -1,12 +1,12 @@
 """DECTRIS stream V2: one CBOR map per message, PUSH on port 31001.
 
 Source: SIMPLON API 1.8, "Stream V2"; RFC 8746 (typed arrays: tags 64 to 86, and 40 for shapes);
-DECTRIS' tag 56500 for compressed bytes; a recording of an EIGER 1M. The payload of "bslz4" begins
-with the same 12 bytes as a chunk of HDF5 filter 32008, so it is passed through. Several thresholds
-become several blobs of one frame, in the order in which the start message names them.
+DECTRIS' tag 56500 for compressed bytes; a recording of an EIGER 1M. A "bslz4" payload begins with the same
+12 bytes as a chunk of HDF5 filter 32008, so it is passed through unchanged. Several thresholds become several
+blobs of one frame, in the order in which the start message names them.
 
-A frame with another compression, or with big-endian pixels, is passed on under a name that
-`stins.blobs.check` refuses with a known number: it is counted as corrupt at its index.
+A frame of any other compression, or with big-endian pixels, keeps the name of that compression or type, which
+`stins.blobs.check` refuses: since its number is known, it is counted as corrupt at its index.
 """
 
 from __future__ import annotations
@@ -39,38 +39,31 @@ TYPED: Mapping[int, str] = {
 }  # fmt: skip
 """Little-endian typed arrays by tag."""
 
-NAMES: Mapping[str, str] = {
-    "beam_center_x": "beam_center_x",
-    "beam_center_y": "beam_center_y",
-    "count_time": "count_time",
+_UNCHANGED = (
+    "beam_center_x", "beam_center_y", "count_time", "countrate_correction_lookup_table", "flatfield",
+    "frame_time", "incident_energy", "incident_wavelength", "pixel_mask", "saturation_value",
+    "sensor_material", "sensor_thickness", "threshold_energy",
+)  # fmt: skip
+NAMES: Mapping[str, str] = {key: key for key in _UNCHANGED} | {
     "countrate_correction_enabled": "countrate_correction_applied",
-    "countrate_correction_lookup_table": "countrate_correction_lookup_table",
     "detector_description": "description",
     "detector_serial_number": "serial_number",
-    "flatfield": "flatfield",
     "flatfield_enabled": "flatfield_applied",
-    "frame_time": "frame_time",
-    "incident_energy": "incident_energy",
-    "incident_wavelength": "incident_wavelength",
-    "pixel_mask": "pixel_mask",
     "pixel_mask_enabled": "pixel_mask_applied",
     "pixel_size_x": "x_pixel_size",
     "pixel_size_y": "y_pixel_size",
-    "saturation_value": "saturation_value",
-    "sensor_material": "sensor_material",
-    "sensor_thickness": "sensor_thickness",
-    "threshold_energy": "threshold_energy",
     "virtual_pixel_interpolation_enabled": "virtual_pixel_interpolation_applied",
 }
-"""Keys of the start message, and their NeXus names. Units agree: s, m, eV, pixel, angstrom."""
+"""NeXus names of keys of the start message. Units agree: s, m, eV, pixel, angstrom."""
 
 _NOT_METADATA = frozenset({"type", "user_data", "series_id", "series_unique_id"})
 
 MAX_NODES = 100_000
-"""Most values in the metadata of a start message: CBOR can refer to a value many times, or to itself."""
+"""Most values in the metadata of a start message. In CBOR a value can contain the same value many times, or
+even itself, so that a few bytes stand for billions of values."""
 
 MAX_DEPTH = 64
-"""Deepest nesting of the metadata, for the same reason."""
+"""Deepest nesting of the metadata; a value that contains itself is nested endlessly."""
 
 
 class DectrisV2Source:
@@ -133,9 +126,9 @@ class DectrisV2Source:
             series=series,
             frames=None if images is None else images * triggers,
             channels=channels if len(channels) > 1 else None,
-            # Shape and type are useless without the compression, which no start message has: the first frame
-            # gives all of them. `trigger_mode` is unknown too, unless our own device gives it: an armed
-            # detector may wait for its trigger as long as the idle limit allows.
+            # Shape, type and compression are taken from the first frame: no start message gives the
+            # compression, and the others are useless without it. `trigger_mode` is unknown too, unless our
+            # device gives it: an armed detector may wait for its trigger as long as the idle limit allows.
             frame_time=_vendor.seconds(message, "frame_time"),
         )
         return self._armings.start(stated, metadata, plain(message.get("user_data")), "user_data")
@@ -153,9 +146,9 @@ class DectrisV2Source:
             None if value is None else _pixels(value, f"image {frame}, {channel}")
             for channel, value in self._in_order(data, frame, known)
         ]
-        came = [image for image in images if image is not None]
-        shape, dtype, compression, _ = came[0]
-        if any(other[:3] != came[0][:3] for other in came):
+        received = [image for image in images if image is not None]
+        shape, dtype, compression, _ = received[0]
+        if any(other[:3] != received[0][:3] for other in received):
             raise RemoteError(
                 "bad_shape", f"image {frame}: its channels differ in shape, type or compression"
             )
@@ -172,7 +165,7 @@ class DectrisV2Source:
                 timestamp=_moment(message),
                 timestamp_hw=_ratio(message.get("start_time")),
             ),
-            # The frame processor takes an empty blob for a channel that did not arrive.
+            # An empty blob stands for a channel that did not arrive.
             tuple(b"" if image is None else image[3] for image in images),
         )
 
@@ -183,14 +176,14 @@ class DectrisV2Source:
         if not set(data) <= set(self._channels):
             raise RemoteError(
                 "blob_count",
-                f"image {frame} has the channels {_names(data)}; "
-                f"the start message named {_names(self._channels)}",
+                f"image {frame} has the channels {', '.join(map(str, data))}; "
+                f"the start message named {', '.join(self._channels)}",
             )
         return [(channel, data.get(channel)) for channel in self._channels]
 
 
 class _Plain:
-    """Converter of decoded CBOR into STINS metadata: arrays instead of tags, no cycles."""
+    """Converter of decoded CBOR into metadata: tags become arrays; endless structures are refused."""
 
     def __init__(self) -> None:
         self._left = MAX_NODES
@@ -223,8 +216,8 @@ def _map(part: Buffer) -> dict[Any, Any]:
     try:
         message = cbor2.loads(part)
     except Exception as error:
-        # For tags that DECTRIS does not use (fractions, dates, patterns …) the library calls constructors
-        # of the standard library, which raise nearly anything on hostile bytes.
+        # For tags that DECTRIS does not use (fractions, dates, patterns …) cbor2 calls constructors of the
+        # standard library, which may raise any exception.
         raise RemoteError("not_cbor", f"message is not CBOR ({error}): {bytes(part[:20])!r}") from error
     if not isinstance(message, dict):
         raise RemoteError("wrong_type", f"message must be a CBOR map, it is {type(message).__name__}")
@@ -250,12 +243,12 @@ def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(channels, (list, tuple)) or not all(isinstance(name, str) for name in channels):
         raise _wrong("start", "channels", "a list of names", channels)
     if len(set(channels)) != len(channels):
-        raise RemoteError("wrong_type", f"start: channels {_names(channels)} are not all different")
+        raise RemoteError("wrong_type", f"start: channels {', '.join(channels)} are not all different")
     return tuple(channels)
 
 
 def _by_channel(value: Any, channels: tuple[str, ...]) -> Any:
-    """Return the value itself instead of a map with one value for the only channel."""
+    """Return the value itself in place of a map with a value for the only channel."""
     if isinstance(value, dict) and len(channels) == 1 and set(value) == set(channels):
         return value[channels[0]]
     return value
@@ -265,46 +258,35 @@ def _pixels(value: Any, where: str) -> tuple[tuple[int, ...], str, str, Buffer]:
     """Return shape, type, compression and blob of one channel."""
     shape, tag = _shaped(value, where)
     payload = tag.value
-    # Nothing accepts this name, and the refusal quotes the tag.
+    # An unknown tag becomes a name that `blobs.check` refuses, and quotes.
     dtype = TYPED.get(tag.tag, f"CBOR tag {tag.tag}")
     if isinstance(payload, bytes):
         return shape, dtype, "none", payload
     algorithm, size, blob = _compressed(payload, where)
     if algorithm == "bslz4" and dtype in ITEM_BYTES and size != ITEM_BYTES[dtype]:
-        # Bits that were shuffled for another pixel size would be unshuffled into noise.
+        # Bits shuffled for another pixel size would be unshuffled into noise: `blobs.check` refuses this.
         algorithm = f"bslz4 of {size}-byte elements"
     return shape, dtype, algorithm, blob
 
 
-def _shaped(value: Any, where: str) -> tuple[tuple[int, ...], cbor2.CBORTag]:
-    if not isinstance(value, cbor2.CBORTag) or value.tag != SHAPED:
-        raise RemoteError("wrong_type", f"{where}: no multi-dimensional array (CBOR tag {SHAPED})")
-    content = value.value
-    if not isinstance(content, (list, tuple)) or len(content) != 2:
-        raise RemoteError("wrong_type", f"{where}: tag {SHAPED} must hold [shape, array]")
-    shape, array = content
-    if (
-        not isinstance(shape, (list, tuple))
-        or len(shape) != 2
-        or not all(
-            isinstance(length, int) and not isinstance(length, bool) and length > 0 for length in shape
-        )
-    ):
-        raise RemoteError(
-            "bad_shape", f"{where}: shape {shape!r:.60}; it must be [rows, cols], each at least 1"
-        )
-    if not isinstance(array, cbor2.CBORTag):
-        raise RemoteError("wrong_type", f"{where}: no typed array (CBOR tags 64 to 86)")
-    return tuple(shape), array
+def _shaped(value: Any, where: str) -> tuple[tuple[int, int], cbor2.CBORTag]:
+    """Return the shape and the typed array of a two-dimensional array."""
+    match value:
+        case cbor2.CBORTag(value=[shape, cbor2.CBORTag() as array]) if value.tag == SHAPED:
+            match shape:
+                case [int(rows), int(columns)] if rows > 0 and columns > 0:
+                    return (rows, columns), array
+            raise RemoteError(
+                "bad_shape", f"{where}: shape {shape!r:.60}; it must be [rows, cols], each at least 1"
+            )
+    raise RemoteError("wrong_type", f"{where} must be CBOR tag {SHAPED} of [shape, typed array]")
 
 
 def _compressed(payload: Any, where: str) -> tuple[str, int, bytes]:
-    if isinstance(payload, cbor2.CBORTag) and payload.tag == COMPRESSED:
-        content = payload.value
-        if isinstance(content, (list, tuple)) and len(content) == 3:
-            algorithm, size, blob = content
-            if isinstance(algorithm, str) and isinstance(size, int) and isinstance(blob, bytes):
-                return algorithm, size, blob
+    """Return algorithm, element size and blob of compressed pixels."""
+    match payload:
+        case cbor2.CBORTag(value=[str(algorithm), int(size), bytes(blob)]) if payload.tag == COMPRESSED:
+            return algorithm, size, blob
     raise RemoteError(
         "wrong_type",
         f"{where}: pixels must be bytes, or tag {COMPRESSED} of [algorithm, element size, bytes]",
@@ -312,16 +294,14 @@ def _compressed(payload: Any, where: str) -> tuple[str, int, bytes]:
 
 
 def _table(tag: cbor2.CBORTag) -> Any:
-    """Return an array of the start message."""
-    shape, array = _shaped(tag, "array of the start message") if tag.tag == SHAPED else (None, tag)
+    """Return an array of the start message; a compressed one as received, since no source unpacks blobs."""
+    where = "array of the start message"
+    shape, array = _shaped(tag, where) if tag.tag == SHAPED else (None, tag)
     dtype = TYPED.get(array.tag)
     if dtype is None:
-        raise RemoteError(
-            "unknown_type", f"array of the start message: CBOR tag {array.tag} is no known type"
-        )
+        raise RemoteError("unknown_type", f"{where}: CBOR tag {array.tag} is no known type")
     if not isinstance(array.value, bytes):
-        # Kept as received: no source unpacks blobs.
-        algorithm, size, blob = _compressed(array.value, "array of the start message")
+        algorithm, size, blob = _compressed(array.value, where)
         return {
             "compression": algorithm, "element_size": size, "type": dtype,
             "shape": list(shape or ()), "data": blob,
@@ -329,16 +309,14 @@ def _table(tag: cbor2.CBORTag) -> Any:
     count, rest = divmod(len(array.value), ITEM_BYTES[dtype])
     if rest or (shape is not None and count != prod(shape)):
         raise RemoteError(
-            "blob_length",
-            f"array of the start message: {plural(len(array.value), 'byte')} for the shape {shape} "
-            f"of {dtype}",
+            "blob_length", f"{where}: {plural(len(array.value), 'byte')} for the shape {shape} of {dtype}"
         )
     flat = np.frombuffer(array.value, np.dtype(dtype).newbyteorder("<"))
     return flat if shape is None else flat.reshape(shape)
 
 
 def _distance(translation: Any) -> float | None:
-    """Return the distance to the sample in m: the last of three translations; V2 has no key for it."""
+    """Return the distance to the sample in m, which V2 sends as the last of three translations only."""
     match translation:
         case [_, _, (int() | float()) as along] if not isinstance(along, bool) and along > 0:
             return float(along)
@@ -359,10 +337,6 @@ def _moment(message: Mapping[str, Any]) -> float | None:
     if not isinstance(date, datetime.datetime) or date.tzinfo is None or stop is None:
         return None
     return date.timestamp() + stop
-
-
-def _names(channels: Any) -> str:
-    return ", ".join(str(channel)[:40] for channel in list(channels)[:8])
 
 
 def _wrong(what: str, key: str, wanted: str, value: Any) -> RemoteError:

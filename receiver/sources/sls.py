@@ -126,7 +126,7 @@ class SlsSource:
         decoded: Decoded = frame
         if acquisition != self._running or self._is_back(header):
             decoded = _start(header, parts[0]), frame
-        # Only now that the message is known to be valid.
+        # Set only now, for a valid message.
         self._running, self._last = acquisition, (header.frame_index, header.timestamp)
         return decoded
 
@@ -217,7 +217,7 @@ def _progress(index: int, frames: int) -> float:
 
 
 def unpack(blob: Buffer) -> bytes:
-    """Unpack pixels of 4 bits to one byte each; the left one of two is in the lower half of the byte."""
+    """Unpack pixels of 4 bits to one byte each; the left pixel of two is in the lower half of its byte."""
     packed = np.frombuffer(blob, np.uint8)
     pixels = np.empty(2 * len(packed), np.uint8)
     np.bitwise_and(packed, 15, out=pixels[::2])
@@ -231,8 +231,8 @@ def flip(blob: Buffer, rows: int) -> bytes:
 
 
 def _lost(header: _Header) -> str:
-    came = "some" if header.packet_number is None else f"only {header.packet_number}"
-    return f"{came} of its packets arrived at the SLS receiver; the pixels of the others are its padding"
+    arrived = "some" if header.packet_number is None else f"only {header.packet_number}"
+    return f"{arrived} of its packets arrived at the SLS receiver; the pixels of the others are its padding"
 
 
 def _bytes(header: _Header) -> int:
