@@ -1,4 +1,4 @@
-"""Which receiver a command speaks to, and which address it binds."""
+"""The receiver that a command talks to, and the address that it binds."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ THIS_HOST = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 
 def bound_endpoint(text: str) -> str:
-    """Return an address to bind. ZeroMQ itself takes 70000 as port 4464: it looks at the last 16 bits."""
+    """Return an address to bind. ZeroMQ itself would take port 70000 for 4464, its last 16 bits."""
     if not text.startswith(("tcp://", "ipc://", "inproc://")):
         raise argparse.ArgumentTypeError(f'"{text}"; give tcp://HOST:PORT, such as tcp://127.0.0.1:9999')
     host, _, port = text.removeprefix("tcp://").rpartition(":")
     if text.startswith("tcp://") and ":" in host and not host.startswith("["):
         raise argparse.ArgumentTypeError(f"{text}: an IPv6 address has brackets, such as tcp://[::1]:9999")
     if text.startswith("tcp://") and port.isdecimal() and int(port) > LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} has the port {port}; ports end at {LAST_PORT}")
+        raise argparse.ArgumentTypeError(f"{text} has the port {port}; the highest is {LAST_PORT}")
     return text
 
 
 def add_receiver(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say which."""
+    """Declare the arguments that name a receiver."""
     parser.add_argument(
         "receiver", nargs="?", default="http://127.0.0.1:5000", metavar="URL|NAME",
         help="address of the receiver's HTTP API, or its name in the configuration (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration that knows NAME")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file with NAME")
 
 
 def receiver_url(receiver: str, config: Path | None) -> str:
-    """Address of a receiver that was given by its address, or by its name in a configuration.
+    """Return the address of a receiver given by its address, or by its name in a configuration.
 
     Raises:
         UserError: it is neither.
@@ -52,7 +52,7 @@ def receiver_url(receiver: str, config: Path | None) -> str:
     except configuration.ConfigError as error:
         raise UserError(f"{error}; or give the receiver's address, such as http://127.0.0.1:5000") from error
     host, _, port = http.rpartition(":")
-    # A receiver that binds every address is asked on this host.
+    # A receiver that binds every address is reached on this host.
     return f"http://{THIS_HOST.get(host, host)}:{port}"
 
 
@@ -64,7 +64,7 @@ def shipped() -> Path:
 
 
 def _possible(url: str, given: str) -> str:
-    """Return the address `url`, which was `given`, if a receiver may ever answer there.
+    """Return `url` if a receiver can have this address; the user wrote `given`.
 
     Raises:
         UserError: none can.
@@ -75,7 +75,7 @@ def _possible(url: str, given: str) -> str:
 
 
 def _without_user(url: str) -> str:
-    """Return an address that may be shown: a password is nobody else's business."""
+    """Return an address without its user and password, which must not be shown."""
     scheme, mark, rest = url.rpartition("://")
     return scheme + mark + rest.rpartition("@")[2]
 
@@ -86,18 +86,18 @@ def _why_impossible(url: str) -> str:
         host = parts.hostname or ""
         host.encode("idna")  # as it will be looked up
     except ValueError:
-        return "no host can be called so; give an address"
+        return "not a valid host name; give an address"
     if parts.scheme not in ("http", "https"):
-        return "a receiver is asked over HTTP"
+        return "a receiver is reached over HTTP; give an address"
     if parts.username is not None:
-        return "a receiver asks for no user and no password; give an address"
+        return "a receiver takes no user and no password; give an address"
     if not host:
-        return "there is no host in it; give an address"
+        return "it has no host; give an address"
     if any(letter.isspace() for letter in host):
-        return "no host can be called so; give an address"
+        return "not a valid host name; give an address"
     try:
         port = parts.port
     except ValueError:
         port = 0
-    # Without a port it is the one of HTTP itself.
+    # Without a port, HTTP's own is meant.
     return f"ports are numbers from 1 to {LAST_PORT}; give an address" if port == 0 else ""

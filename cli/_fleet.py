@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 DEADLINE = 3.0
 """Seconds in which every device has to answer."""
 PIPED_WIDTH = 200
-"""Columns where nobody's terminal says how many: sentences are not to be cut for `grep`."""
+"""Columns where there is no terminal: sentences must not be cut, for `grep`."""
 STYLE = {"FAULT": "bold red", "UNKNOWN": "yellow", "AWAY": "yellow", "RUNNING": "green", "MOVING": "green"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask the database and every device, print, and judge by the exit status."""
+    """Ask the database and every device, print the table; return the exit status."""
     from penstock.gui.model.directory import DirectoryError, find_devices, open_database
     from penstock.gui.model.fleet_read import read_rows
     from penstock.gui.model.fleet_row import NOBODY
@@ -63,11 +63,11 @@ def _print(rows: Sequence[Row]) -> None:
 def _console() -> Console:
     from rich.console import Console
 
-    class Words(Console):
+    class PipeConsole(Console):
         def on_broken_pipe(self) -> None:
-            raise  # rich ends with status 1; `main` knows better
+            raise  # for `main`; rich would exit with 1
 
-    return Words(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    return PipeConsole(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
 def _table(rows: Sequence[Row]) -> Table:

@@ -1,4 +1,4 @@
-"""Numbers on the command line: refused in words that say what to give."""
+"""Numbers on the command line; a refusal says what to give."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Return a whole number, from `least` on, or up to `most`."""
-    wanted = f"from {least} on" if most is None else f"from {least} to {most}"
+    """Return a parser of whole numbers from `least` to `most`, or without an upper limit."""
+    wanted = f"of at least {least}" if most is None else f"from {least} to {most}"
 
     def read(text: str) -> int:
         try:
@@ -26,13 +26,13 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 
 
 def real(least: float = 0.0, most: float = math.inf, *, above: bool = False) -> Callable[[str], float]:
-    """Return a finite number from `least` to `most`; with `above`, `least` itself is refused."""
+    """Return a parser of finite numbers from `least` to `most`; with `above`, `least` itself is refused."""
     wanted = (
         f"from {least:g} to {most:g}"
         if most < math.inf
         else f"above {least:g}"
         if above
-        else f"from {least:g} on"
+        else f"of at least {least:g}"
     )
 
     def read(text: str) -> float:

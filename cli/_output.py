@@ -1,4 +1,4 @@
-"""What a command prints on standard output: words for people or, with --json, one JSON value per line."""
+"""What a command prints on standard output: text for people or, with --json, one JSON value per line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-HELP = "print nothing but JSON on standard output, and the words on standard error"
+HELP = "print only JSON on standard output, and messages on standard error"
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -19,23 +19,23 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def say(args: argparse.Namespace, text: str) -> None:
-    """Print words: to standard output, or to standard error where a program reads that."""
+    """Print a message: to standard output or, with --json, to standard error."""
     print(text, file=sys.stderr if args.json else sys.stdout, flush=True)
 
 
 def console(args: argparse.Namespace) -> Console:
-    """Return where words with a look go: tables, progress."""
+    """Return the console for styled output: tables, progress."""
     from rich.console import Console
 
-    class Words(Console):
+    class PipeConsole(Console):
         def on_broken_pipe(self) -> None:
-            raise  # rich ends with status 1; `main` knows better
+            raise  # for `main`; rich would exit with 1
 
-    return Words(stderr=args.json, highlight=False, soft_wrap=True)
+    return PipeConsole(stderr=args.json, highlight=False, soft_wrap=True)
 
 
 def emit(value: object) -> None:
-    """Print one line of JSON; a number that JSON does not know (NaN, infinity) is null."""
+    """Print one line of JSON; numbers that JSON does not have (NaN, infinity) become null."""
     import msgspec
 
     print(msgspec.json.encode(value, enc_hook=_plain).decode(), flush=True)

@@ -1,8 +1,8 @@
-"""A powder pattern out of a series file by pyFAI, which is given nothing but the file.
+"""A powder pattern of a series file by pyFAI, from nothing but the file.
 
-pyFAI reads frames and detectors from NeXus, and no geometry (looked up in 2026.9): so its own description is
-in the file beside NeXus' (see `receiver.files.geometry`), and this is what takes it from there. Who has only
-pyFAI and h5py needs two lines more, see docs/how-to/integrate-with-pyfai.md.
+pyFAI reads frames and detectors from NeXus, but no geometry (as of 2026.9): so the file has pyFAI's own
+description beside that of NeXus (see `receiver.files.geometry`), which is read here. With pyFAI and h5py
+alone this takes two more lines, see docs/how-to/integrate-with-pyfai.md.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ UNITS = ("2th_deg", "q_A^-1", "q_nm^-1", "r_mm")
 
 
 def integrator(series: SeriesFile) -> Any:
-    """pyFAI's `AzimuthalIntegrator` with geometry and pixel mask of the file.
+    """Return pyFAI's `AzimuthalIntegrator` with the geometry and pixel mask of the file.
 
-    No flat field: where the header has one, `flatfield_applied` says what the detector did with it.
+    It has no flat field: where the header has one, `flatfield_applied` says whether the detector applied it.
 
     Raises:
         ReaderError: there is no geometry in the file.
@@ -36,7 +36,7 @@ def integrator(series: SeriesFile) -> Any:
     if found is None:
         raise ReaderError(
             f"{series.path} has no geometry: its stream's header must give distance, beam_center_x, "
-            "beam_center_y, x_pixel_size and y_pixel_size, or set these at the detector's device"
+            "beam_center_y, x_pixel_size and y_pixel_size, or set these on the detector's device"
         )
     made = pyFAI.load(json.loads(text(found[()])))
     mask = series.pixel_mask
@@ -60,7 +60,7 @@ def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
             if series.channels:
                 frame = frame[0]
             if frame.ndim != 2:
-                raise ReaderError(f"{series.path} has frames of {plural(frame.shape[0], 'blob')}, no images")
+                raise ReaderError(f"{series.path} has frames of {plural(frame.shape[0], 'blob')}, not images")
             counts = _has_value(frame)
             total += np.where(counts, frame, 0)
             number += counts
@@ -75,8 +75,8 @@ def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", ou
 
     Args:
         path: a series file with geometry.
-        points: of the curve.
-        unit: of its abscissa, one of `UNITS`.
+        points: number of points of the curve.
+        unit: of its abscissa; one of `UNITS`.
         out: text file for the curve, in pyFAI's form; replaced if it exists.
 
     Raises:
@@ -100,7 +100,7 @@ def integrate(path: str | Path, *, points: int = 1000, unit: str = "2th_deg", ou
 
 
 def _has_value(frame: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which pixels count: the greatest value of an unsigned type stands for gaps and masked pixels."""
+    """Return which pixels count: the maximum of an unsigned type stands for gaps and masked pixels."""
     if frame.dtype.kind == "u":
         return np.asarray(frame != np.iinfo(frame.dtype).max)
     return np.asarray(frame >= 0) if frame.dtype.kind == "i" else np.isfinite(frame)

@@ -1,4 +1,4 @@
-"""A bound PUSH socket that knows its peers: what `penstock replay` sends through."""
+"""A bound PUSH socket that knows its peers; `penstock replay` sends through it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.texts import plural
 
 HIGH_WATER_MARK = 16
-"""Messages in flight. Recorded start messages have megabytes; a recording must not pile up here."""
+"""Messages in flight; few, since a recorded start message has megabytes."""
 
 
 class PushError(Exception):
@@ -23,13 +23,13 @@ class PushError(Exception):
 
 
 class PushSocket:
-    """PUSH, bound at once; PUSH drops nothing, it waits for its peers.
+    """A PUSH socket, bound at once; it drops nothing, but waits for its peers.
 
     Args:
         endpoint: such as "tcp://127.0.0.1:9999"; port 0 takes a free one.
 
     Raises:
-        PushError: the endpoint is taken, or is none.
+        PushError: the endpoint is taken, or not valid.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -37,7 +37,9 @@ class PushSocket:
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.sndhwm = HIGH_WATER_MARK
         self._socket.set(zmq.IPV6, is_ipv6(endpoint))
-        self._socket.set(zmq.ZAP_DOMAIN, b"penstock")  # refuses what is no ZMTP 3, as `streamer.sender` does
+        self._socket.set(
+            zmq.ZAP_DOMAIN, b"penstock"
+        )  # refuses anything but ZMTP 3, as `streamer.push_socket`
         self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()
         events = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
@@ -50,7 +52,7 @@ class PushSocket:
                 f"cannot bind {endpoint}: {error.strerror}; is another streamer there?"
             ) from error
         self.endpoint = bytes(self._socket.getsockopt(zmq.LAST_ENDPOINT)).decode()
-        """As bound, with the port that was taken."""
+        """As bound, with the port in use."""
 
     def __enter__(self) -> Self:
         return self
@@ -62,21 +64,21 @@ class PushSocket:
 
     @property
     def peers(self) -> int:
-        """Connections now."""
+        """Number of connections now."""
         return len(self._connections.peers)
 
     def wait_for_peers(self, count: int, timeout: float) -> None:
-        """Return once so many receivers' sockets are connected.
+        """Return once `count` sockets of receivers are connected.
 
         Raises:
-            PushError: they are not after `timeout` seconds.
+            PushError: they are not within `timeout` seconds.
         """
         due = time.monotonic() + timeout
         while self.peers < count:
             if not self._watch(due - time.monotonic()):
                 raise PushError(
                     f"{self.peers} of {plural(count, 'connection')} at {self.endpoint} after {timeout:g} s; "
-                    "does the receiver run, and is this endpoint in its source.endpoints?"
+                    "is the receiver running, and is this endpoint in its source.endpoints?"
                 )
 
     def send(self, message: Sequence[bytes], timeout: float) -> None:
@@ -93,7 +95,7 @@ class PushSocket:
                 pass
             raise PushError(
                 f"no receiver at {self.endpoint} has taken a message for {timeout:g} s "
-                f"({self.peers} connected); look whether it still runs"
+                f"({self.peers} connected); check that it is still running"
             ) from error
 
     def drain(self, timeout: float) -> None:
@@ -101,7 +103,7 @@ class PushSocket:
         self._close(int(timeout * 1000))
 
     def _watch(self, seconds: float) -> bool:
-        """Take in the next change of connections; false if there was none in time."""
+        """Handle the next change of connections; return false if there was none in time."""
         if not self._monitor.poll(int(max(0.0, seconds) * 1000)):
             return False
         event = recv_monitor_message(self._monitor)

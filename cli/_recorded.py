@@ -1,4 +1,4 @@
-"""A recording of a DECTRIS stream as the simulated control unit takes it."""
+"""A recording of a DECTRIS stream as the simulated control unit needs it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.stins.messages import Frame, Image, Start
 from penstock.streamer.simplon.recorded import Recorded
 
 OF_THE_CLIENT = ("nimages", "ntrigger", "trigger_mode", "data_collection_date", "software_version")
-"""Keys that a series sets, or the simulator itself."""
+"""Keys that the series sets, or the simulator itself."""
 
 
 def recorded(path: Path) -> Recorded:
     """Return the settings, tables and frames of a recording, stream V1 or V2; all of it is held in memory.
 
     Raises:
-        RecordingError: no recording of such a stream, or one whose frames differ in shape or type.
+        RecordingError: it is not a recording of such a stream, or its frames differ in shape or type.
     """
     source: DectrisV1Source | DectrisV2Source | None = None
     start: Start | None = None
@@ -33,7 +33,7 @@ def recorded(path: Path) -> Recorded:
                 case Protocol.DECTRIS_V2:
                     source = DectrisV2Source()
                 case _:
-                    raise RecordingError(f"{path} is no recording of a DECTRIS stream, V1 or V2")
+                    raise RecordingError(f"{path} is not a recording of a DECTRIS stream, V1 or V2")
         try:
             message = source.decode(parts)
         except StinsError as error:

@@ -1,8 +1,8 @@
-"""A recording of raw ZeroMQ messages: its container, whose stream it is, and where its file name goes.
+"""A recording of raw ZeroMQ messages: its container, its protocol, and the place of the file name in it.
 
-The container is a CBOR sequence (RFC 8742), gzipped or not: one array of byte strings for each
-multi-part message, in the order in which they came. Made for tests and for support: what a detector
-really sent can be kept, passed on and streamed again.
+The container is a CBOR sequence (RFC 8742), gzipped or not: one array of byte strings per multi-part
+message, in order of arrival. It is meant for tests and support: what a detector really sent can be kept,
+passed on and streamed again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 class RecordingError(Exception):
-    """A file that is no recording, or a damaged one; the sentence says what to do."""
+    """A file is not a recording, or is damaged; the sentence says what to do."""
 
 
 class Protocol(StrEnum):
-    """Whose messages a recording holds; the names are those of `source.type` in the configuration."""
+    """The protocol of a recording's messages; named as `source.type` in the configuration."""
 
     STINS = "stins"
     DECTRIS_V1 = "dectris-v1"
@@ -37,19 +37,19 @@ def read(path: Path) -> Iterator[list[bytes]]:
     """Yield the messages of a recording, one after another; the whole file is never in memory.
 
     Raises:
-        RecordingError: the file cannot be opened, is no recording, or ends within a message.
+        RecordingError: the file cannot be opened, is not a recording, or ends within a message.
     """
     number = 0
     try:
         with _open(path) as stream:
-            # One byte ahead at most: the end of the file must not be taken for a damaged message.
+            # Reads ahead one byte at most, so that the end of the file is not taken for a damaged message.
             decoder = cbor2.CBORDecoder(cast(IO[bytes], stream), read_size=1)
             while stream.peek(1):
                 message = decoder.decode()
                 if not isinstance(message, list) or not all(isinstance(part, bytes) for part in message):
                     raise RecordingError(
-                        f"{path} is no recording of ZeroMQ messages: "
-                        f"item {number + 1} is no array of byte strings"
+                        f"{path} is not a recording of ZeroMQ messages: "
+                        f"item {number + 1} is not an array of byte strings"
                     )
                 number += 1
                 yield message
@@ -58,7 +58,7 @@ def read(path: Path) -> Iterator[list[bytes]]:
     except (cbor2.CBORDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         if number == 0:
             raise RecordingError(
-                f"{path} is no recording of ZeroMQ messages ({error}); "
+                f"{path} is not a recording of ZeroMQ messages ({error}); "
                 "it must be a CBOR sequence of arrays of byte strings, gzipped or not"
             ) from error
         raise RecordingError(
@@ -67,11 +67,11 @@ def read(path: Path) -> Iterator[list[bytes]]:
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     if number == 0:
-        raise RecordingError(f"{path} is empty: there is no message in it")
+        raise RecordingError(f"{path} is empty: it has no messages")
 
 
 def write(path: Path, messages: Iterable[Sequence[Any]]) -> int:
-    """Write messages as a recording, gzipped if the name ends with ".gz"; returns how many.
+    """Write messages as a recording, gzipped if the name ends in ".gz"; return how many.
 
     Raises:
         OSError: the file exists already, or cannot be written.
@@ -85,7 +85,7 @@ def write(path: Path, messages: Iterable[Sequence[Any]]) -> int:
 
 
 def protocol(message: Sequence[bytes]) -> Protocol | None:
-    """Whose message this is; `None` if nobody's that is known."""
+    """Return the protocol of a message; `None` if it is unknown."""
     if not message:
         return None
     first = message[0]
@@ -101,13 +101,13 @@ def protocol(message: Sequence[bytes]) -> Protocol | None:
 
 
 def named(message: list[bytes], kind: Protocol, filename: str) -> list[bytes]:
-    """Return the message with this file name, where its protocol carries it, if it is a start message.
+    """Return a start message with this file name where its protocol carries it; any other message as it is.
 
     V1: "filename" in the JSON of the header appendix, which is added if there is none. V2: the same in
-    the user data. STINS: the header's `filename`. Everything else stays as it was recorded.
+    the user data. STINS: the header's `filename`.
 
     Raises:
-        RecordingError: a V2 start message whose user data are no JSON object: there is no place.
+        RecordingError: the header appendix (V1) or user data (V2) is not a JSON object.
     """
     match kind:
         case Protocol.STINS:
@@ -135,7 +135,7 @@ def _binary_protocol(part: bytes) -> Protocol | None:
     try:
         content = cbor2.loads(part)
     except Exception:
-        # Anything may be in a file that is no recording, and cbor2 raises nearly anything for it.
+        # A file that is not a recording can hold anything, for which cbor2 raises almost anything.
         return None
     if isinstance(content, dict) and content.get("type") in ("start", "image", "end"):
         return Protocol.DECTRIS_V2
@@ -152,13 +152,13 @@ def _user_object(value: object, where: str) -> dict[str, Any]:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
             raise RecordingError(
-                f"the recording's {where} is not JSON, so that a file name has no place in it; "
+                f"the recording's {where} is not JSON, so it has no place for a file name; "
                 "configure a filename_template at the receiver instead"
             ) from error
         if isinstance(value, dict):
             return value
     raise RecordingError(
-        f"the recording's {where} is no JSON object, so that a file name has no place in it; "
+        f"the recording's {where} is not a JSON object, so it has no place for a file name; "
         "configure a filename_template at the receiver instead"
     )
 

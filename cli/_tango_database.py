@@ -1,4 +1,4 @@
-"""The Tango database that a command speaks to."""
+"""The Tango database that a command uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def open_database() -> tuple[TangoHost, tango.Database]:
-    """Return the Tango database that this machine is configured for, and who says so.
+    """Return the Tango database that this machine is configured for, and where that is configured.
 
     Raises:
         UserError: there is none, or it does not answer.
@@ -26,7 +26,7 @@ def open_database() -> tuple[TangoHost, tango.Database]:
     if host is None:
         places = ", ".join(map(str, files()))
         raise UserError(
-            f"{VARIABLE} is not set, nor in {places}, so there is no Tango database to ask; {remedy}"
+            f"{VARIABLE} is not set, nor is it in {places}, so there is no Tango database to ask; {remedy}"
         )
     try:
         return host, tango.Database()

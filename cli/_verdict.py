@@ -1,4 +1,4 @@
-"""What a receiver made of a series that was sent to it."""
+"""What became of a series at its receiver."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUn
 from penstock.receiver.models import Status
 
 BEGIN_SECONDS = 20.0
-"""Time within which a receiver must have begun, or refused, a series of which everything was handed to the
-network; modules wait for each other."""
+"""Time in which a receiver must begin or refuse a series once everything was handed to the network; modules
+wait for each other."""
 SLICE = 0.5
-"""Seconds of one question, so that an interrupt is heard."""
+"""Seconds of one request, so that an interrupt is noticed."""
 
 
 class Receiver:
-    """One that is asked about a series.
+    """A receiver that is asked about a series.
 
     Args:
-        client: of it.
+        client: of its HTTP API.
     """
 
     def __init__(self, client: ReceiverClient) -> None:
         self._client = client
 
     def verdict(self, series: str, stopping: Callable[[], bool]) -> str:
-        """Wait until the receiver is done with a series; "" if it has all of it, else why not.
+        """Wait until the receiver is done with a series; return "" if it has all of it, else why not.
 
         Args:
             series: its id.
-            stopping: whether to wait no longer.
+            stopping: returns true to stop waiting.
 
         Raises:
             UserError: the receiver does not answer.
@@ -42,21 +42,24 @@ class Receiver:
             while not _is_over(status, series):
                 known = status.series is not None and status.series.id == series
                 if stopping() or (not known and time.monotonic() > due):
-                    return f"the receiver at {self._client.url} has not begun the series; is it its receiver?"
+                    return (
+                        f"the receiver at {self._client.url} has not begun the series; "
+                        "is it this stream's receiver?"
+                    )
                 status = self._client.status(seen=status.version, wait=SLICE)
         except (ReceiverRefused, ReceiverUnavailable) as error:
             raise UserError(str(error)) from error
         if status.error:
             return f"the receiver is in Error: {status.error}"
         assert status.series is not None
-        return f"the receiver has not all of it: {status.series.reason}" if status.lacks else ""
+        return f"the receiver does not have all of it: {status.series.reason}" if status.lacks else ""
 
 
 def ask(url: str) -> Receiver:
     """Return the receiver at an address.
 
     Raises:
-        UserError: it does not answer, or is in Error, so that it would take no series.
+        UserError: it does not answer, or is in Error, in which it takes no series.
     """
     client = ReceiverClient(url, timeout=5.0)
     try:

@@ -1,20 +1,20 @@
 """Measure this machine: the receiver beside a naive writer, a bare loop and two limits in C.
 
-All take the same frames from a real generator, and those that write, write to the same folder, in turn,
-so that a busy machine slows all of them; trust the ratios and the processor time per frame, not the single
-rate. The limits need a C compiler (apt-get install gcc); without one they, and their bars, are left out.
+All take the same frames from a real generator, in turn, so that a busy machine slows all of them, and those
+that write use the same folder; trust the ratios and the CPU time per frame, not a single rate. The limits
+need a C compiler (apt-get install gcc); without one, they and their bars are left out.
 Exit status: 0 every bar is reached, 1 one is not, 2 it cannot be measured here.
 
-With --figures it takes everything that the performance page shows (throughput against offered rate,
-sockets and I/O threads, workers, disk, start and end of series over Tango, profiles), ten times each, into
-results.json, and draws it. Interrupted, it goes on where it was; what is there already it only draws.
+With --figures it measures everything that the performance page shows (throughput against offered rate,
+sockets and I/O threads, writers, disk, start and end of series over Tango, profiles), ten times each, writes
+results.json and draws the plots. It continues an interrupted run; what was measured already is only drawn.
 
 Examples:
   penstock bench                              four frame sizes, three rounds: five minutes
   penstock bench --sizes 20000,200000         small frames only
   penstock bench --dir /data --rounds 5       on the storage that counts
   penstock bench --json > figures.json        nothing but JSON on standard output
-  penstock bench --figures docs/performance --again    everything for the docs, three quarters of an hour
+  penstock bench --figures docs/performance --again    everything for the docs: three quarters of an hour
   penstock bench --figures /tmp/try --minutes 35 --disk /data    with shorter series
   penstock bench --writers 2 --dir /dev/shm   instead: several writers beside one, CPU per frame
   penstock bench --transforms                 instead: Pilatus CBF to bslz4, beside its libraries alone
@@ -44,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir", type=Path, metavar="DIR", help="folder to write to (default: a RAM disk, if there is one)"
     )
     parser.add_argument(
-        "--rounds", type=whole(1), default=3, metavar="N", help="turns of each contender (%(default)s)"
+        "--rounds", type=whole(1), default=3, metavar="N", help="runs of each contender (%(default)s)"
     )
     parser.add_argument(
-        "--sizes", type=_sizes, metavar="BYTES,…", help="of frames (20000,200000,2000000,20000000)"
+        "--sizes", type=_sizes, metavar="BYTES,…", help="sizes of frames (20000,200000,2000000,20000000)"
     )
     add_json(parser)
     figures = parser.add_argument_group("everything, for the docs")
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=real(above=True),
         metavar="MIN",
-        help="make the series shorter, to be done by then",
+        help="shorten the series to finish within this time",
     )
     figures.add_argument(
         "--repeats", type=whole(1), default=10, metavar="N", help="runs of each case (%(default)s)"
@@ -65,12 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument(
         "--disk", type=Path, metavar="DIR", help="folder on a disk (default: the temporary one)"
     )
-    figures.add_argument("--again", action="store_true", help="measure again what is there already")
-    figures.add_argument(
-        "--part", action="append", metavar="PART", help="only this part of it; give it again for another"
-    )
+    figures.add_argument("--again", action="store_true", help="repeat what was measured already")
+    figures.add_argument("--part", action="append", metavar="PART", help="only this part; may be repeated")
     parser.add_argument(
-        "--viewer", action="store_true", help="instead: 4 million pixels, with a viewer and without"
+        "--viewer", action="store_true", help="instead: frames of 4 million pixels, with and without a viewer"
     )
     parser.add_argument(
         "--writers",
@@ -79,17 +77,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead: N writers beside one, CPU per frame and equal content",
     )
     parser.add_argument(
-        "--rois", action="store_true", help="instead: frames of 2 MB, without regions of interest and with"
+        "--rois", action="store_true", help="instead: frames of 2 MB, with and without regions of interest"
     )
     transforms = parser.add_argument_group("transforms")
     transforms.add_argument(
         "--transforms", action="store_true", help="instead: CBF to bslz4, frames/s per core"
     )
-    transforms.add_argument("--image", type=Path, metavar="FILE", help="an image to tile (default: made up)")
+    transforms.add_argument(
+        "--image", type=Path, metavar="FILE", help="image to tile (default: a generated one)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print a table."""
+    """Measure, print a table; return the exit status."""
     from penstock.cli.main import UserError
     from penstock.devices._base.processes import ProcessFailed
 
@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
         if folder is not None and not folder.is_dir():
             raise UserError(f"--{option} {folder} is not a folder")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # ends what was started
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # and end what was started
     if args.dir is None and RAM_DISK.is_dir():
-        args.dir = RAM_DISK  # a disk would be measured beside the receiver
+        args.dir = RAM_DISK  # on a disk, the disk would be measured, too
     try:
         if args.transforms:
             return _transforms(args)
@@ -181,7 +181,9 @@ def _compare(args: argparse.Namespace) -> int:
     ):
         limit = build(Path(tools))
         if limit is None:
-            console.print("no C compiler here, so no limits; apt-get install gcc brings one")
+            console.print(
+                "no C compiler here, so no limits are measured; to install one: apt-get install gcc"
+            )
         measured = compare(Path(folder), args.rounds, status.update, args.sizes or SIZES, limit)
     verdicts = verdicts_on(measured)
     Console(stderr=args.json).print(report.table(measured), report.bars(verdicts))
@@ -209,7 +211,7 @@ def _figures(args: argparse.Namespace) -> int:
 
     unknown = set(args.part or ()) - set(parts())
     if unknown:
-        raise UserError(f"--part {min(unknown)} is none of {', '.join(parts())}")
+        raise UserError(f"--part {min(unknown)}; give one of {', '.join(parts())}")
     try:
         args.figures.mkdir(parents=True, exist_ok=True)
         file = args.figures / "results.json"
@@ -241,5 +243,5 @@ def _sizes(text: str) -> list[int]:
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}"; write bytes such as 20000,200000') from None
     if unknown := set(found) - set(SIZES):
-        raise argparse.ArgumentTypeError(f"{min(unknown)} is none of {', '.join(map(str, SIZES))}")
+        raise argparse.ArgumentTypeError(f"{min(unknown)}; give sizes from {', '.join(map(str, SIZES))}")
     return found

@@ -1,8 +1,8 @@
-"""Judge files: counts, gaps, NeXus structure, and whether every frame can be read.
+"""Check files: counts, gaps, NeXus structure, and whether every frame can be read.
 
 A file is clean when it is consistent and complete. Exit status: 0 all clean, 1 there are problems,
 2 a file cannot be opened at all. Notes (late messages, a missing account in another program's file)
-are no problems unless --strict is given.
+count as problems only with --strict.
 
 Examples:
   penstock check /data/scan-0007.h5
@@ -32,12 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--detector", metavar="GROUP", help="name of the NXdetector group, where a file has several"
     )
     parser.add_argument("--quick", action="store_true", help="do not read the frames themselves")
-    parser.add_argument("--strict", action="store_true", help="let notes count as problems")
+    parser.add_argument("--strict", action="store_true", help="count notes as problems")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check each file, print the verdict; returns the exit status."""
+    """Check each file, print the verdict; return the exit status."""
     from penstock.cli.main import UserError
     from penstock.receiver.reader import ReaderError, SeriesFile
 
@@ -69,7 +69,7 @@ def _check(series: SeriesFile, *, quick: bool) -> Verdict:
 
     from penstock.checks.series_check import check_series
 
-    # On stderr, and only where somebody watches: the output itself stays plain.
+    # On stderr, and only on a terminal: the output itself stays plain.
     console = Console(stderr=True)
     with Progress(
         TextColumn("reading frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),

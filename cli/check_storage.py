@@ -1,6 +1,6 @@
-"""Probe what a file system does about locks, space, syncs and names, and what that means for Penstock.
+"""Probe how a file system handles locks, space, syncs and names, and what that means for Penstock.
 
-Everything is tried out in a new folder inside DIR, which is removed at the end; nothing is guessed by the
+Everything is tried out in a new folder inside DIR, which is removed at the end; nothing is guessed from the
 file system's name. Exit status: 0 everything that Penstock promises holds there, 1 something does not, 2
 nothing can be created in DIR.
 
@@ -26,17 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="where files would be written")
     parser.add_argument(
         "--write-mb", type=whole(1), default=256, metavar="N",
-        help="to write for the rate of writing; a tenth of the free space at most (%(default)s)",
+        help="megabytes to write for the write rate; at most a tenth of the free space (%(default)s)",
     )  # fmt: skip
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Probe, print each finding when it is there; returns the exit status."""
+    """Probe, print each finding as it is made; return the exit status."""
     from penstock.checks.storage_probe import ProbeError, probe
     from penstock.cli.main import UserError
 
-    # So that the folder is removed then, too.
+    # So that the folder is removed after SIGTERM, too.
     before = signal.signal(signal.SIGTERM, _interrupt)
     findings = []
     try:

@@ -1,11 +1,11 @@
 """Print the script that completes `penstock` in a shell.
 
 It completes commands, options, their choices, cameras, files, and the receivers' names: those of the file
-given with --config, else those of the shipped one (in tcsh always these). After an update print it again.
+given with --config, else those of the shipped one (in tcsh always the latter). Print it again after updates.
 
 Examples:
   penstock completion bash > ~/.local/share/bash-completion/completions/penstock
-      for bash with its package bash-completion; from the next shell on (make the folder first: mkdir -p)
+      for bash with its package bash-completion, in the next shell (make the folder first: mkdir -p)
   penstock completion zsh > ~/.zfunc/_penstock
       for zsh, likewise; ~/.zshrc needs the lines: fpath+=~/.zfunc; autoload -U compinit; compinit
   penstock completion tcsh > ~/.penstock.tcsh
@@ -26,7 +26,7 @@ FILES = {"FILE", "CAPTURE", "PATH"}
 FOLDERS = {"DIR"}
 RECEIVERS = {"NAME", "URL|NAME"}
 CAMERAS = {"CAMERA", "DETECTOR", "SERVER"}
-"""What is completed goes by the word that stands for an argument in the help."""
+"""What is completed depends on the argument's metavar in the help."""
 
 ASK = "penstock completion --receivers"
 NAMES = {
@@ -56,7 +56,9 @@ _penstock_receivers() {{
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("shell", nargs="?", choices=("bash", "zsh", "tcsh"), help="whose script")
+    what.add_argument(
+        "shell", nargs="?", choices=("bash", "zsh", "tcsh"), help="shell to print the script for"
+    )
     what.add_argument(
         "--receivers", nargs="?", const=SHIPPED, metavar="FILE",
         help="print the receivers' names of a configuration instead (of the shipped one)",

@@ -49,26 +49,26 @@ def run(args: argparse.Namespace) -> int:
     from penstock.devices._base.embedded_database import start_database
     from penstock.devices._base.processes import ProcessFailed
 
-    told = threading.Event()
+    stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: told.set())
+        signal.signal(number, lambda number, frame: stop.set())
     _claim(args.port)
     try:
         child = start_database(args.dir.resolve(), port=args.port)
     except ProcessFailed as error:
         raise UserError(str(error)) from error
     with child:
-        print(_which(args.dir.resolve(), child.answer), file=sys.stderr)
+        print(_description(args.dir.resolve(), child.answer), file=sys.stderr)
         print(f"export TANGO_HOST=127.0.0.1:{child.answer}", flush=True)
-        while not told.wait(0.5):
+        while not stop.wait(0.5):
             ended = child.ended()
             if ended is not None:
                 raise UserError(ended)
     return 0
 
 
-def _which(folder: Path, port: int) -> str:
-    """Return the database that runs here, and the one that a command uses which is not told of it."""
+def _description(folder: Path, port: int) -> str:
+    """Return which database runs here, and which one commands use that do not know of it."""
     from penstock.devices._base.embedded_database import FILE_NAME
     from penstock.devices._base.tango_host import tango_host
 
@@ -80,7 +80,7 @@ def _which(folder: Path, port: int) -> str:
 
 
 def _claim(port: int) -> None:
-    """The database itself ends with a traceback when its port is taken."""
+    """Refuse a port that is taken: the database itself would end with a traceback."""
     from penstock.cli.main import UserError
 
     try:

@@ -3,14 +3,14 @@
 Examples:
   penstock demo                               100 frames into ./penstock-demo
   penstock demo --frames 1000 --out /data/try
-  penstock demo --view                        and watch them come in
-  penstock demo --panel                       the same at the control panel, which then stays open
-  penstock demo --detector eiger              an EIGER2, over a simulated control unit of DECTRIS
+  penstock demo --view                        and watch them arrive
+  penstock demo --panel                       the same in the control panel, which then stays open
+  penstock demo --detector eiger              an EIGER2 with a simulated DECTRIS control unit
   penstock demo --detector eiger --stream v2  the same with its newer stream
   penstock demo --json | jq .file             nothing but JSON on standard output
 
-It brings up everything that a beamline has (Tango database, device server, streamer, receiver) on
-this machine only, on free ports, and ends all of it again. A second run writes a second file. The Tango
+It starts everything that a beamline has (Tango database, device server, streamer, receiver) on this
+machine only, on free ports, and stops all of it at the end. A second run writes a second file. The Tango
 database of this machine, if one is configured, is left alone.
 """
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames",
         type=whole(1),
         metavar="N",
-        help=f"frames to take ({FRAMES}, with a window {FRAMES_IN_A_WINDOW})",
+        help=f"frames to take ({FRAMES}, or {FRAMES_IN_A_WINDOW} with a window)",
     )
     parser.add_argument(
         "--out",
@@ -58,7 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the files (%(default)s)",
     )
     parser.add_argument(
-        "--detector", choices=("simulator", "eiger"), default="simulator", help="which one (%(default)s)"
+        "--detector",
+        choices=("simulator", "eiger"),
+        default="simulator",
+        help="simulated detector (%(default)s)",
     )
     parser.add_argument(
         "--stream",
@@ -66,8 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stream of the EIGER's control unit (v1); with --detector eiger",
     )
     window = parser.add_mutually_exclusive_group()
-    window.add_argument("--view", action="store_true", help="open the live viewer; ends when it is closed")
-    window.add_argument("--panel", action="store_true", help="open the control panel; ends when it is closed")
+    window.add_argument(
+        "--view", action="store_true", help="open the live viewer; the demo ends when it is closed"
+    )
+    window.add_argument(
+        "--panel", action="store_true", help="open the control panel; the demo ends when it is closed"
+    )
     add_json(parser)
 
 
@@ -80,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
     opens = _viewer if args.view else _panel if args.panel else None
     frames = args.frames if args.frames is not None else FRAMES if opens is None else FRAMES_IN_A_WINDOW
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # through every `with`
-    # Words for people go to standard error when a machine reads standard output.
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # leaves every `with`
+    # Text for people goes to standard error when a program reads standard output.
     words = console(args)
     try:
         with contextlib.ExitStack() as stack:
@@ -113,7 +120,7 @@ def _staged(args: argparse.Namespace) -> Staged:
 
 
 def _same(args: argparse.Namespace) -> str:
-    """Options for the same detector again."""
+    """Return the options that choose the same detector again."""
     if args.detector != "eiger":
         return ""
     return " --detector eiger" + (f" --stream {args.stream}" if args.stream else "")
@@ -145,7 +152,7 @@ def _report(outcome: Outcome, console: Console, *, at_panel: bool, same: str) ->
     )
     how = "which is open" if at_panel else f"\n  penstock demo{same} --panel{missing}"
     console.print(
-        f"\nTake the next one yourself, at the control panel{', ' if at_panel else ':'}{how}", markup=False
+        f"\nTake the next one yourself, in the control panel{', ' if at_panel else ':'}{how}", markup=False
     )
 
 
@@ -164,8 +171,7 @@ def _progress_printer(console: Console) -> Callable[[str], None]:
 
 
 def _viewer(demonstration: Demonstration) -> Child[bool]:
-    """Return the live viewer in a process of its own, which the user closes; it is there before the
-    series."""
+    """Return the live viewer in a process of its own, which the user closes; it opens before the series."""
     return _window("the viewer", "watching ", demonstration, "view", demonstration.receiver_url, "--log")
 
 

@@ -1,4 +1,4 @@
-"""Run a Tango device server: one per detector class, named as it, and PenstockReceiver.
+"""Run a Tango device server: one per detector class, of the same name, or PenstockReceiver.
 
 Examples:
   penstock device Simulator sim
@@ -9,9 +9,9 @@ Examples:
       --property ReceiverUrl=http://127.0.0.1:5000
       the receiver's own device, in the same server
   penstock device Simulator sim -- -v3
-      options behind -- go to Tango
+      options after -- are passed to Tango
 
-Simulator/sim, as Tango writes it, is taken too. TANGO_HOST says which database, or else ~/.tangorc or
+Simulator/sim, as Tango writes it, is accepted, too. The database is that of TANGO_HOST, else of ~/.tangorc or
 /etc/tangorc; `penstock database` runs one. Every server is also a command of its own (Simulator sim), as
 Tango's Starter expects. `penstock register` registers all devices of a file.
 """
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "server", metavar="SERVER", help="class of the detector, such as Eiger, or PenstockReceiver"
     )
-    parser.add_argument("instance", nargs="?", metavar="INSTANCE", help="which of the servers of that name")
-    parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and end")
+    parser.add_argument("instance", nargs="?", metavar="INSTANCE", help="instance name of the server")
+    parser.add_argument("--register", metavar="DEVICE", help="register this device (a/b/c), and exit")
     parser.add_argument(
         "--class", dest="kind", metavar="CLASS", help="Tango class to register (default: SERVER)"
     )
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="device property to register; give it again for another",
+        help="device property to register; may be repeated",
     )
     parser.add_argument(  # without a default argparse says that it is required
         "options", nargs="*", default=[], metavar="-- OPTIONS", help="options for Tango itself"
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         _register(args, database, name, classes)
         return 0
     if args.property or args.kind:
-        raise UserError("--property and --class belong to --register DEVICE")
+        raise UserError("--property and --class need --register DEVICE")
     if not registered(database, name):
         raise UserError(
             f"no device is registered for {name} in the Tango database {host}; "
@@ -82,13 +82,13 @@ def run(args: argparse.Namespace) -> int:
         )
     if where := _runs_at(database, f"dserver/{name}"):
         raise UserError(
-            f"{name} runs already, {where}; end that one first, or register and start another instance"
+            f"{name} is already running {where}; stop it first, or register and start another instance"
         )
     return run_server(server, [instance, *options])
 
 
 def _names(args: argparse.Namespace) -> tuple[str, str, list[str]]:
-    """Server, instance, and the options for Tango."""
+    """Return server, instance, and the options for Tango."""
     from penstock.cli.main import UserError
 
     server, slash, instance = args.server.partition("/")
@@ -102,7 +102,7 @@ def _names(args: argparse.Namespace) -> tuple[str, str, list[str]]:
 
 
 def _runs_at(database: tango.Database, admin: str) -> str:
-    """Host and process of a server that answers by its administrative device; "" if none does."""
+    """Return host and process of a server whose administrative device answers; "" if none does."""
     import tango
 
     try:
@@ -150,8 +150,8 @@ def _register(
     print(f"registered {args.register}, class {kind.__name__}, in {server}: {given}")
     if where := _runs_at(database, f"dserver/{server}"):
         print(
-            f"{server} runs, {where}: the device's command Init reads changed properties; a new device needs "
-            "a restart of the server"
+            f"{server} is running {where}: changed properties are read by the device's command Init; a new "
+            "device needs a restart of the server"
         )
     else:
         print(f"start it with: penstock device {server.replace('/', ' ')}")

@@ -1,4 +1,4 @@
-"""How to install what a command lacks."""
+"""How to install what a command needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stream frames without Tango, to try and to measure a receiver.
+"""Stream frames without Tango, to try out or measure a receiver.
 
 Examples:
   penstock generate --frames 1000 --filename /data/first.h5
@@ -10,15 +10,15 @@ Examples:
   penstock generate --filename /data/first.h5 --overwrite --receiver http://127.0.0.1:5000
   penstock generate --frames 1000 --seed 7 --drop 0.01 --reorder 0.05 --checksum crc32 --corrupt 0.002
 
-It binds --endpoint, waits for its receivers, sends one series, and ends once everything has left.
-With several streams each is a module of one detector, with the same frame numbers and a port of its own.
-With --json the first line on standard output is {"data": endpoint, "endpoints": […], "pid": …} and the
+It binds --endpoint, waits for its receivers, sends one series, and ends once all of it has been sent.
+With several streams, each is a module of one detector, with the same frame numbers and a port of its own.
+With --json, the first line on standard output is {"data": endpoint, "endpoints": […], "pid": …} and the
 last line the summary: frames sent, rate, CPU time per frame (I/O threads included), and for each stream
-the log of the faults that were committed. A number with a point is a chance: 0.01 of all frames.
+the log of its faults. A number with a decimal point is a probability: 0.01 of all frames.
 
-Exit status: 0 all frames were sent, 1 not all, 2 what was asked for cannot be. PUSH has no answer: what
-became of the series only its receiver knows. With --receiver it is asked, and 1 is also for a series that it
-refused, could not write, or has not as a whole.
+Exit status: 0 all frames were sent, 1 not all were, 2 the request is impossible. PUSH sockets get no answer:
+only the receiver knows what became of the series. With --receiver it is asked, and 1 also means that it
+refused the series, could not write it, or does not have all of it.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 
 HINT_SECONDS = 5.0
-"""After so long without a receiver, what is probably amiss is said."""
+"""After this time without a receiver, the probable cause is printed."""
 FAULTS = {
     "drop": "lost on the way",
     "duplicate": "sent twice",
     "reorder": "overtaken by the next few frames, see --window",
-    "delay": "overtaken by the frames of the next while, see --delay-seconds",
-    "corrupt": "one bit of the blob is flipped: only a --checksum tells",
+    "delay": "sent later, see --delay-seconds",
+    "corrupt": "one bit of the blob is flipped: only --checksum reveals it",
     "truncate": "blob cut short",
-    "wrong_type": "the image header names another type of pixel",
+    "wrong_type": "the image header names another pixel type",
 }
 """What may happen to a frame: the kinds of `streamer.generator_faults`."""
 
@@ -66,10 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
         "--shape", type=_lengths, default=(512, 1024), metavar="ROWS,COLS",
-        help="of a frame of each stream; K,ROWS,COLS for K blobs (512,1024)",
+        help="shape of each stream's frames; K,ROWS,COLS for K blobs (512,1024)",
     )  # fmt: skip
     size.add_argument(
-        "--frame-bytes", type=whole(1), metavar="N", help="about so many bytes per frame instead"
+        "--frame-bytes", type=whole(1), metavar="N", help="approximate bytes per frame, instead of --shape"
     )
     parser.add_argument(
         "--frames", type=whole(1), default=100, metavar="N", help="frames to send (%(default)s)"
@@ -78,10 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dtype",
         default="uint16",
         choices=("uint8", "uint16", "uint32", "int32", "float32"),
-        help="of a pixel (%(default)s)",
+        help="pixel type (%(default)s)",
     )
     parser.add_argument(
-        "--compression", default="none", choices=("none", "bslz4"), help="of the blobs (%(default)s)"
+        "--compression",
+        default="none",
+        choices=("none", "bslz4"),
+        help="compression of the blobs (%(default)s)",
     )
     parser.add_argument(
         "--pattern", default="noise", choices=GENERATED, help="what the frames show (%(default)s)"
@@ -96,20 +99,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", type=real(), default=0.0, metavar="HZ", help="frames per second; 0: as fast as possible"
     )
     parser.add_argument(
-        "--filename", default="", metavar="PATH", help="file that the receiver writes; none: live only"
+        "--filename",
+        default="",
+        metavar="PATH",
+        help="file that the receiver writes (default: live view only)",
     )
     parser.add_argument("--overwrite", action="store_true", help="let the receiver replace that file")
     parser.add_argument(
         "--receiver", metavar="URL|NAME",
         help="ask this receiver, such as http://127.0.0.1:5000, what became of the series",
     )  # fmt: skip
-    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration that knows NAME")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file with NAME")
     parser.add_argument(
         "--endpoint",
         type=bound_endpoint,
         default="tcp://127.0.0.1:9999",
         metavar="URL",
-        help="to bind (%(default)s); more streams have the ports after it",
+        help="address to bind (%(default)s); further streams use the ports after it",
     )
     parser.add_argument(
         "--wait-peers", type=whole(0), default=1, metavar="N", help="receivers to wait for (%(default)s)"
@@ -124,13 +130,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds to wait for what is queued (%(default)g)",
     )
-    parser.add_argument("--io-threads", type=whole(1), default=1, metavar="N", help="of ZeroMQ (%(default)s)")
     parser.add_argument(
-        "--hwm", type=whole(1), metavar="N", help="messages queued for a receiver (by frame size)"
+        "--io-threads", type=whole(1), default=1, metavar="N", help="ZeroMQ's I/O threads (%(default)s)"
+    )
+    parser.add_argument(
+        "--hwm", type=whole(1), metavar="N", help="messages queued per receiver (default: by frame size)"
     )
     add_json(parser)
     faults = parser.add_argument_group(
-        "faults", "each by frame numbers (7,8), or by chance (0.01), where a frame has one fault at most"
+        "faults", "given by frame numbers (7,8) or as a probability (0.01), with at most one fault per frame"
     )
     for kind, meaning in FAULTS.items():
         faults.add_argument(
@@ -138,20 +146,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=meaning,
         )  # fmt: skip
     faults.add_argument(
-        "--window", type=whole(1), default=4, metavar="N", help="frames that overtake (%(default)s)"
+        "--window",
+        type=whole(1),
+        default=4,
+        metavar="N",
+        help="frames that overtake a reordered one (%(default)s)",
     )
     faults.add_argument(
-        "--delay-seconds", type=real(0, 3600), default=1.0, metavar="S", help="of a delay (%(default)g)"
+        "--delay-seconds",
+        type=real(0, 3600),
+        default=1.0,
+        metavar="S",
+        help="length of a delay (%(default)g)",
     )
-    faults.add_argument("--seed", type=whole(0), default=0, metavar="N", help="of the chances (0)")
+    faults.add_argument("--seed", type=whole(0), default=0, metavar="N", help="seed of the random faults (0)")
     faults.add_argument(
-        "--faults-in", type=_numbers, metavar="N,…", help="streams that have them, from 0 (all)"
+        "--faults-in", type=_numbers, metavar="N,…", help="streams with faults, counted from 0 (all)"
     )
     faults.add_argument(
         "--die-at",
         type=whole(0),
         metavar="N",
-        help="kill it once the frames before have left",
+        help="kill the generator once the frames before N have been sent",
     )
     faults.add_argument(
         "--stream-dies-at",
@@ -164,7 +180,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole(0),
         default=0,
         metavar="N",
-        help="frames by which the stream is behind others",
+        help="frames by which the stream lags behind the others",
     )
     faults.add_argument("--lose-start", action="store_true", help="send no start message")
     faults.add_argument("--lose-end", action="store_true", help="send no end message")
@@ -174,15 +190,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send one series; 0 when every frame was sent, and its receiver, if that is asked, has them all."""
+    """Send one series; return 0 if every frame was sent, and its receiver, if asked, has all of them."""
     from penstock.cli import _verdict
     from penstock.streamer.generator import DIED, generate
 
     plan = _plan(args)
     receiver = None if args.receiver is None else _verdict.ask(receiver_url(args.receiver, args.config))
-    told: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: told.append(number))
-    signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
+    signals: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: signals.append(number))
+    signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))
     pushes: list[PushSocket] = []
     try:
         _bind(plan, args, pushes)
@@ -191,32 +207,32 @@ def run(args: argparse.Namespace) -> int:
             ready = {"data": endpoints[0], "endpoints": endpoints, "pid": os.getpid()}
             emit(ready)
         for push in pushes:
-            _await_peers(push.endpoint, push.wait_peers, args, told)
+            _await_peers(push.endpoint, push.wait_peers, args, signals)
         with _progress(plan.frames) as progress:
-            report = generate(plan, pushes, stopping=lambda: bool(told), progress=progress)
+            report = generate(plan, pushes, stopping=lambda: bool(signals), progress=progress)
         print(
-            f"{report.sent} of {plural(report.planned, 'frame')} sent; waiting for the last to leave",
+            f"{report.sent} of {plural(report.planned, 'frame')} sent; waiting until the last have left",
             file=sys.stderr,
         )
     finally:
         for push in pushes:
-            push.close(2.0 if told else None)
+            push.close(2.0 if signals else None)
     if args.json:
         emit(report)
     else:
         print(_sentence(report), flush=True)
     if report.reason == DIED:
         os.kill(os.getpid(), signal.SIGKILL)
-    if signal.SIGINT in told:
+    if signal.SIGINT in signals:
         raise KeyboardInterrupt
-    wrong = "" if receiver is None else receiver.verdict(report.series, lambda: bool(told))
+    wrong = "" if receiver is None else receiver.verdict(report.series, lambda: bool(signals))
     if wrong:
         print(wrong, file=sys.stderr)
     return 0 if report.sent == report.planned and not wrong else 1
 
 
 def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> None:
-    """One socket a stream, on ports that follow each other."""
+    """Bind one socket per stream, on consecutive ports."""
     from penstock.cli.main import UserError
     from penstock.streamer.push_socket import PushSocket, default_hwm
 
@@ -226,8 +242,8 @@ def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> Non
         raise UserError(f"--endpoint {args.endpoint} has no port; {plan.streams} streams need one each")
     if port.isdecimal() and int(port) + plan.streams - 1 > LAST_PORT:
         raise UserError(
-            f"--endpoint {args.endpoint}: {plan.streams} streams need the ports after it too, and ports "
-            f"end at {LAST_PORT}; choose a lower one"
+            f"--endpoint {args.endpoint}: {plan.streams} streams need the ports after it, too, and the "
+            f"highest is {LAST_PORT}; choose a lower one"
         )
     for number in range(plan.streams):
         endpoint = f"{host}:{int(port) + number}" if number and int(port) else args.endpoint
@@ -238,7 +254,7 @@ def _bind(plan: Plan, args: argparse.Namespace, pushes: list[PushSocket]) -> Non
 
 
 def _faults(args: argparse.Namespace, stream: int) -> Faults:
-    """Return the faults of one stream: frames that were named, and those that chance has taken."""
+    """Return the faults of one stream: those given by frame numbers, and those drawn at random."""
     from penstock.cli.main import UserError
     from penstock.streamer.generator_faults import Faults, draw
 
@@ -258,7 +274,7 @@ def _faults(args: argparse.Namespace, stream: int) -> Faults:
 
 
 def _check_numbers(args: argparse.Namespace) -> None:
-    """Refuse faults of frames and streams that there are not: they would never be committed."""
+    """Refuse faults of frames and streams that do not exist: they would never happen."""
     from penstock.cli.main import UserError
 
     given = [(kind, getattr(args, kind), args.frames, "frames") for kind in FAULTS]
@@ -267,14 +283,14 @@ def _check_numbers(args: argparse.Namespace) -> None:
     for kind, numbers, count, what in given:
         beyond = [] if isinstance(numbers, float) else sorted(n for n in numbers if not 0 <= n < count)
         if beyond:
-            chance = "; a chance has a point, such as 0.01" if kind in FAULTS else ""
+            chance = "; a probability has a decimal point, such as 0.01" if kind in FAULTS else ""
             raise UserError(
                 f"--{kind.replace('_', '-')} {', '.join(map(str, beyond[:5]))}: there are {count} {what}, "
                 f"numbered from 0 to {count - 1}{chance}"
             )
     if args.die_at is not None and args.die_at > args.frames:
         raise UserError(
-            f"--die-at {args.die_at}: it sends {plural(args.frames, 'frame')}, so that is the most"
+            f"--die-at {args.die_at}: the series has {plural(args.frames, 'frame')}; give that at most"
         )
 
 
@@ -310,7 +326,7 @@ def _plan(args: argparse.Namespace) -> Plan:
 
 
 def _await_peers(
-    endpoint: str, wait_peers: Callable[[int, float], bool], args: argparse.Namespace, told: list[int]
+    endpoint: str, wait_peers: Callable[[int, float], bool], args: argparse.Namespace, signals: list[int]
 ) -> None:
     import time
 
@@ -320,27 +336,26 @@ def _await_peers(
     began, hinted = time.monotonic(), False
     deadline = began + args.wait
     while not wait_peers(args.wait_peers, 0.1):
-        if told:
+        if signals:
             raise KeyboardInterrupt
         if not hinted and time.monotonic() - began > HINT_SECONDS:
             hinted = True
             missing = "nobody" if args.wait_peers == 1 else f"fewer than {args.wait_peers}"
             print(
-                f"still {missing} after {HINT_SECONDS:g} s; does a receiver that runs have {endpoint} among "
+                f"still {missing} after {HINT_SECONDS:g} s; is a receiver running that has {endpoint} among "
                 "its source.endpoints?",
                 file=sys.stderr,
             )
         if time.monotonic() > deadline:
             raise UserError(
-                f"fewer than {plural(args.wait_peers, 'receiver')} connected to {endpoint} in "
-                f"{args.wait:g} s; "
-                "start one whose source has this endpoint, or give a longer --wait"
+                f"fewer than {plural(args.wait_peers, 'receiver')} connected to {endpoint} within "
+                f"{args.wait:g} s; start one whose source has this endpoint, or give a longer --wait"
             )
 
 
 @contextmanager
 def _progress(frames: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal, else nothing."""
+    """Show a progress bar on a terminal, else nothing."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -367,7 +382,7 @@ def _sentence(report: Report) -> str:
         f"{report.sent} of {plural(report.planned, 'frame')} handed over in {report.seconds:.3f} s: "
         f"{report.rate:,.0f} frames/s, "
         f"{report.megabytes_per_second:,.0f} MB/s, {report.cpu_microseconds_per_frame:.1f} µs CPU per frame"
-        + (f"; faults as asked for: {faults}" if faults else "")
+        + (f"; faults as requested: {faults}" if faults else "")
     )
 
 
@@ -378,7 +393,7 @@ def _item_bytes(dtype: str) -> int:
 
 
 def _shape_of(pixels: int) -> tuple[int, int]:
-    """Return a frame of about so many pixels, twice as wide as high."""
+    """Return the shape of a frame of about `pixels` pixels, twice as wide as high."""
     rows = max(1, math.isqrt(pixels // 2))
     return rows, max(1, pixels // rows)
 
@@ -391,15 +406,15 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 
 def _frames_or_chance(text: str) -> frozenset[int] | float:
-    """Frame numbers; or, with a point, a probability."""
+    """Return frame numbers or, for text with a decimal point, a probability."""
     if "." not in text:
         return _numbers(text)
     try:
         chance = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}"; a chance is a number such as 0.01') from None
+        raise argparse.ArgumentTypeError(f'"{text}"; a probability is a number such as 0.01') from None
     if not 0 <= chance <= 1:
-        raise argparse.ArgumentTypeError(f"{text}; a chance lies between 0.0 and 1.0")
+        raise argparse.ArgumentTypeError(f"{text}; a probability lies between 0.0 and 1.0")
     return chance
 
 

@@ -1,8 +1,8 @@
 """Integrate series files to powder patterns with pyFAI: geometry, mask and energy are those in the file.
 
 The stored frames of a file become one mean curve. For a file without geometry, or for anything more than
-a look, see docs/how-to/integrate-with-pyfai.md. A curve that is there already stays as it is, unless
---overwrite is given. Exit status: 0 all integrated, 2 a file cannot be.
+a look, see docs/how-to/integrate-with-pyfai.md. An existing curve is replaced only with --overwrite.
+Exit status: 0 all were integrated, 2 a file cannot be.
 
 Examples:
   penstock integrate /data/scan-0007.h5                  # writes /data/scan-0007.xy
@@ -25,18 +25,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="file of a series")
     parser.add_argument(
         "--unit", default="2th_deg", choices=("2th_deg", "q_A^-1", "q_nm^-1", "r_mm"),
-        help="of the abscissa (%(default)s)",
+        help="unit of the abscissa (%(default)s)",
     )  # fmt: skip
-    parser.add_argument("--points", type=whole(1), default=1000, metavar="N", help="of a curve (%(default)s)")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder for the curves; else beside the files"
+        "--points", type=whole(1), default=1000, metavar="N", help="points per curve (%(default)s)"
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace curves that are there already")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for the curves (default: beside each file)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace existing curves")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Integrate each file; returns the exit status."""
+    """Integrate each file; return the exit status."""
     from penstock.cli._powder import integrate
     from penstock.cli.main import UserError
     from penstock.receiver.reader import ReaderError
@@ -48,14 +50,14 @@ def run(args: argparse.Namespace) -> int:
         try:
             if out.exists() and not args.overwrite:
                 raise FileExistsError(
-                    f"{out} exists and stays as it is; --overwrite replaces it, --out takes another folder"
+                    f"{out} exists already; --overwrite replaces it, --out chooses another folder"
                 )
             out.parent.mkdir(parents=True, exist_ok=True)
             integrate(path, points=args.points, unit=args.unit, out=out)
         except (ReaderError, OSError) as error:
             why = str(error)
             if isinstance(error, OSError) and error.strerror:
-                why = f"cannot write {out}: {error.strerror}; --out takes another folder"
+                why = f"cannot write {out}: {error.strerror}; --out chooses another folder"
             if len(args.files) == 1 and not args.json:
                 raise UserError(why) from error
             say(args, f"penstock integrate: {why}")

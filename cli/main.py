@@ -1,7 +1,7 @@
-"""Entry point: finds the subcommand and turns errors into one sentence and an exit status.
+"""Entry point: run the subcommand, and turn errors into one sentence and an exit status.
 
 Each subcommand is a module of this package with `add_arguments(parser)` and `run(args) -> int`;
-its docstring is its help, the part after the first line stands below the options (examples).
+its docstring, without the first line, is printed below the options in its help.
 A module is imported only when its command is called, and imports the other folders inside `run`,
 since the extra that they need may not be installed.
 """
@@ -24,26 +24,26 @@ COMMANDS = {
     "sardana-demo": "try Sardana with a simulated detector: spock, step scans, fly scans",
     "receiver": "run a receiver",
     "device": "run a Tango device server",
-    "register": "register the devices of a file in the Tango database; shows what it would do first",
-    "sardana-register": "show a Sardana where Penstock is; shows what it would do first",
+    "register": "register the devices of a file in the Tango database; without --write, only show changes",
+    "sardana-register": "make Penstock known to Sardana; without --write, only show changes",
     "database": "run the embedded Tango database",
     "streamer": "run the streamer of one camera, as on a control unit",
     "simplon": "simulate the control unit of a DECTRIS EIGER: REST interface, stream, triggers, faults",
-    "generate": "stream frames without Tango, to try and to measure a receiver",
+    "generate": "stream frames without Tango, to try out or measure a receiver",
     "replay": "stream a recording of a real detector's messages",
     "view": "watch a receiver live",
     "panel": "control detectors: settings, series, live picture, log",
-    "status": "say how a receiver is, or every detector: state, counts of the series, errors",
+    "status": "show the state of a receiver or of every detector: counts of its series, errors",
     "series": "list the last series of a receiver: when, frames, verdict, file",
-    "rois": "list or set the regions of interest of a receiver, with their newest values",
-    "stop": "end the running series of a receiver, and close its file",
-    "reset": "let a receiver leave Error",
-    "check": "judge a file: counts, gaps, NeXus validity",
+    "rois": "list or set the regions of interest of a receiver, with their latest values",
+    "stop": "end the running series of a receiver and close its file",
+    "reset": "clear the Error state of a receiver",
+    "check": "check a file: counts, gaps, NeXus validity",
     "verify": "compare a file's frames with the checksums that came with them",
-    "integrate": "turn a file into a powder pattern with pyFAI: the file is all that it needs",
-    "check-storage": "probe what a file system does about locks, space, syncs and names",
+    "integrate": "integrate a file to a powder pattern with pyFAI; it needs nothing but the file",
+    "check-storage": "probe how a file system handles locks, space, syncs and names",
     "bench": "measure this machine: generator to receiver, beside a naive writer",
-    "completion": "print the completion script of a shell: commands, options, files, receivers' names",
+    "completion": "print the completion script for a shell: commands, options, files, receivers' names",
 }
 
 EXTRA_OF = {
@@ -54,11 +54,11 @@ EXTRA_OF = {
     "OpenGL": "gui", "PyQt5": "gui", "matplotlib": "gui", "qtawesome": "gui", "silx": "gui",
     "itango": "sardana", "sardana": "sardana", "taurus": "sardana",
 }  # fmt: skip
-"""Which extra of setup.cfg brings a package that may not be there."""
+"""The extra of setup.cfg that installs each package that may be missing."""
 
 
 class UserError(Exception):
-    """What the user can mend; printed as it is, exit status 2."""
+    """An error that the user can correct; printed as it is, exit status 2."""
 
 
 class _WrongUse(Exception):
@@ -66,27 +66,27 @@ class _WrongUse(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises on wrong use, for it may have to be said in JSON too."""
+    """Raises on wrong use, since it may have to be reported in JSON, too."""
 
     def error(self, message: str) -> NoReturn:
         raise _WrongUse(self.format_usage(), f"{self.prog}: error: {message}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns its exit status."""
+    """Run one subcommand; return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
             return _run(arguments)
         finally:
-            if sys.stdout is not None:  # as it is where the shell has closed it: `>&-`
-                sys.stdout.flush()  # here, where a reader that has gone is no traceback
-    except BrokenPipeError:  # who reads the output has seen enough: `penstock status | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it ends
+            if sys.stdout is not None:  # the shell closed it: `>&-`
+                sys.stdout.flush()  # here, where a reader that has gone causes no traceback
+    except BrokenPipeError:  # the reader of the output has closed it: `penstock status | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except ModuleNotFoundError as error:  # what the options of a command need is not there
+    except ModuleNotFoundError as error:  # a package that a command's options need
         print(f"penstock: {_missing(error)}", file=sys.stderr)
         return 2
 
@@ -117,7 +117,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser, with the options of the wanted commands only: the others stay unimported."""
+    """Return the parser, with the options of the wanted commands only; the others are not imported."""
     parser = _Parser(
         prog="penstock",
         description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",
@@ -141,7 +141,7 @@ def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    """Return what to install for a package that is not there; one that no extra brings is a fault of ours."""
+    """Return what to install for a missing package; raise `error` again if no extra has it: a bug of ours."""
     from penstock.cli.extras import install_command
 
     name = (error.name or "").partition(".")[0]

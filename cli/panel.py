@@ -3,18 +3,18 @@
 Examples:
   penstock panel sim/det/1                       one detector
   penstock panel sim/det/1 eiger/det/1           several, as tabs
-  penstock panel                                 a page of all detectors and receivers of the Tango database
+  penstock panel                                 a page of all detectors and receivers in the Tango database
   penstock panel tango://10.1.0.5:10000/sim/det/1
                                                  a detector of another database than TANGO_HOST's
   penstock panel sim/det/1 --theme light         for a desk in daylight
   penstock panel sim/det/1 --screenshot now.png  a picture once all have answered; needs no screen
 
-The panel is made from what each device has, and follows its events. It may be started before the device,
-the receiver or the database is there: it says what it waits for, in the terminal too. Closing it ends no
+The panel is built from each device's own description, and follows its events. It may be started before the
+device, the receiver or the database: it says what it is waiting for, in the terminal, too. Closing it ends no
 series.
 
-Exit status: 0 the window was closed or its picture is written, 2 there is no picture, no screen, or no device
-can be called so.
+Exit status: 0 the window was closed or its picture is written, 2 there is no picture or no screen, or a
+device name is not valid.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
     parser.add_argument(
-        "--size", type=_size, metavar="WxH", help="of the window in pixels (default: as it was last)"
+        "--size", type=_size, metavar="WxH", help="size of the window in pixels (default: the last one)"
     )
     parser.add_argument(
         "--deadline", type=real(above=True), default=60.0, metavar="SECONDS",
-        help="give the picture up after this time (default: %(default)g)",
+        help="longest wait for the picture (default: %(default)g)",
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.screenshot is not None and why_no_display(os.environ):
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
-    # Before the screen is asked for: who lacks Qt should not have to find a screen to learn of it.
+    # Before the check of the screen: a missing Qt should be reported without a screen, too.
     from penstock.gui.panel.app import Options
     from penstock.gui.panel.app import run as show
 

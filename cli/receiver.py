@@ -23,7 +23,7 @@ from penstock.cli._output import add_json, emit, say
 from penstock.stins.addresses import bare
 
 NO_HOST = (socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_NODATA)
-NO_SUCH_HOST = "no host of this name is known; give an address of this machine, 0.0.0.0 means all that it has"
+NO_SUCH_HOST = "no host of this name is known; give an address of this machine, or 0.0.0.0 for all of them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,10 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", type=Path, metavar="FILE", help="YAML file (default: the shipped detectors.yaml)"
     )
     parser.add_argument(
-        "--http", metavar="HOST:PORT", help="instead of the configured one; port 0: any free one"
+        "--http",
+        metavar="HOST:PORT",
+        help="address of the HTTP API instead of the configured one; port 0: any free one",
     )
     add_json(parser)
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and end")
+    parser.add_argument("--schema", action="store_true", help="print the JSON schema of the file, and exit")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,19 +78,19 @@ def run(args: argparse.Namespace) -> int:
     logs.begin()
     host, _, port = config.http.rpartition(":")
     try:
-        host.encode("idna")  # or `create_server` raises a TypeError, and leaves its socket open
+        host.encode("idna")  # else `create_server` raises a TypeError, and leaves its socket open
         is_ipv6 = host.startswith("[")
         listener = socket.create_server(
             (bare(host), int(port)), family=socket.AF_INET6 if is_ipv6 else socket.AF_INET, reuse_port=False,
-            # [::] means all addresses, as 0.0.0.0 does, and not those of IPv6 alone.
+            # [::] means all addresses, those of IPv4 included.
             dualstack_ipv6=host == "[::]" and socket.has_dualstack_ipv6(),
         )  # fmt: skip
     except OSError as error:
         raise UserError(f"cannot listen on {config.http}: {_reason(error)}") from error
-    except UnicodeError as error:  # a name that has no form for the network, such as "ä..b"
+    except UnicodeError as error:  # a name that cannot be encoded for the network, such as "ä..b"
         raise UserError(f"cannot listen on {config.http}: {NO_SUCH_HOST}") from error
     try:
-        check(config.forward)  # here it is one sentence; where the data process finds it out, a traceback
+        check(config.forward)  # one sentence here; in the data process it would be a traceback
     except CannotBind as error:
         listener.close()
         raise UserError(str(error)) from error
@@ -109,7 +111,7 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "the port is taken; is another receiver there? `--http 127.0.0.1:0` takes any free one"
     if error.errno == errno.EADDRNOTAVAIL:
-        return "this machine has no such address; 0.0.0.0 means all that it has"
-    if error.errno in NO_HOST:  # `create_server` makes an OSError of the gaierror
+        return "this machine has no such address; 0.0.0.0 means all of its addresses"
+    if error.errno in NO_HOST:  # `create_server` turns the gaierror into an OSError
         return NO_SUCH_HOST
     return str(error.strerror)

@@ -1,4 +1,4 @@
-"""Register the devices of a file in the Tango database: show the difference, and with --write make it so.
+"""Register the devices of a file in the Tango database: show the difference, and write it with --write.
 
 Examples:
   penstock register beamline.json             what the database lacks; nothing is written
@@ -8,8 +8,8 @@ Examples:
 The file is the JSON of dsconfig (json2tango, tango2json): servers, their instances, classes, devices, and
 the properties of each. Nothing is removed: devices and properties that the file does not name stay.
 
-Exit status: 0 the database holds all that the file names, perhaps because it was just written, 1 something
-is to be written and --write was not given, 2 the file cannot be right, or the database does not answer.
+Exit status: 0 the database has everything in the file, perhaps because it was just written, 1 something
+is to be written and --write was not given, 2 the file is not valid, or the database does not answer.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON in the form of dsconfig")
     parser.add_argument(
-        "--write", action="store_true", help="write to the database (default: show what is lacking)"
+        "--write", action="store_true", help="write to the database (default: show what is missing)"
     )
     parser.add_argument(
         "--move",
         action="store_true",
-        help="take devices over that are registered under another server or class",
+        help="move devices that are registered under another server or class",
     )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, print, and write if asked to."""
+    """Compare, print, and write with --write; return the exit status."""
     import tango
 
     from penstock.cli.main import UserError
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"Tango database {host}")
         warnings = [*plan.warnings]
         if file.tango_host and file.tango_host != host.address:
-            warnings.append(f"the file says that it is for the database {file.tango_host}")
+            warnings.append(f"the file is meant for the database {file.tango_host}")
         notes = [*file.unread, *(f"{name} of {server}" for name, server in plan.untouched.items())]
         for line in describe(plan, warnings, notes):
             say(args, line)
@@ -74,11 +74,11 @@ def run(args: argparse.Namespace) -> int:
     except tango.DevFailed as error:
         why = error.args[0].desc.strip()
         raise UserError(
-            f"the Tango database {host}: {why}; what was written before that stays, run it again"
+            f"the Tango database {host}: {why}; what was written before stays; run it again"
         ) from error
     say(args, _summary(plan, args.write))
     for server in sorted(left & running_now):
-        say(args, f"  {server} runs and serves what was moved: end it, or start it again")
+        say(args, f"  {server} is running and still serves what was moved: stop or restart it")
     for server in servers if written else []:
         say(args, f"  {_next_step(server, server in running_now)}")
     if args.json:
@@ -114,7 +114,7 @@ def _values(values: tuple[str, ...]) -> str:
 
 def _summary(plan: Plan, write: bool) -> str:
     if not plan.changes:
-        return "nothing to do: the database holds all that the file names"
+        return "nothing to do: the database has everything in the file"
     done = {"add": "to add", "move": "to move", "change": "to change"}
     counts = [
         f"{sum(entry.action == action for entry in plan.changes)} {words}"
@@ -123,12 +123,12 @@ def _summary(plan: Plan, write: bool) -> str:
     ]
     if write:
         return f"written: {plural(len(plan.changes), 'entry', 'entries')}"
-    return f"{', '.join(counts)}; nothing is written yet, --write does it"
+    return f"{', '.join(counts)}; nothing has been written; add --write to do so"
 
 
 def _next_step(server: str, runs: bool) -> str:
     if runs:
-        return f"{server} runs: restart it, or let its devices take changed properties over with Init"
+        return f"{server} is running: restart it, or send Init to its devices to have changed properties read"
     return f"start it with: penstock device {server.replace('/', ' ')}"
 
 

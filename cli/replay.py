@@ -1,13 +1,13 @@
 """Stream a recording of a real detector's messages, as the detector did.
 
-Binds a PUSH socket, waits for its receiver, sends every message, and ends once all of them are handed
-over. DECTRIS streams V1 and V2 and STINS are told apart by their first message. Recordings rarely
-carry a usable file name: --filename puts one where the protocol carries it (V1: header appendix; V2:
-user data; STINS: header), "" stands for live view only. Without it the messages go out as recorded,
-and the receiver's filename_template names the file of a stream that has no name.
+It binds a PUSH socket, waits for its receiver, sends every message, and ends once all of them are handed
+over. The first message shows whether the stream is DECTRIS V1, V2 or STINS. Recordings rarely carry a usable
+file name: --filename puts one where the protocol carries it (V1: header appendix; V2: user data; STINS:
+header), "" stands for live view only. Without it, the messages are sent as recorded, and the receiver's
+filename_template names the file of a stream that has no name.
 
-A recording is a CBOR sequence, gzipped or not: one array of byte strings per multi-part message. With --json
-the first line is where it is bound, the last one the summary.
+A recording is a CBOR sequence, gzipped or not: one array of byte strings per multi-part message. With --json,
+the first line has the bound endpoint, the last one the summary.
 
 Examples:
   penstock replay eiger_v1.cborseq.gz --filename /data/eiger.h5
@@ -34,20 +34,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("capture", type=Path, metavar="CAPTURE", help="the recording")
     parser.add_argument(
-        "--filename", metavar="PATH", help='file that the receiver shall write; "" for live view only'
+        "--filename", metavar="PATH", help='file that the receiver is to write; "" for live view only'
     )
     parser.add_argument(
         "--endpoint",
         type=bound_endpoint,
         default="tcp://127.0.0.1:9999",
         metavar="ENDPOINT",
-        help="where to bind (default: %(default)s)",
+        help="address to bind (default: %(default)s)",
     )
     parser.add_argument(
         "--rate",
         type=real(above=True),
         metavar="HZ",
-        help="messages per second (default: as fast as it is taken)",
+        help="messages per second (default: as fast as the receiver takes them)",
     )
     parser.add_argument(
         "--wait-peers",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay the recording; returns the exit status."""
+    """Replay the recording; return the exit status."""
     from penstock.cli._push import PushError, PushSocket
     from penstock.cli._recording import RecordingError
     from penstock.cli.main import UserError
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _messages(capture: Path, filename: str | None) -> tuple[str, Iterator[list[bytes]]]:
-    """Protocol of a recording, and its messages with the file name in its place."""
+    """Return the protocol of a recording, and its messages with the file name put in."""
     from penstock.cli import _recording as recording
 
     recorded = recording.read(capture)
@@ -112,7 +112,7 @@ def _messages(capture: Path, filename: str | None) -> tuple[str, Iterator[list[b
             message = next(recorded, None)
         if filename is not None and not named:
             print(
-                f"penstock replay: {capture} holds no start message, so --filename went nowhere",
+                f"penstock replay: {capture} has no start message, so --filename had no effect",
                 file=sys.stderr,
             )
 
@@ -128,7 +128,7 @@ def _send(
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    # On stderr, and only where somebody watches: the output itself stays plain.
+    # On stderr, and only on a terminal: the output itself stays plain.
     console = Console(stderr=True)
     count = nbytes = 0
     began = time.monotonic()
@@ -139,7 +139,7 @@ def _send(
         task = progress.add_task("", total=None)
         for message in messages:
             if rate is not None:
-                # Against the schedule, not the last message: lateness does not add up.
+                # Against the schedule, not the last message, so that delays do not add up.
                 time.sleep(max(0.0, began + count / rate - time.monotonic()))
             send(message, timeout)
             count += 1

@@ -1,4 +1,4 @@
-"""Let a receiver leave Error, once what it names is mended.
+"""Clear the Error state of a receiver, once the cause that it names has been removed.
 
 Examples:
   penstock reset                              the receiver on this machine
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Reset, and say what it is now."""
+    """Reset the receiver and print its state; return the exit status."""
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)

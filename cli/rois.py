@@ -1,17 +1,17 @@
 """List or set the regions of interest of a receiver.
 
-It finds the sum, mean and maximum of these rectangles in every frame, and writes them into the file.
-What is set is used from the next series on. --set adds a region, or replaces the one of its name; --clear
-removes those that are there. The values are those of the newest frame of the running, or the last, series.
+The receiver computes the sum, mean and maximum of these rectangles in every frame, and writes them to the
+file. Changes take effect with the next series. --set adds a region, or replaces the one of its name; --clear
+removes the present ones. The values shown are those of the latest frame of the running, or the last, series.
 
 Examples:
   penstock rois                                     those of the receiver on this machine
-  penstock rois eiger-1 --set peak=10,20,30,40      30 columns from 10 on, and 40 rows from 20 on
+  penstock rois eiger-1 --set peak=10,20,30,40      30 columns from 10, and 40 rows from 20
   penstock rois eiger-1 --set peak=10,20,30,40 --keep   and after a restart of the receiver, too
   penstock rois eiger-1 --clear --set bg=0,0,9,9    this one and no other
   penstock rois eiger-1 --clear --keep              none, after a restart, too
 
-Exit status: 0 it has answered, 2 it does not answer, or refuses the regions.
+Exit status: 0 the receiver answered, 2 it did not, or it refused the regions.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_receiver(parser)
     parser.add_argument(
         "--set", action="append", default=[], type=region, metavar="REGION=X,Y,WIDTH,HEIGHT",
-        help="have this region, in pixels of the stored frame; give it again for another",
+        help="set this region, in pixels of the stored frame; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--clear", action="store_true", help="remove the regions that are there")
-    parser.add_argument("--keep", action="store_true", help="have them again after a restart of the receiver")
+    parser.add_argument("--clear", action="store_true", help="remove the present regions")
+    parser.add_argument("--keep", action="store_true", help="keep them when the receiver is restarted")
     add_json(parser)
 
 
@@ -45,7 +45,7 @@ def region(text: str) -> tuple[str, Rectangle]:
     """Return a name and its rectangle.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: it is not a region.
     """
     from penstock.receiver.models import Rectangle
 
@@ -54,13 +54,13 @@ def region(text: str) -> tuple[str, Rectangle]:
         x, y, width, height = map(int, numbers.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f'"{text}"; give a name and four numbers of pixels, such as peak=10,20,30,40'
+            f'"{text}"; give a name and four numbers in pixels, such as peak=10,20,30,40'
         ) from None
     return name, Rectangle(x=x, y=y, width=width, height=height)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Set what is to be set, and print what there is."""
+    """Set the regions, if asked to, and print the present ones; return the exit status."""
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
@@ -76,10 +76,10 @@ def run(args: argparse.Namespace) -> int:
         emit({"rois": found.rois, "kept": found.kept, "values": status.rois})
         return 0
     if not found.rois:
-        print("no regions of interest; --set REGION=X,Y,WIDTH,HEIGHT has one")
+        print("no regions of interest; add one with --set REGION=X,Y,WIDTH,HEIGHT")
         return 0
     print("\n".join(_table(found.rois, {each.name: each for each in status.rois})))
-    kept = "kept over a restart" if found.kept else "until the receiver is restarted: --keep keeps them"
+    kept = "kept over restarts" if found.kept else "until the receiver is restarted: --keep keeps them"
     say(args, f"for the next series, {kept}")
     return 0
 

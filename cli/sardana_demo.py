@@ -1,18 +1,18 @@
 """Try Sardana with a simulated detector: motors, step scans, fly scans, at spock's prompt.
 
 Examples:
-  penstock sardana-demo                                   opens spock; exit, or Ctrl-D, ends everything
+  penstock sardana-demo                                   opens spock; exit, or Ctrl-D, stops everything
   penstock sardana-demo -- "ascan mot01 0 1 20 0.1"       one step scan, without spock
   penstock sardana-demo --out /data/try -- "ct 1" "wa"    several macros, one after the other
-  penstock sardana-demo --view                            and watch the images come in
+  penstock sardana-demo --view                            and watch the images arrive
   penstock sardana-demo --json -- "ct 1" | jq .images     nothing but JSON on standard output
 
-It brings up a Tango database, a Pool, a MacroServer, a Door, two motors, a timer, a simulated detector and
-its receiver, on this machine only, on free ports, and ends all of it again. Neither your Tango database nor
-your spock profiles are read or changed; this spock has no windows (expconf, showscan). A second run writes
-into files of its own.
+It starts a Tango database, a Pool, a MacroServer, a Door, two motors, a timer, a simulated detector and
+its receiver, on this machine only, on free ports, and stops all of it at the end. Your Tango database and
+your spock profiles are neither read nor changed; this spock has no windows (expconf, showscan). A second run
+writes files of its own.
 
-Exit status: 0 all macros ended well, 1 one did not (those behind it are left out), 2 the demo cannot start.
+Exit status: 0 all macros succeeded, 1 one did not (those after it are not run), 2 the demo cannot start.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ WELCOME = """
 Spock is Sardana's command line. Try:
 
   wa                                  where the motors are
-  det_status                          how the detector is
+  det_status                          the state of the detector
   ct 0.5                              one image, and the timer's counts
   ascan mot01 0 1 20 0.1              a step scan: 21 points, an image at each
-  senv ActiveMntGrp fly               from here on, triggers from the line tg01
+  senv ActiveMntGrp fly               from now on, triggers from the line tg01
   ascanct mot01 0 1 20 0.1            a fly scan: an image in each of 21 intervals
 
-Tab completes names; Ctrl-C stops a scan; exit, or Ctrl-D, ends everything. Files are in
+Tab completes names; Ctrl-C stops a scan; exit, or Ctrl-D, stops everything. Files are in
 {folder}
 """
 
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `penstock sardana-demo`."""
     parser.add_argument(
         "macros", nargs="*", metavar="MACRO",
-        help='behind --: a macro with its parameters, in quotes, to run instead of spock: "ct 1"',
+        help='after --: a macro with its parameters, in quotes, to run instead of spock: "ct 1"',
     )  # fmt: skip
     parser.add_argument(
         "--out",
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of the files (%(default)s)",
     )
-    parser.add_argument("--view", action="store_true", help="open the live viewer beside it")
+    parser.add_argument("--view", action="store_true", help="open the live viewer, too")
     add_json(parser)
 
 
@@ -78,14 +78,14 @@ def run(args: argparse.Namespace) -> int:
             raise ModuleNotFoundError(name=package)
     commands = [(macro, _split(macro)) for macro in args.macros]
     if args.json and not commands:
-        raise UserError('--json is for macros that are given: penstock sardana-demo --json -- "ct 1"')
+        raise UserError('--json needs macros to run: penstock sardana-demo --json -- "ct 1"')
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # through every `with`
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))  # leaves every `with`
     words = console(args)
     runs: list[dict[str, Any]] = []
     try:
         with contextlib.ExitStack() as stack:
-            words.print("[dim]Everything ends with this command; it takes a few seconds to begin.[/dim]")
+            words.print("[dim]This takes a few seconds; everything is stopped when the command ends.[/dim]")
             demonstration = stack.enter_context(
                 SardanaDemonstration(args.out, progress=lambda text: words.print(f"[dim]{text}[/dim]"))
             )
@@ -102,15 +102,15 @@ def run(args: argparse.Namespace) -> int:
                 words.print("\nClose the viewer to end.")
                 viewer.wait()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_IGN)  # it ends already
-            words.print("[dim]ending Sardana, the detector and the database[/dim]")
+                signal.signal(number, signal.SIG_IGN)  # already ending
+            words.print("[dim]stopping Sardana, the detector and the database[/dim]")
     except DemonstrationFailed as error:
         raise UserError(str(error)) from error
     return status
 
 
 def _split(macro: str) -> list[str]:
-    """Words of a macro's line; brackets around a list are words of their own."""
+    """Return the words of a macro's line; brackets around a list are words of their own."""
     from penstock.cli.main import UserError
 
     lexer = shlex.shlex(macro, posix=True, punctuation_chars="[]")
@@ -127,7 +127,7 @@ def _split(macro: str) -> list[str]:
 def _run_macros(
     door: Door, commands: list[tuple[str, list[str]]], words: Console, runs: list[dict[str, Any]]
 ) -> int:
-    """Run one after the other, up to the first that fails; each is added to `runs`."""
+    """Run one after the other, up to the first that fails; add each to `runs`; return the exit status."""
     import tango
 
     from penstock.sardana.laboratory.macro_screen import MacroScreen
@@ -160,7 +160,7 @@ def _run_macros(
 
 
 def _run_macro(door: Door, command: list[str]) -> tuple[MacroRun, int]:
-    """Ctrl-C stops it in order, a second one aborts it, as in spock."""
+    """Run one macro; Ctrl-C stops it, a second Ctrl-C aborts it, as in spock."""
     running = door.start(*command)
     for end in (door.stop, door.abort):
         try:
@@ -171,7 +171,7 @@ def _run_macro(door: Door, command: list[str]) -> tuple[MacroRun, int]:
 
 
 def _report(demonstration: SardanaDemonstration, words: Console) -> None:
-    """Where the files are, and how to look at them."""
+    """Print where the files are, and how to look at them."""
     from penstock.cli.extras import install_command
 
     images = demonstration.image_files()

@@ -1,15 +1,15 @@
-"""Show a Sardana of yours where Penstock is, after showing what that changes.
+"""Make Penstock known to your Sardana, after showing what that changes.
 
 Examples:
-  penstock sardana-register                          what is lacking; nothing is written
+  penstock sardana-register                          what is missing; nothing is written
   penstock sardana-register --write                  paths of Pool and MacroServer; then restart Sardana
   penstock sardana-register --write                  once more: the hooks det_begin and det_end
   penstock sardana-register --write --detector eiger=my/eiger/1
                                                      and a channel for that detector in the Pool
-  penstock sardana-register --remove --write         take it out again
+  penstock sardana-register --remove --write         remove it again
   penstock sardana-register --json                   the difference, for a program
 
-Run it with the Python environment in which Sardana runs, for the folders that it writes are those of its own
+Run it in the Python environment in which Sardana runs: the folders that it registers are those of its own
 installation. A folder of an older installation is replaced; other folders, hooks and elements stay.
 
 Exit status: 0 nothing is left to do, 1 something is to be written, or waits for a restart, 2 it cannot be
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "--pool", action="append", default=[], metavar="NAME",
-        help="a Pool, by its device name or alias (default: the only one of the database); may be repeated",
+        help="a Pool, by its device name or alias (default: the only one in the database); may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--macro-server", action="append", default=[], metavar="NAME", help="a MacroServer, in the same way"
@@ -48,15 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--detector", action="append", default=[], metavar="NAME=DEVICE",
         help="a channel of this name in the Pool for a detector's Tango device; may be repeated; "
-        "with --remove NAME is enough",
+        "with --remove, NAME is enough",
     )  # fmt: skip
-    parser.add_argument("--remove", action="store_true", help="take Penstock out instead")
-    parser.add_argument("--write", action="store_true", help="write it (default: show what is lacking)")
+    parser.add_argument("--remove", action="store_true", help="remove Penstock instead")
+    parser.add_argument("--write", action="store_true", help="write the changes (default: only show them)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, print, and write if asked to."""
+    """Compare, print, and write with --write; return the exit status."""
     import tango
 
     from penstock.cli.main import UserError
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from error
     except tango.DevFailed as error:
         why = error.args[0].desc.strip()
-        raise UserError(f"{why}; what was written before that stays, run it again") from error
+        raise UserError(f"{why}; what was written before stays; run it again") from error
     restart = to_restart(plan)
     for line in _next_steps(plan, restart, write=args.write):
         say(args, line)
@@ -123,27 +123,27 @@ def _detectors(texts: list[str], remove: bool) -> dict[str, str]:
 
 def _next_steps(plan: Plan, restart: list[str], *, write: bool) -> Iterator[str]:
     if not plan.changes and not plan.blocked:
-        yield "nothing to do: it is as it shall be"
+        yield "nothing to do: everything is as it should be"
     elif not write and plan.changes:
         counts = [
             f"{sum(entry.action == action for entry in plan.changes)} {words}"
             for action, words in DONE.items()
             if any(entry.action == action for entry in plan.changes)
         ]
-        yield f"{', '.join(counts)}; nothing is written yet, --write does it"
+        yield f"{', '.join(counts)}; nothing has been written; add --write to do so"
         return
     elif plan.changes:
         yield f"written: {plural(len(plan.changes), 'entry', 'entries')}"
     for server in restart:
-        yield f"  restart {server}: it reads its paths as it starts"
+        yield f"  restart {server}: it reads its paths at its start"
         if server in plan.stale and not any(entry.what == "path" for entry in plan.changes):
-            yield "  if it was restarted already: its log says why not; is Penstock installed in its Python?"
+            yield "  if you have restarted it: its log says why not; is Penstock installed in its Python?"
     if plan.blocked:
         count = plural(len(plan.blocked), "entry waits", "entries wait")
         why = "; ".join(sorted({entry.blocked_by for entry in plan.blocked}))
-        yield f"  then run this again: {count}, for {why}"
+        yield f"  then run this again: {count} for {why}"
     elif not plan.changes and not restart:
-        yield "  so that scan files show the frames, once, in spock: senv ScanRecorder PenstockRecorder"
+        yield "  once, in spock, so that scan files show the frames: senv ScanRecorder PenstockRecorder"
 
 
 def _values(values: tuple[str, ...]) -> str:

@@ -1,16 +1,16 @@
 """List the last series of a receiver, newest first: when, how many frames, how they ended, and which file.
 
-Series from before a restart of the receiver are among them, and those in which it was killed. The series that
-runs is not: `penstock status` tells of it. Why a series is not complete stands below it.
+The list includes series from before a restart of the receiver, and those in which it was killed, but not the
+running one: see `penstock status`. Below an incomplete series is the reason.
 
 Examples:
   penstock series                             the last 20 of the receiver on this machine
   penstock series eiger-1 --since yesterday   of the receiver of this name in the configuration
-  penstock series --since 2026-03-01T18:00    all that are kept and ended after that, in local time
+  penstock series --since 2026-03-01T18:00    all kept ones that ended after that, in local time
   penstock series --since 12h --limit 5       five at most, of the last twelve hours
   penstock series --json | jq -r .series.filename
 
-Exit status: 0 it has answered, 2 it does not answer.
+Exit status: 0 the receiver answered, 2 it did not.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from penstock.receiver.models import PastSeries
 
 USUAL = 20
-"""Series that are listed where nobody says how many, or since when."""
+"""Series that are listed by default."""
 MOST = 1_000
-"""A receiver keeps no more."""
+"""Series that a receiver keeps."""
 HEADINGS = ("started", "ended", "frames", "verdict", "file")
-SAID = {"incomplete": "NOT complete", "not taken": "NOT taken"}
-"""Verdicts that must not be overlooked, where there is no colour."""
+MARKED = {"incomplete": "NOT complete", "not taken": "NOT taken"}
+"""Verdicts that must not be overlooked, although there is no colour."""
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -46,11 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_receiver(parser)
     parser.add_argument(
         "--since", type=moment, metavar="WHEN",
-        help="only those that have ended since: today, yesterday, 90m, 12h, 7d, 2026-03-01, 2026-03-01T18:00",
+        help="only those that ended since: today, yesterday, 90m, 12h, 7d, 2026-03-01, 2026-03-01T18:00",
     )  # fmt: skip
     parser.add_argument(
         "--limit", type=whole(1, MOST), metavar="N",
-        help=f"so many at most (default: {USUAL}; with --since all that are kept, some {MOST})",
+        help=f"at most N (default: {USUAL}; with --since, all that are kept, about {MOST})",
     )  # fmt: skip
     add_json(parser)
 
@@ -59,7 +59,7 @@ def moment(text: str) -> float:
     """Return a moment in the past, in seconds since 1970.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: the text is not a moment.
     """
     now = datetime.now()
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -77,7 +77,7 @@ def moment(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask and print."""
+    """Ask the receiver and print the list; return the exit status."""
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
@@ -102,11 +102,11 @@ def _when(kept: list[PastSeries], since: float) -> str:
 
 
 def table(found: list[PastSeries]) -> Iterator[str]:
-    """Yield a line for each series, and one more for what is wrong with it."""
+    """Yield a line per series, and a second one if something is wrong with it."""
     rows = [HEADINGS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    said = ["", *(past.why for past in found)]
-    for row, wrong in zip(rows, said, strict=True):
+    reasons = ["", *(past.why for past in found)]
+    for row, wrong in zip(rows, reasons, strict=True):
         yield "  ".join(map(str.ljust, row, widths)).rstrip()
         if wrong:
             yield f"  {wrong}"
@@ -118,7 +118,7 @@ def _row(past: PastSeries) -> tuple[str, ...]:
     if started[:10] == ended[:10]:
         ended = ended[11:]
     frames = f"{past.done} of {'?' if counts.planned is None else counts.planned}"
-    verdict = SAID.get(past.verdict, past.verdict)
+    verdict = MARKED.get(past.verdict, past.verdict)
     return started, ended, frames, verdict, series.filename or "no file"
 
 

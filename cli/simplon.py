@@ -6,8 +6,8 @@ Examples:
   penstock simplon --api 1.6.0 --sensor 1065x1030 --pattern diffraction --json
   penstock simplon --recording eiger1m.cborseq.gz
 
-The device Eiger, ADEiger or fastcs-eiger drives it as it drives a real one. The ready line names its REST
-interface, its stream, its trigger input, and the address for faults, also while its power is off:
+The device Eiger, ADEiger or fastcs-eiger drives it like a real one. The ready line has the addresses of its
+REST interface, its stream, its trigger input, and that for faults, which works while its power is off, too:
   curl -X PUT -d '{"slow_arm": 5}' http://127.0.0.1:PORT/simulator/faults
   curl -X POST -d '{"on": false}' http://127.0.0.1:PORT/simulator/power
   python -m penstock.streamer.triggers 127.0.0.1:PORT -n 10 --period 0.1
@@ -35,42 +35,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from penstock.streamer.simplon.control_unit import MODELS
     from penstock.streamer.simplon.pixels import PATTERNS
 
-    parser.add_argument("--api", choices=("1.8.0", "1.6.0"), default="1.8.0", help="of SIMPLON (%(default)s)")
-    parser.add_argument("--stream", choices=tuple(STREAMS), default="v1", help="its stream (%(default)s)")
+    parser.add_argument(
+        "--api", choices=("1.8.0", "1.6.0"), default="1.8.0", help="SIMPLON version (%(default)s)"
+    )
+    parser.add_argument("--stream", choices=tuple(STREAMS), default="v1", help="stream version (%(default)s)")
     parser.add_argument(
         "--http", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT",
-        help="of the REST interface (any free port)",
+        help="address of the REST interface (any free port)",
     )  # fmt: skip
     parser.add_argument(
-        "--stream-port", type=whole(0), default=0, metavar="N", help="of the stream (any free port)"
+        "--stream-port", type=whole(0), default=0, metavar="N", help="port of the stream (any free one)"
     )
     parser.add_argument(
         "--trigger-port", type=whole(0), default=0, metavar="N",
-        help="of the trigger input, UDP (any free port)",
+        help="UDP port of the trigger input (any free one)",
     )  # fmt: skip
     parser.add_argument(
-        "--model", choices=tuple(MODELS), default="EIGER2 Si 1M", help="its size (%(default)s)"
+        "--model",
+        choices=tuple(MODELS),
+        default="EIGER2 Si 1M",
+        help="model, for the sensor's size (%(default)s)",
     )
-    parser.add_argument("--sensor", type=_size, metavar="ROWSxCOLS", help="another size")
+    parser.add_argument("--sensor", type=_size, metavar="ROWSxCOLS", help="another size of the sensor")
     parser.add_argument(
         "--pattern", choices=tuple(PATTERNS), default="gradient", help="what frames show (%(default)s)"
     )
     parser.add_argument(
         "--recording", type=Path, metavar="FILE",
-        help="frames, size and settings of a real one, stream V1 or V2 (see penstock replay)",
+        help="take frames, size and settings from a recorded stream, V1 or V2 (see penstock replay)",
     )  # fmt: skip
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until told to end."""
+    """Serve until SIGINT or SIGTERM."""
     from penstock.cli._recording import RecordingError
     from penstock.cli.main import UserError
     from penstock.streamer.simplon.control_unit import ControlUnit
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
-    told = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, told)
+    ending = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     recorded = None
     if args.recording is not None:
         from penstock.cli._recorded import recorded as read
@@ -99,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
             emit(ready)
         else:
             say(args, ", ".join(f"{name} {value}" for name, value in ready.items()))
-        signal.sigwait(told)
+        signal.sigwait(ending)
     return 0
 
 
@@ -114,6 +119,6 @@ def _size(text: str) -> tuple[int, int]:
     rows, _, cols = text.partition("x")
     if not all(number.isdecimal() and 1 <= int(number) <= LONGEST for number in (rows, cols)):
         raise argparse.ArgumentTypeError(
-            f'"{text}"; give ROWSxCOLS, such as 1062x1028, of {LONGEST} at most each'
+            f'"{text}"; give ROWSxCOLS, such as 1062x1028, each at most {LONGEST}'
         )
     return int(rows), int(cols)

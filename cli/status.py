@@ -1,20 +1,21 @@
-"""Say how a receiver is, or how every detector and receiver is.
+"""Show the state of a receiver, or of every detector and receiver.
 
 Examples:
   penstock status http://127.0.0.1:5000       the receiver at this address
   penstock status eiger-1                     the receiver of this name in the configuration
   penstock status --wait                      once the running series, or the first one, has ended
   penstock status --wait --timeout 60         the same, for a minute at most
-  penstock status --json | jq .counts         everything that GET /status says
-  penstock status --all                       every detector and receiver of the Tango database, faults first
+  penstock status --json | jq .counts         everything that GET /status returns
+  penstock status --all                       every detector and receiver in the Tango database, faults first
   penstock status --all --json | jq '.[] | select(.state == "FAULT")'
-  watch -n 5 penstock status --all            the same again and again
+  watch -n 5 penstock status --all            the same every 5 s
 
-Exit status: 0 it is well, and its last series is complete, or was a live view that somebody stopped, 1 it is
-in Error, that series is not complete or was not taken, or --timeout is over, 2 it does not answer.
+Exit status: 0 the receiver is well, and its last series is complete, or was a live view that somebody
+stopped, 1 it is in Error, that series is incomplete or was not taken, or --timeout has passed, 2 it does not
+answer.
 
-Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered after 3 s, 2
-no Tango database answers, or it knows no device of Penstock.
+Exit status of --all: 0 all are well, 1 one of them is in FAULT or UNKNOWN, or has not answered within 3 s, 2
+no Tango database answers, or it has no device of Penstock.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from penstock.receiver.models import Connection, Status
 
 WAIT = 10.0
-"""Seconds of one question that waits for a change."""
+"""Seconds of one request that waits for a change."""
 
 ALWAYS = ("planned", "received", "stored")
-"""Counts that are said even if they are 0."""
+"""Counts that are printed even if they are 0."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,18 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_receiver(parser)
     parser.set_defaults(usual=parser.get_default("receiver"))
     parser.add_argument(
-        "--all", action="store_true", help="every detector and receiver of the Tango database (TANGO_HOST)"
+        "--all", action="store_true", help="every detector and receiver in the Tango database (TANGO_HOST)"
     )
-    parser.add_argument("--wait", action="store_true", help="until no series runs, and there has been one")
+    parser.add_argument(
+        "--wait", action="store_true", help="wait until no series is running, and there has been one"
+    )
     parser.add_argument(
         "--timeout", type=real(), default=math.inf, metavar="SECONDS",
-        help="with --wait: for so long at most (default: for ever)",
+        help="with --wait: longest time to wait (default: for ever)",
     )  # fmt: skip
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask, print, and judge by the exit status."""
+    """Ask the receiver and print its state; return the exit status."""
     if args.all:
         return _all(args)
 
@@ -81,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(status)
     else:
-        print("\n".join(describe(status, _said(args))))
+        print("\n".join(describe(status, _arguments(args))))
     if late:
         print(f"no series has ended within {args.timeout:g} s", file=sys.stderr)
     return 1 if late or status.error or status.refused or status.lacks else 0
@@ -90,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 def _all(args: argparse.Namespace) -> int:
     if args.receiver != args.usual or args.config or args.wait:
         raise UserError(
-            "--all is every detector and receiver, as they are now; leave URL, --config and --wait out"
+            "--all shows every detector and receiver as they are now; leave out URL, --config and --wait"
         )
 
     from penstock.cli._fleet import run
@@ -99,12 +102,12 @@ def _all(args: argparse.Namespace) -> int:
 
 
 def _is_unfinished(status: Status) -> bool:
-    """Return whether there is something to wait for: a series that runs, or the first one."""
+    """Return whether there is something to wait for: the running series, or the first one."""
     return not status.error and not status.refused and (status.series is None or status.series.active)
 
 
-def _said(args: argparse.Namespace) -> str:
-    """Return the receiver as it has to be named to another command; nothing for the default one."""
+def _arguments(args: argparse.Namespace) -> str:
+    """Return the arguments that name this receiver to another command; "" for the default one."""
     words = [] if args.receiver == args.usual else [args.receiver]
     if args.config:
         words += ["--config", str(args.config)]
@@ -115,7 +118,7 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     """Yield what a user wants to know first, line by line.
 
     Args:
-        receiver: behind `penstock reset`, so that it meets this one.
+        receiver: arguments of `penstock reset` for this one.
     """
     yield f"{status.detector}: {status.state}{f', {status.error}' if status.error else ''}"
     if status.error:
@@ -125,7 +128,7 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
     if status.waits_for:
         yield f"  {status.waits_for}"
     if status.stalled:
-        yield f"  has said nothing for {status.stalled:.1f} s; does its file system hang?"
+        yield f"  the data process has not answered for {status.stalled:.1f} s; does its file system hang?"
     series = status.series
     if status.refused:
         yield f"  the last series was NOT taken: {status.refused}"
@@ -155,14 +158,14 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
 
 
 def _reason(status: Status) -> str:
-    """Return why the last series ended, or was not taken, where the state has not said so already."""
+    """Return why the last series ended, or was not taken, unless the state says so already."""
     reason = "" if status.series is None else status.series.reason.removeprefix("not taken: ")
     return "" if reason == status.error else reason
 
 
 def _connection(connection: Connection) -> str:
     if not connection.connections:
-        return f"NOT connected to {connection.endpoint}: is that the streamer's address, and does it run?"
+        return f"NOT connected to {connection.endpoint}: is that the streamer's address, and is it running?"
     sockets = f" by {plural(connection.connections, 'socket')}" if connection.connections > 1 else ""
     return f"connected to {connection.endpoint}{sockets}"
 

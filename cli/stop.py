@@ -1,7 +1,7 @@
-"""End the running series of a receiver; its file is closed, and says why.
+"""End the running series of a receiver; its file is closed, and has the reason.
 
-This stops the receiver's side only: what the detector still sends of the series is dropped, and counted. A
-Tango device that runs the series goes to FAULT; its own Stop ends both sides.
+This stops the receiver's side only: what the detector still sends of the series is dropped, and counted. The
+Tango device of the series goes to FAULT; its own command Stop ends both sides.
 
 Examples:
   penstock stop                               the receiver on this machine
@@ -21,18 +21,18 @@ REASON = "stopped by hand"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_receiver(parser)
-    parser.add_argument("--reason", default=REASON, help="stands in the file (default: %(default)s)")
+    parser.add_argument("--reason", default=REASON, help="written to the file (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Stop, and say how the series ended."""
+    """Stop the series and print how it ended."""
     from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 
     client = ReceiverClient(receiver_url(args.receiver, args.config), timeout=5.0)
     try:
         running = client.status().series
         if running is None or not running.active:
-            raise UserError("no series runs there")
+            raise UserError("no series is running there")
         client.stop(args.reason.strip() or REASON)
         series = client.status().series
     except (ReceiverRefused, ReceiverUnavailable) as error:

@@ -5,10 +5,9 @@ Examples:
   penstock streamer Simulator --data tcp://10.0.0.5:9999 --control tcp://10.0.0.5:9998
   penstock streamer Simulator --properties '{"SensorWidth": 2560, "SensorHeight": 2160}' --cpus 0
 
-A Tango detector device whose property StreamerControl is the control endpoint drives it; it prints its
-endpoints as one JSON line when it is ready, and logs to standard error. The data endpoint is what
-a receiver's source connects to: the streamer's own (--data), or that of the detector's box where this
-sends the frames.
+It is driven by the Tango detector device whose property StreamerControl is its control endpoint. It prints
+its endpoints as one JSON line when it is ready, and logs to standard error. A receiver's source connects to
+the data endpoint: the streamer's own (--data), or that of the detector's box if the box sends the frames.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until told to end."""
+    """Serve until a signal or the device ends it; return the exit status."""
     from penstock.streamer import process
 
     for option in ("data", "control"):

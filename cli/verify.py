@@ -1,7 +1,7 @@
-"""Compare the frames of files with the checksums that came with them; nothing is unpacked.
+"""Compare the frames of files with the checksums that came with them; nothing is decompressed.
 
-A sender that announces checksums (`penstock generate --checksum crc32`, `penstock streamer … --checksum
-crc32`) has each of its blobs checked on receipt, and their checksums stored in the file. Exit status: 0
+If the sender announces checksums (`penstock generate --checksum crc32`, `penstock streamer … --checksum
+crc32`), each of its blobs is checked on receipt, and the checksums are stored in the file. Exit status: 0
 every stored frame was verified, 1 a frame is wrong, or has no checksum, or the file has none at all, 2 a
 file cannot be opened.
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify each file, print what was found; returns the exit status."""
+    """Verify each file, print what was found; return the exit status."""
     from penstock.cli.main import UserError
     from penstock.receiver.reader import ReaderError, SeriesFile
 
@@ -63,7 +63,7 @@ def _verify(series: SeriesFile) -> Verification:
 
     from penstock.checks.verify import verify
 
-    # On stderr, and only where somebody watches: the output itself stays plain.
+    # On stderr, and only on a terminal: the output itself stays plain.
     console = Console(stderr=True)
     with Progress(
         TextColumn("verifying frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),

@@ -7,10 +7,10 @@ Examples:
   penstock view sim-1 --downsample 4             a large detector over a slow network
   penstock view sim-1 --screenshot now.png       a picture of the window after one frame; needs no screen
 
-The viewer asks for no more than it draws, and only reads: pausing or closing it does nothing to the
-series. The one exception is --downsample, which holds for every viewer of that receiver.
+The viewer requests no more than it draws, and only reads: pausing or closing it does not affect the
+series. The one exception is --downsample, which applies to every viewer of that receiver.
 
-Where no receiver answers from the start, it waits for one, and says so in the terminal too.
+If no receiver answers at first, it waits for one, and says so in the terminal, too.
 
 Exit status: 0 the window was closed or its picture is written, 2 there is no picture, no screen, or no such
 address.
@@ -49,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend", choices=("mpl", "gl"), default="mpl",
-        help="mpl draws everywhere, gl on the graphics card (default: %(default)s)",
+        help="mpl works everywhere, gl uses the graphics card (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--theme", choices=("dark", "light", "auto"), default="dark",
-        help="auto: as the desktop's other windows (default: %(default)s)",
+        help="auto: as the desktop (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--screenshot", type=Path, metavar="FILE", help="write the window's picture and end")
     parser.add_argument(
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--deadline", type=real(above=True), default=60.0, metavar="SECONDS",
-        help="give the picture up after this time (default: %(default)g)",
+        help="longest wait for the picture (default: %(default)g)",
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if args.screenshot is not None and why_no_display(os.environ) and args.backend == "mpl":
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
-    # Before the screen is asked for: who lacks silx should not have to find a screen to learn of it.
+    # Before the check of the screen: a missing silx should be reported without a screen, too.
     from penstock.gui.live.app import Options
     from penstock.gui.live.app import run as show
 

@@ -17,9 +17,12 @@ COMMANDS = ("view", "status", "stop", "reset")
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("ftp://127.0.0.1:5000", "a receiver is asked over HTTP, such as http://127.0.0.1:5000"),
+        (
+            "ftp://127.0.0.1:5000",
+            "a receiver is reached over HTTP; give an address, such as http://127.0.0.1:5000",
+        ),
         ("http://127.0.0.1:99999", "ports are numbers from 1 to 65535; give an address, such as http://"),
-        ("http://", "there is no host in it; give an address, such as http://"),
+        ("http://", "it has no host; give an address, such as http://"),
     ],
 )
 def test_it_ends_with_2_and_what_is_wrong_with_it(
@@ -33,7 +36,7 @@ def test_it_ends_with_2_and_what_is_wrong_with_it(
 def test_a_password_is_refused_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", "http://me:secret@127.0.0.1:5000"]) == 2
     said = capsys.readouterr().err
-    assert '"http://127.0.0.1:5000": a receiver asks for no user and no password' in said
+    assert '"http://127.0.0.1:5000": a receiver takes no user and no password' in said
     assert "secret" not in said
 
 

@@ -51,13 +51,13 @@ def test_a_series_that_is_there_whole_is_0_and_may_replace_a_file_where_asked_fo
 def test_a_series_that_its_receiver_refused_is_1_with_the_sentence(bench: Bench) -> None:
     status, said = bench.generate("--shape", "2000,2000", file=False)
     assert status == 1
-    assert "the receiver has not all of it: not taken: " in said and "its memory_mb allows 300" in said
+    assert "the receiver does not have all of it: not taken: " in said and "its memory_mb allows 300" in said
 
 
 def test_a_series_that_lacks_frames_is_1(bench: Bench) -> None:
     status, said = bench.generate("--drop", "1", file=False)
     assert status == 1
-    assert "the receiver has not all of it: 2 of 3 frames: 1 missing" in said
+    assert "the receiver does not have all of it: 2 of 3 frames: 1 missing" in said
 
 
 def test_a_file_that_exists_is_1_and_an_error_from_before_is_told_before_anything_is_sent(

@@ -90,7 +90,7 @@ def test_check_storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         (["receiver", "nobody"], "nobody"),
         (["check-storage", "--write-mb", "0", "."], "0 is below 1"),
         (["check"], "the following arguments are required: FILE"),
-        (["bench", "--sizes", "17"], "17 is none of 20000"),
+        (["bench", "--sizes", "17"], "17; give sizes from 20000"),
     ],
 )
 def test_what_cannot_be_is_one_json_value_with_the_sentence_in_error(

@@ -31,7 +31,7 @@ def test_who_reads_no_further_gets_no_traceback(arguments: list[str], tmp_path: 
     )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
-    # With --json the words for people still have a reader.
+    # With --json, the text for people still has a reader.
     said = [line for line in process.stderr.read().splitlines() if "--json" not in arguments]
     assert said == []
     assert process.wait(DEADLINE) == 128 + signal.SIGPIPE

@@ -80,7 +80,7 @@ def test_a_curve_that_is_there_is_not_replaced_unless_asked_for(file: Path, tmp_
     command = ["penstock", "integrate", "--out", str(tmp_path), str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 2
-    assert f"{out} exists and stays as it is; --overwrite replaces it" in done.stderr
+    assert f"{out} exists already; --overwrite replaces it" in done.stderr
     assert out.read_text() == "precious"
     done = subprocess.run([*command, "--overwrite"], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr

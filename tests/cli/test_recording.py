@@ -38,9 +38,9 @@ def test_recording_is_never_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "empty"), (b"\x89HDF\r\n", "no recording"), (b"plain text", "no recording"),
-        (cbor2.dumps({"a": 1}), "no recording"), (cbor2.dumps(["text"]), "no recording"),
-        (gzip.compress(b"", mtime=0), "empty"), (b"\x1f\x8bxx", "no recording"),
+        (b"", "empty"), (b"\x89HDF\r\n", "not a recording"), (b"plain text", "not a recording"),
+        (cbor2.dumps({"a": 1}), "not a recording"), (cbor2.dumps(["text"]), "not a recording"),
+        (gzip.compress(b"", mtime=0), "empty"), (b"\x1f\x8bxx", "not a recording"),
         (cbor2.dumps([b"ab"]) + cbor2.dumps([b"cd"])[:-1], "damaged after message 1"),
         (gzip.compress(cbor2.dumps([b"ab"]), mtime=0)[:-4], "damaged after message 1"),
     ],

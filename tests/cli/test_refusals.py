@@ -23,12 +23,12 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--frames", "abc"], 'argument --frames: "abc"; give a whole number from 1 on'),
+        (["--frames", "abc"], 'argument --frames: "abc"; give a whole number of at least 1'),
         (["--seed", "-1"], "argument --seed: -1 is below 0"),
         (["--delay-seconds", "x"], 'argument --delay-seconds: "x"; give a number from 0 to 3600'),
         (["--endpoint", "127.0.0.1:9999"], '"127.0.0.1:9999"; give tcp://HOST:PORT, such as tcp://'),
-        (["--endpoint", "tcp://127.0.0.1:65536"], "has the port 65536; ports end at 65535"),
-        (["--endpoint", "tcp://127.0.0.1:65535", "--streams", "2"], "2 streams need the ports after it too"),
+        (["--endpoint", "tcp://127.0.0.1:65536"], "has the port 65536; the highest is 65535"),
+        (["--endpoint", "tcp://127.0.0.1:65535", "--streams", "2"], "2 streams need the ports after it, too"),
     ],
 )
 def test_generate_refuses_in_its_users_words(
@@ -42,18 +42,18 @@ def test_generate_refuses_in_its_users_words(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["generate", "--wait", "nan"], '--wait: "nan"; give a number from 0 on'),
+        (["generate", "--wait", "nan"], '--wait: "nan"; give a number of at least 0'),
         (["generate", "--wait-peers", "-1"], "--wait-peers: -1 is below 0"),
         (["replay", "x", "--rate", "0"], '--rate: "0"; give a number above 0'),
-        (["status", "--timeout", "x"], '--timeout: "x"; give a number from 0 on'),
+        (["status", "--timeout", "x"], '--timeout: "x"; give a number of at least 0'),
         (["view", "--downsample", "0"], "--downsample: 0 is below 1"),
         (["panel", "sim/det"], '"sim/det" is no name of a device; it has three parts, such as sim/det/1'),
         (["panel", "--size", "100"], '--size: "100"; give width and height, such as 1280x800'),
-        (["integrate", "--points", "x", "f"], '--points: "x"; give a whole number from 1 on'),
+        (["integrate", "--points", "x", "f"], '--points: "x"; give a whole number of at least 1'),
         (["bench", "--writers", "1"], "--writers: 1 is below 2"),
         (["database", "--port", "99999"], "--port: 99999 is above 65535"),
         (["demo", "--frames", "0"], "--frames: 0 is below 1"),
-        (["check-storage", "--write-mb", "x", "."], '--write-mb: "x"; give a whole number from 1 on'),
+        (["check-storage", "--write-mb", "x", "."], '--write-mb: "x"; give a whole number of at least 1'),
         (
             ["streamer", "Simulator", "--data", "tcp://127.0.0.1:99999"],
             "--data tcp://127.0.0.1:99999 has the port",
@@ -74,8 +74,8 @@ def test_numbers_addresses_and_names_that_cannot_be_are_refused_with_what_can(
     [
         ("nothing", "does not exist"),
         ("folder", "folder|Is a directory"),
-        ("text", "not an HDF5 file|no recording"),
-        ("empty", "is empty|no recording|holds no"),
+        ("text", "not an HDF5 file|not a recording"),
+        ("empty", "is empty|not a recording|holds no"),
         ("forbidden", "Permission denied|may not"),
     ],
 )
@@ -103,7 +103,7 @@ def test_curves_that_have_no_place_are_one_sentence(
     (tmp_path / "file").touch()
     text = said(capsys, "integrate", "--out", str(tmp_path / "file"), "a.h5")
     assert text == (
-        f"penstock integrate: cannot write {tmp_path}/file/a.xy: File exists; --out takes another folder\n"
+        f"penstock integrate: cannot write {tmp_path}/file/a.xy: File exists; --out chooses another folder\n"
     )
 
 
@@ -149,7 +149,7 @@ def test_generate_asks_about_the_endpoint_when_nobody_comes(
 ) -> None:
     monkeypatch.setattr(generate, "HINT_SECONDS", 0.1)
     text = said(capsys, "generate", "--endpoint", "tcp://127.0.0.1:0", "--wait", "0.5")
-    assert text.count("still nobody after 0.1 s; does a receiver that runs have tcp://127.0.0.1:") == 1
+    assert text.count("still nobody after 0.1 s; is a receiver running that has tcp://127.0.0.1:") == 1
 
 
 def test_device_needs_no_options_for_tango(capsys: pytest.CaptureFixture[str]) -> None:

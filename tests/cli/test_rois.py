@@ -39,14 +39,14 @@ def rois(
 
 
 def test_regions_are_set_listed_and_removed(rois: Callable[..., tuple[int, str, str]]) -> None:
-    assert rois()[:2] == (0, "no regions of interest; --set REGION=X,Y,WIDTH,HEIGHT has one\n")
+    assert rois()[:2] == (0, "no regions of interest; add one with --set REGION=X,Y,WIDTH,HEIGHT\n")
     status, words, _ = rois("--set", "peak=1,2,3,4", "--set", "bg=0,0,1,1")
     heading, peak, background, kept = words.splitlines()
     assert status == 0
     assert heading.split() == ["region", "x", "y", "width", "height", "frame", "sum", "mean", "max"]
     assert (peak.split(), background.split()) == (["peak", "1", "2", "3", "4"], ["bg", "0", "0", "1", "1"])
     assert "until the receiver is restarted" in kept
-    assert "kept over a restart" in rois("--set", "peak=1,2,3,5", "--keep")[1]
+    assert "kept over restarts" in rois("--set", "peak=1,2,3,5", "--keep")[1]
     assert rois("--clear", "--set", "bg=0,0,2,1")[1].splitlines()[1].split() == ["bg", "0", "0", "2", "1"]
     assert "no regions of interest" in rois("--clear", "--keep")[1]
 

@@ -52,7 +52,10 @@ def test_a_wrong_address_or_size_is_refused_in_a_sentence(option: str, value: st
 def test_what_is_no_recording_of_a_dectris_stream_is_refused_in_a_sentence(tmp_path: Path) -> None:
     other = tmp_path / "stins.cborseq"
     recording.write(other, [[b'{"htype": "header"}']])
-    for file, sentence in {other: "no recording of a DECTRIS stream", tmp_path / "none": "not exist"}.items():
+    for file, sentence in {
+        other: "not a recording of a DECTRIS stream",
+        tmp_path / "none": "not exist",
+    }.items():
         refused = subprocess.run(
             [*PENSTOCK, "simplon", "--recording", str(file)], capture_output=True, text=True, timeout=30
         )

@@ -175,7 +175,7 @@ def test_stop_ends_the_series_with_the_reason(
     assert "enough seen" in said
     assert str(path) in said
     assert main(["stop", receiver.client.url]) == 2
-    assert "no series runs there" in capsys.readouterr().err
+    assert "no series is running there" in capsys.readouterr().err
 
 
 def test_reset_leaves_error(

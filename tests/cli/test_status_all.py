@@ -47,7 +47,7 @@ def test_a_database_without_our_devices_says_how_to_register_one(
 @pytest.mark.parametrize("other", [["http://127.0.0.1:5000/x"], ["--wait"], ["--config", "detectors.yaml"]])
 def test_it_is_every_receiver_and_not_one(other: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--all", *other]) == 2
-    assert "leave URL, --config and --wait out" in capsys.readouterr().err
+    assert "leave out URL, --config and --wait" in capsys.readouterr().err
 
 
 def test_who_lacks_tango_is_told_what_to_install() -> None:

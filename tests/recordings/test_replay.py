@@ -163,7 +163,7 @@ def test_stins_recording_is_replayed_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, "does not exist"), (b"", "empty"), (b"\x89HDF\r\n\x1a\n", "no recording"),
+        (None, "does not exist"), (b"", "empty"), (b"\x89HDF\r\n\x1a\n", "not a recording"),
         (cbor2.dumps([b"{}"]), "none of stins"),
     ],
 )  # fmt: skip
@@ -183,7 +183,7 @@ def test_replay_without_a_receiver_ends_with_a_sentence(tmp_path: Path) -> None:
         "replay", str(tmp_path / "capture"), "--endpoint", "tcp://127.0.0.1:0", "--timeout", "0.2"
     ) as running:
         assert running.process.wait(60) == 2
-        assert "does the receiver run" in running.errors()
+        assert "is the receiver running" in running.errors()
 
 
 def test_taken_endpoint_is_told_so(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_from_nothing_to_a_scan_and_back(
     status, answer, words = register()  # a dry run
 
     assert status == 1 and not answer["written"]
-    assert "nothing is written yet, --write does it" in words
+    assert "nothing has been written; add --write to do so" in words
     assert f"→ /beamline/controllers, {CONTROLLERS}" in words  # instead of the old one
     assert paths(database) == before
 
@@ -87,7 +87,7 @@ def test_from_nothing_to_a_scan_and_back(
 
     assert status == 1 and not answer["written"]
     assert answer["restart"] == [servers.SERVER]
-    assert "if it was restarted already" in words
+    assert "if you have restarted it" in words
 
     bare.restart(SARDANA)
     status, answer, words = register("--write", "--detector", "eiger=sim/det/1")

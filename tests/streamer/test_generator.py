@@ -172,26 +172,26 @@ def test_without_a_receiver_it_says_so_and_ends(generate: Callable[..., Generato
     generator = generate("--wait", "0.2", connect=False)
     _, stderr = generator.process.communicate(timeout=DEADLINE)
     assert generator.process.returncode == 2
-    assert f"fewer than 1 receiver connected to {generator.endpoint} in 0.2 s" in stderr
+    assert f"fewer than 1 receiver connected to {generator.endpoint} within 0.2 s" in stderr
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["--shape", "0,4"], "shape [0, 4]"),
-        (["--rate", "-1"], '--rate: "-1"; give a number from 0 on'),
+        (["--rate", "-1"], '--rate: "-1"; give a number of at least 0'),
         (["--endpoint", "tcp://192.0.2.1:1"], "cannot bind the data socket to tcp://192.0.2.1:1"),
         (["--frames", "0"], "0 is below 1"),
         (["--drop", "0.6", "--delay", "0.6"], "a frame has one fault at most, so 1 is the limit"),
-        (["--drop", "1.5"], "a chance lies between 0.0 and 1.0"),
+        (["--drop", "1.5"], "a probability lies between 0.0 and 1.0"),
         (
             ["--drop", "7,200"],
-            "--drop 200: there are 100 frames, numbered from 0 to 99; a chance has a point",
+            "--drop 200: there are 100 frames, numbered from 0 to 99; a probability has a decimal point",
         ),
         (["--duplicate", "-1"], "--duplicate -1: there are 100 frames"),
         (["--wrong-type", "100"], "--wrong-type 100: there are 100 frames"),
         (["--stream-dies-at", "100"], "--stream-dies-at 100: there are 100 frames"),
-        (["--die-at", "101"], "--die-at 101: it sends 100 frames"),
+        (["--die-at", "101"], "--die-at 101: the series has 100 frames"),
         (["--streams", "2", "--faults-in", "2"], "--faults-in 2: there are 2 streams, numbered from 0 to 1"),
     ],
 )
@@ -261,7 +261,7 @@ def test_its_last_sentence_names_the_faults() -> None:
         pull.connect(next(word for word in words if word.startswith("tcp://")).strip(";"))
         sentence, _ = said.communicate(timeout=DEADLINE)
     assert sentence.startswith("20 of 20 frames handed over")
-    assert sentence.endswith("; faults as asked for: drop 2, wrong type 1\n")
+    assert sentence.endswith("; faults as requested: drop 2, wrong type 1\n")
 
 
 def test_it_never_ends_until_it_is_interrupted(generate: Callable[..., Generator]) -> None:

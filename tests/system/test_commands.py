@@ -91,7 +91,10 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         assert detector.info().server_id == "Simulator/cli"
         changed = ("device", "Simulator", "cli", "--register", "SIM/det/1", "--property", "LiveImageSize=64")
         done = penstock(*changed, tango_host=beamline.tango_host)
-        assert "Simulator/cli runs, on " in done.stdout and "Init reads changed properties" in done.stdout
+        assert (
+            "Simulator/cli is running on " in done.stdout
+            and "changed properties are read by the device's command Init" in done.stdout
+        )
         database = tango.Database(*beamline.tango_host.split(":"))
         assert database.get_device_info("sim/det/1").exported  # clients still find it
         assert beamline.device("sim/det/1").State() == ON
@@ -133,8 +136,8 @@ def test_the_servers_own_commands_know_their_name(beamline: Beamline) -> None:
         until(lambda: "does not answer" in device.Status(), "sentence")
         again = penstock("device", "PenstockReceiver/own", tango_host=beamline.tango_host)
     assert again.returncode == 2
-    assert "PenstockReceiver/own runs already, on " in again.stderr
-    assert "; end that one first, or register and start another instance" in again.stderr
+    assert "PenstockReceiver/own is already running on " in again.stderr
+    assert "; stop it first, or register and start another instance" in again.stderr
 
 
 def test_a_server_that_cannot_start_says_so_and_exits_with_a_status(beamline: Beamline) -> None:

@@ -60,7 +60,7 @@ def test_the_difference_is_shown_first_and_nothing_is_written(
     said = capsys.readouterr().out
     assert f"Tango database {line.tango_host} (from TANGO_HOST)" in said
     assert "+ lab/det/2 (Simulator/two, class Simulator)\n    + ReceiverUrl = http://127.0.0.1:5002\n" in said
-    assert said.endswith("6 to add; nothing is written yet, --write does it\n")
+    assert said.endswith("6 to add; nothing has been written; add --write to do so\n")
     assert list(database.get_device_name("*", "Simulator")) == []
 
 
@@ -77,7 +77,7 @@ def test_what_is_written_is_there_and_a_second_run_finds_nothing_to_do(
     assert list(database.get_device_property("lab/det/3", "DataPort")["DataPort"]) == ["9993"]
     for arguments in ([], ["--write"]):
         assert main(["register", str(EXAMPLE), *arguments]) == 0
-        assert "nothing to do: the database holds all that the file names" in capsys.readouterr().out
+        assert "nothing to do: the database has everything in the file" in capsys.readouterr().out
 
 
 def test_a_server_that_was_registered_comes_up(
@@ -93,7 +93,7 @@ def test_a_server_that_was_registered_comes_up(
     capsys.readouterr()
     file = write(one(ReceiverUrl=receiver.url, DataPort=str(port), SensorWidth="64"))
     assert main(["register", str(file), "--write"]) == 0
-    assert "Simulator/lab runs: restart it, or let its devices" in capsys.readouterr().out
+    assert "Simulator/lab is running: restart it, or send Init to its devices" in capsys.readouterr().out
     device.Init()
     wait_state(device, ON)
     assert device.SensorWidth == 64
@@ -209,7 +209,7 @@ def test_the_difference_for_a_program(
     (change,) = found["changes"]
     assert (change["name"], change["action"], change["server"]) == ("lab/det/1", "add", "Simulator/lab")
     assert change["properties"]["DataPort"] == {"before": None, "after": ["9991"]}
-    assert found["warnings"] == ["the file says that it is for the database elsewhere:10000"]
+    assert found["warnings"] == ["the file is meant for the database elsewhere:10000"]
     assert "+ lab/det/1" in said.err
 
 
