@@ -1,8 +1,7 @@
 """Transforms: the configured steps that are applied to each frame between source and file.
 
-Each step has one file with a pure function and its typed configuration. To add one, write its file and name
-it
-in `Transform`; docs/how-to/add-a-transform.md goes through it.
+Each step has one file with a pure function and its typed configuration. To add one, write its file and
+name it in `Transform`; docs/how-to/add-a-transform.md goes through it.
 """
 
 from __future__ import annotations

@@ -5,17 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.codecs import bslz4 as codec
-from penstock.receiver.processing.transforms.format import (
-    Data,
-    Format,
-    FormatError,
-    Kernel,
-    Plan,
-    Step,
-    plain,
-)
+from penstock.receiver.processing.transforms.format import Format, FormatError, Kernel, Step, plain
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.errors import BlobError
+from penstock.stins.messages import Buffer
 
 
 class Bslz4(Step, frozen=True, kw_only=True, tag="bslz4"):
@@ -24,8 +17,11 @@ class Bslz4(Step, frozen=True, kw_only=True, tag="bslz4"):
     takes = frozenset({"bslz4", "plain", "pixels"})
     gives = "bslz4"
 
-    def load(self) -> Plan:
-        return plan_pack
+    def plan(self, format: Format) -> tuple[Format, Kernel | None]:
+        if format.compression == "bslz4":
+            return format, None
+        plain(format, "bslz4")
+        return format._replace(compression="bslz4"), codec.compress
 
 
 class Decompress(Step, frozen=True, kw_only=True, tag="decompress"):
@@ -33,36 +29,18 @@ class Decompress(Step, frozen=True, kw_only=True, tag="decompress"):
 
     takes = frozenset({"bslz4", "plain"})
 
-    def load(self) -> Plan:
-        return plan_unpack
+    def plan(self, format: Format) -> tuple[Format, Kernel | None]:
+        after = format._replace(compression="none")
+        if format.compression == "none":
+            return after, None
+        if format.compression != "bslz4" or format.type not in ITEM_BYTES:
+            raise FormatError(f"decompress takes bslz4 blobs of known pixels, these are {format}")
+        rows, cols = format.image_shape
 
+        def unpack(blob: Buffer) -> np.ndarray:
+            try:
+                return codec.decompress(blob, rows * cols, format.dtype).reshape(rows, cols)
+            except ValueError as error:
+                raise BlobError("blob_length", str(error)) from error
 
-def plan_pack(format: Format) -> tuple[Format, Kernel | None]:
-    if format.compression == "bslz4":
-        return format, None
-    plain(format, "bslz4")
-    return format._replace(compression="bslz4"), pack
-
-
-def pack(image: Data) -> Data:
-    """Return the blob of one image or module."""
-    assert isinstance(image, np.ndarray)
-    return codec.compress(image)
-
-
-def plan_unpack(format: Format) -> tuple[Format, Kernel | None]:
-    after = format._replace(compression="none")
-    if format.compression == "none":
-        return after, None
-    if format.compression != "bslz4" or format.type not in ITEM_BYTES:
-        raise FormatError(f"decompress takes bslz4 blobs of known pixels, these are {format}")
-    rows, cols = format.image_shape
-
-    def unpack(blob: Data) -> Data:
-        assert not isinstance(blob, np.ndarray)
-        try:
-            return codec.decompress(blob, rows * cols, format.dtype).reshape(rows, cols)
-        except ValueError as error:
-            raise BlobError("blob_length", str(error)) from error
-
-    return after, unpack
+        return after, unpack

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.codecs.cbf import decode
-from penstock.receiver.processing.transforms.format import Data, Format, FormatError, Kernel, Plan, Step
+from penstock.receiver.processing.transforms.format import Format, FormatError, Kernel, Step
 
 
 class Cbf(Step, frozen=True, kw_only=True, tag="cbf"):
@@ -11,21 +11,13 @@ class Cbf(Step, frozen=True, kw_only=True, tag="cbf"):
 
     takes = frozenset({"cbf", "plain"})
 
-    def load(self) -> Plan:
-        return plan
-
-
-def plan(format: Format) -> tuple[Format, Kernel | None]:
-    if format.type not in ("int32", "uint32"):
-        raise FormatError(f"cbf gives 32-bit pixels, the stream says {format.type}")
-    after = format._replace(compression="none")
-    if format.compression == "none":
-        return after, None
-    if format.compression not in ("cbf", ""):
-        raise FormatError(f'cbf takes blobs of compression "cbf" (or ""), these are {format.compression}')
-    rows, cols = format.image_shape
-
-    def unpack(blob: Data) -> Data:
-        return decode(blob, rows * cols).view(format.dtype).reshape(rows, cols)  # type: ignore[arg-type]
-
-    return after, unpack
+    def plan(self, format: Format) -> tuple[Format, Kernel | None]:
+        if format.type not in ("int32", "uint32"):
+            raise FormatError(f"cbf gives 32-bit pixels, the stream says {format.type}")
+        after = format._replace(compression="none")
+        if format.compression == "none":
+            return after, None
+        if format.compression not in ("cbf", ""):
+            raise FormatError(f'cbf takes blobs of compression "cbf" (or ""), these are {format.compression}')
+        rows, cols = format.image_shape
+        return after, lambda blob: decode(blob, rows * cols).view(format.dtype).reshape(rows, cols)

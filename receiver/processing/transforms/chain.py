@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.receiver.processing.memory_limit import MemoryLimit
-from penstock.receiver.processing.transforms.bslz4 import pack
 from penstock.receiver.processing.transforms.format import (
     Data,
     Format,
@@ -46,16 +45,15 @@ class PackedFrame(Frame, frozen=True):
     """Pixels of its first image: (rows, cols)."""
 
 
-class Way:
+class Way(NamedTuple):
     """The plan for frames of one format: the steps to apply, and the resulting format."""
 
-    def __init__(self, after: Format, kernels: Sequence[Kernel], takes_blobs: bool) -> None:
-        self.after = after
-        self.kernels = tuple(kernels)
-        self.takes_blobs = takes_blobs
-        """True if a step checks the blobs as received; otherwise they are checked against the image
-        header."""
-        self.packs = bool(kernels) and kernels[-1] is pack
+    after: Format
+    kernels: Sequence[Kernel]
+    takes_blobs: bool
+    """A step checks the blobs as received; otherwise they are checked against the image header."""
+    packs: bool
+    """The last step packs pixels."""
 
 
 class Chain:
@@ -168,7 +166,7 @@ class Chain:
         left = blobs.blob_layout(format.shape, format.type)
         if self._budget is not None:
             self._budget.unpack(prod(came), prod(left))
-        return Way(format, kernels, takes_blobs)
+        return Way(format, kernels, takes_blobs, kernels[-1:] == [bslz4.compress])
 
 
 def check_order(steps: Sequence[Step]) -> None:

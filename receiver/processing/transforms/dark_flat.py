@@ -6,7 +6,6 @@ import numpy as np
 
 from penstock.receiver.processing.transforms import tables
 from penstock.receiver.processing.transforms.format import (
-    Data,
     Format,
     FormatError,
     Kernel,
@@ -59,11 +58,6 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
                         f"dark_flat: {path} has {list(array.shape)} pixels, images have "
                         f"{list(format.image_shape)}; is a rotation before it?"
                     )
-
-            def kernel(image: Data) -> Data:
-                assert isinstance(image, np.ndarray)
-                return correct(image, dark, flat)
-
-            return format._replace(type="float32"), kernel
+            return format._replace(type="float32"), lambda image: correct(image, dark, flat)
 
         return plan

@@ -9,7 +9,6 @@ import numpy as np
 
 from penstock.receiver.processing.transforms import tables
 from penstock.receiver.processing.transforms.format import (
-    Data,
     Format,
     FormatError,
     Kernel,
@@ -63,11 +62,6 @@ class CountsToEnergy(Step, frozen=True, kw_only=True, tag="counts_to_energy"):
             plain(format, "counts_to_energy")
             if format.dtype.kind not in "iu" or format.type == "uint64":
                 raise FormatError(f"counts_to_energy takes whole counts below 2⁶³, these are {format.type}")
-
-            def kernel(image: Data) -> Data:
-                assert isinstance(image, np.ndarray)
-                return counts_to_energy(image, table)
-
-            return format._replace(type="float32"), kernel
+            return format._replace(type="float32"), lambda image: counts_to_energy(image, table)
 
         return plan

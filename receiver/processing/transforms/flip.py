@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from penstock.receiver.processing.transforms.format import Data, Format, Kernel, Plan, Step, plain
+from penstock.receiver.processing.transforms.format import Format, Kernel, Step, plain
 
 
 def flip(image: np.ndarray, direction: str) -> np.ndarray:
-    """Return the image mirrored left-right or up-down, as a view."""
-    return image[:, ::-1] if direction == "left-right" else image[::-1]
+    """Return the image, or the images of a stack, mirrored left-right or up-down, as a view."""
+    return image[..., ::-1] if direction == "left-right" else image[..., ::-1, :]
 
 
 class Flip(Step, frozen=True, kw_only=True, tag="flip"):
@@ -20,14 +20,6 @@ class Flip(Step, frozen=True, kw_only=True, tag="flip"):
     direction: Literal["left-right", "up-down"]
     """Direction in which the image is mirrored."""
 
-    def load(self) -> Plan:
-        return self._plan
-
-    def _plan(self, format: Format) -> tuple[Format, Kernel]:
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
         plain(format, "flip")
-
-        def kernel(image: Data) -> Data:
-            assert isinstance(image, np.ndarray)
-            return flip(image, self.direction)
-
-        return format, kernel
+        return format, lambda image: flip(image, self.direction)

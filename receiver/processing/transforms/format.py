@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -14,9 +14,9 @@ from penstock.stins.messages import Buffer
 Data: TypeAlias = "Buffer | np.ndarray"
 """One image or module: a blob while it is packed, an array (rows, cols), little endian, once it is plain."""
 
-Kernel: TypeAlias = Callable[[Data], Data]
+Kernel: TypeAlias = Callable[[Any], Data]
 """The operation of a step on one image or module of a known format: a pure function that runs in any thread
-and does not modify its input."""
+and does not modify its input, a blob or an array as `Step.takes` says."""
 
 
 class Format(NamedTuple):
@@ -43,8 +43,7 @@ class Format(NamedTuple):
 
 Plan: TypeAlias = Callable[[Format], tuple[Format, Kernel | None]]
 """Function that returns, for frames of one format, their format after a step and the kernel that converts
-them;
-no kernel (`None`) means that they pass unchanged. Raises `FormatError`."""
+them; no kernel (`None`) means that they pass unchanged. Raises `FormatError`."""
 
 
 class FormatError(Exception):
@@ -56,8 +55,7 @@ class TransformConfigError(ValueError):
 
 
 class TransformError(Exception):
-    """A step failed for a reason that is not in the frame: an internal error, which ends the series in
-    Error."""
+    """A step failed for a reason that is not in the frame: an internal error; the series ends in Error."""
 
     kind = "transform_failed"
 
@@ -71,10 +69,18 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     """Kind of its output."""
 
     def load(self) -> Plan:
-        """Read the step's files (a table, an image), once, and return its plan.
+        """Return the step's plan; a step with files (a table, an image) reads them here, once.
 
         Raises:
             TransformConfigError: a file cannot be read, or does not hold what it should.
+        """
+        return self.plan
+
+    def plan(self, format: Format) -> tuple[Format, Kernel | None]:
+        """Return the format after the step, and its kernel; see `Plan`.
+
+        Raises:
+            FormatError: the step cannot take frames of this format.
         """
         raise NotImplementedError
 

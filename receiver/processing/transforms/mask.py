@@ -7,15 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 
-from penstock.receiver.processing.transforms.format import (
-    Data,
-    Format,
-    FormatError,
-    Kernel,
-    Plan,
-    Step,
-    plain,
-)
+from penstock.receiver.processing.transforms.format import Format, FormatError, Kernel, Step, plain
 from penstock.stins.texts import plural
 
 Place = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -40,10 +32,7 @@ class Mask(Step, frozen=True, kw_only=True, tag="mask"):
     fill: int | Finite | Literal["nan"] = 0
     """The value; it must be one of the image's type. "nan" for floating point."""
 
-    def load(self) -> Plan:
-        return self._plan
-
-    def _plan(self, format: Format) -> tuple[Format, Kernel]:
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
         plain(format, "mask")
         last = self.first_row + self.rows, self.first_column + self.columns
         if last[0] > format.shape[-2] or last[1] > format.shape[-1]:
@@ -53,12 +42,7 @@ class Mask(Step, frozen=True, kw_only=True, tag="mask"):
             )
         fill = self._value(format.dtype)
         rows, columns = slice(self.first_row, last[0]), slice(self.first_column, last[1])
-
-        def kernel(image: Data) -> Data:
-            assert isinstance(image, np.ndarray)
-            return mask(image, rows, columns, fill)
-
-        return format, kernel
+        return format, lambda image: mask(image, rows, columns, fill)
 
     def _value(self, dtype: np.dtype) -> float:
         if dtype.kind == "f":

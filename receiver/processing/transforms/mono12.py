@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from penstock.codecs.mono12 import unpack_mono12p, unpack_mono12packed
-from penstock.receiver.processing.transforms.format import Data, Format, FormatError, Kernel, Plan, Step
+from penstock.receiver.processing.transforms.format import Format, FormatError, Kernel, Step
 from penstock.stins.messages import Buffer
 
 TYPES = ("mono12p", "mono12packed", "uint16")
@@ -22,8 +22,8 @@ class Mono12p(Step, frozen=True, kw_only=True, tag="mono12p"):
 
     takes = frozenset({"plain"})
 
-    def load(self) -> Plan:
-        return lambda format: _plan(format, "mono12p", unpack_mono12p)
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
+        return _plan(format, "mono12p", unpack_mono12p)
 
 
 class Mono12Packed(Step, frozen=True, kw_only=True, tag="mono12packed"):
@@ -31,17 +31,12 @@ class Mono12Packed(Step, frozen=True, kw_only=True, tag="mono12packed"):
 
     takes = frozenset({"plain"})
 
-    def load(self) -> Plan:
-        return lambda format: _plan(format, "mono12packed", unpack_mono12packed)
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
+        return _plan(format, "mono12packed", unpack_mono12packed)
 
 
 def _plan(format: Format, step: str, function: Callable[[Buffer, int], np.ndarray]) -> tuple[Format, Kernel]:
     if format.type.lower() not in TYPES or format.compression != "none":
         raise FormatError(f"{step} takes frames of type {', '.join(TYPES)}, plain, these are {format}")
     rows, cols = format.image_shape
-
-    def unpack(blob: Data) -> Data:
-        assert not isinstance(blob, np.ndarray)
-        return function(blob, rows * cols).reshape(rows, cols)
-
-    return format._replace(type="uint16"), unpack
+    return format._replace(type="uint16"), lambda blob: function(blob, rows * cols).reshape(rows, cols)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.receiver.processing.transforms.flip import Flip
+from penstock.receiver.processing.transforms.flip import Flip, flip
 from penstock.receiver.processing.transforms.format import Step
-from penstock.receiver.processing.transforms.rotate import Rotate
+from penstock.receiver.processing.transforms.rotate import Rotate, rotate
 
 IMAGES = ("pixel_mask", "flatfield")
 CENTRE = ("beam_center_x", "beam_center_y")
@@ -89,9 +89,9 @@ def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str,
 def _oriented(image: np.ndarray[Any, Any], turns: Sequence[Rotate | Flip]) -> np.ndarray[Any, Any]:
     for step in turns:
         if isinstance(step, Rotate):
-            image = np.rot90(image, step.quarter_turns, axes=(-2, -1))
+            image = rotate(image, step.quarter_turns)
         else:
-            image = image[..., ::-1] if step.direction == "left-right" else image[..., ::-1, :]
+            image = flip(image, step.direction)
     return np.ascontiguousarray(image)
 
 

@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from penstock.receiver.processing.transforms.format import Data, Format, Kernel, Plan, Step, plain
+from penstock.receiver.processing.transforms.format import Format, Kernel, Step, plain
 
 
 def rotate(image: np.ndarray, quarter_turns: int) -> np.ndarray:
-    """Return the image rotated counter-clockwise, as a view."""
-    return np.rot90(image, quarter_turns)
+    """Return the image, or the images of a stack, rotated counter-clockwise, as a view."""
+    return np.rot90(image, quarter_turns, axes=(-2, -1))
 
 
 class Rotate(Step, frozen=True, kw_only=True, tag="rotate"):
@@ -20,17 +20,10 @@ class Rotate(Step, frozen=True, kw_only=True, tag="rotate"):
     quarter_turns: Literal[1, 2, 3]
     """Number of rotations by 90 degrees."""
 
-    def load(self) -> Plan:
-        return self._plan
-
-    def _plan(self, format: Format) -> tuple[Format, Kernel]:
+    def plan(self, format: Format) -> tuple[Format, Kernel]:
         plain(format, "rotate")
         rows, cols = format.image_shape
         if self.quarter_turns % 2:
             rows, cols = cols, rows
-
-        def kernel(image: Data) -> Data:
-            assert isinstance(image, np.ndarray)
-            return rotate(image, self.quarter_turns)
-
-        return format._replace(shape=(*format.shape[:-2], rows, cols)), kernel
+        after = format._replace(shape=(*format.shape[:-2], rows, cols))
+        return after, lambda image: rotate(image, self.quarter_turns)
