@@ -72,21 +72,6 @@ class LastFrame(msgspec.Struct, frozen=True):
     outside belong to a gap or to a missing module. Empty if the positions are unknown."""
 
 
-class _FrameHeader(msgspec.Struct):
-    shape: tuple[int, ...]
-    dtype: str
-    frame: int
-    series: str
-    version: int
-    downsample: int
-    trigger: int | None = None
-    saturation: float | None = None
-    x: int = 0
-    y: int = 0
-    channels: tuple[str, ...] = ()
-    modules: tuple[tuple[int, int, int, int], ...] = ()
-
-
 class ReceiverClient:
     """One receiver, reached at `url` (such as "http://127.0.0.1:5000").
 
@@ -182,14 +167,9 @@ class ReceiverClient:
     def _frame(self, answer: urllib3.BaseHTTPResponse, path: str) -> LastFrame:
         if "X-Penstock-Frame" not in answer.headers:
             raise self._foreign(path, "no header X-Penstock-Frame")
-        header = msgspec.json.decode(answer.headers["X-Penstock-Frame"], type=_FrameHeader)
-        array = np.frombuffer(answer.data, dtype=np.dtype(header.dtype).newbyteorder("<"))
-        return LastFrame(
-            array=array.reshape(header.shape), frame=header.frame, series=header.series,
-            version=header.version, downsample=header.downsample, trigger=header.trigger,
-            saturation=header.saturation, x=header.x, y=header.y, channels=header.channels,
-            modules=header.modules,
-        )  # fmt: skip
+        header = msgspec.json.decode(answer.headers["X-Penstock-Frame"], type=dict[str, Any])
+        pixels = np.frombuffer(answer.data, dtype=np.dtype(header["dtype"]).newbyteorder("<"))
+        return msgspec.convert({**header, "array": pixels.reshape(header["shape"])}, LastFrame)
 
     def rois(self) -> Rois:
         """Return the regions of interest that the next series will have."""
@@ -228,14 +208,11 @@ class ReceiverClient:
 
     def downsample(self) -> int:
         """Return the down-sampling n: `last_frame` returns every n-th row and column."""
-        return self._value("GET", {})
+        return self._json(dict[str, int], "GET", "/downsample")["value"]
 
     def set_downsample(self, value: int) -> int:
         """Set the down-sampling for every viewer of this receiver."""
-        return self._value("POST", {"value": str(value)})
-
-    def _value(self, method: str, fields: Mapping[str, str]) -> int:
-        return self._json(dict[str, int], method, "/downsample", fields=fields)["value"]
+        return self._json(dict[str, int], "POST", "/downsample", fields={"value": str(value)})["value"]
 
     def _json(
         self, kind: type[T], method: str, path: str, *, fields: Mapping[str, str] | None = None,

@@ -73,16 +73,14 @@ class SeriesFile:
 
     @property
     def data(self) -> h5py.Dataset | None:
-        """The dataset of the frames, or of the first channel if there are several; `None` if there are none
-        (yet)."""
+        """The dataset of the frames, or of the first of several channels; `None` if there is none (yet)."""
         found = self.group.get("data")
         return found if isinstance(found, h5py.Dataset) and found.ndim >= 2 else None
 
     @cached_property
     def channels(self) -> tuple[str, ...]:
         """Names of the frame's channels, such as thresholds, each with its own dataset; empty if a frame is
-        one
-        image, or modules of one image."""
+        one image, or modules of one image."""
         record = self.group.get("series")
         found = record.get("channels") if isinstance(record, h5py.Group) else None
         if not isinstance(found, h5py.Dataset) or found.ndim != 1:
@@ -154,18 +152,11 @@ class SeriesFile:
             return self._data_files.has(index)
         if data is None or data.chunks is None or data.is_virtual:
             return data is not None
-        if data.ndim == 4:
-            return any(_has_chunk(data, (index, part, 0, 0)) for part in range(data.shape[1]))
-        if self.channels:
-            return any(_has_chunk(self.group[name], (index, 0, 0)) for name in self.channels)
-        corner = (index, *(0 for _ in data.shape[1:])) if data.ndim > 2 else (0,) * data.ndim
-        corner = tuple(place // length * length for place, length in zip(corner, data.chunks, strict=True))
-        return _has_chunk(data, corner)
+        return any(_has_chunk(*place) for place in self._places(data, index))
 
     def blobs(self, index: int) -> list[bytes] | None:
-        """Return the blobs of a frame as stored, compressed or not; `None` if they cannot be read. The blob
-        of
-        a missing module is empty.
+        """Return the blobs of a frame as stored, compressed or not; `None` if there are none, or they cannot
+        be read. The blob of a missing module or channel is empty.
 
         Raises:
             ReaderError: the frames are in other files, or not stored in chunks of one blob.
@@ -179,29 +170,23 @@ class SeriesFile:
                 f"the frames of {self.path} are not stored as one chunk per blob in this file; "
                 "verify the files that hold them"
             )
-        if self.channels:
-            return self._channel_blobs(index)
-        parts = range(data.shape[1]) if data.ndim == 4 else (None,)
-        places = [(index, *(() if part is None else (part,)), 0, 0) for part in parts]
         try:
-            if not any(_has_chunk(data, place) for place in places):
-                return None
-            return [
-                data.id.read_direct_chunk(place)[1] if _has_chunk(data, place) else b"" for place in places
+            found = [
+                dataset.id.read_direct_chunk(corner)[1] if _has_chunk(dataset, corner) else b""
+                for dataset, corner in self._places(data, index)
             ]
         except (OSError, RuntimeError, ValueError):
             return None
+        return found if any(found) else None
 
-    def _channel_blobs(self, index: int) -> list[bytes] | None:
-        """Return one blob per channel, empty for a channel that did not arrive."""
-        place = (index, 0, 0)
-        try:
-            return [
-                found.id.read_direct_chunk(place)[1] if _has_chunk(found, place) else b""
-                for found in (self.group[name] for name in self.channels)
-            ]
-        except (OSError, RuntimeError, ValueError):
-            return None
+    def _places(self, data: h5py.Dataset, index: int) -> list[tuple[h5py.Dataset, tuple[int, ...]]]:
+        """Return dataset and corner of the chunk of each blob of a frame."""
+        if self.channels:
+            return [(self.group[name], (index, 0, 0)) for name in self.channels]
+        if data.ndim == 4:
+            return [(data, (index, part, 0, 0)) for part in range(data.shape[1])]
+        first = index // data.chunks[0] * data.chunks[0] if data.ndim > 2 else 0
+        return [(data, (first, *(0 for _ in data.shape[1:])))]
 
     @cached_property
     def _data_files(self) -> DataFiles | None:
