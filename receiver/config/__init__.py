@@ -1,6 +1,6 @@
 """Configuration of a receiver: typed, unknown keys refused, errors with the key and the file.
 
-One YAML file for a beamline, one entry a receiver: see `resources/detectors.yaml`.
+One YAML file per beamline, one entry per receiver: see `resources/detectors.yaml`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.receiver.processing.transforms.assemble import Assemble
 from penstock.receiver.processing.transforms.chain import check_order
 from penstock.receiver.sources import KINDS
 
-# Bounded above too: JSON, by which the data process is told, knows no infinity.
+# Bounded above too: the data process receives the configuration as JSON, which has no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])"
@@ -117,8 +117,7 @@ class ForwardConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Address to bind; each consumer needs its own."""
     when_full: Literal["drop_newest", "drop_oldest", "block"] = "drop_newest"
     """What a full queue leads to: drop the new frame, drop the oldest queued frame, or hold back the
-    streamer,
-    which stalls the series and its file: only for consumers that must receive every frame."""
+    streamer, which stalls the series and its file: only for consumers that must receive every frame."""
     every: Count = 1
     """Send only frames whose index is a multiple of this number."""
     queue_mb: Positive = 256.0
@@ -301,9 +300,13 @@ def parse(raw: Any, origin: str) -> ConfigFile:
         ConfigError: a wrong or unknown key.
     """
     try:
-        return msgspec.convert(raw, ConfigFile)
+        file = msgspec.convert(raw, ConfigFile)
+        msgspec.json.encode(file)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{origin}: {_wrong(raw, str(error))}") from error
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{origin} has half a character (\\ud800 to \\udfff): {error}") from error
+    return file
 
 
 def _wrong(raw: Any, said: str) -> str:

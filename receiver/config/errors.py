@@ -6,11 +6,11 @@ msgspec finds the first error, and describes it by types and by a path.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from msgspec import inspect
 
 FEW = 8
@@ -205,5 +205,7 @@ def _quoted(value: Any) -> str:
         return "lines of NAME: VALUE"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
-    text = msgspec.json.encode(value).decode() if isinstance(value, str | bool) else str(value)
+    text = str(value)
+    if isinstance(value, str | bool):
+        text = json.dumps(value, ensure_ascii=not text.isprintable())
     return text if len(text) <= LONGEST else text[:LONGEST] + " …"

@@ -6,37 +6,21 @@ import re
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.constructor import ConstructorError, DuplicateKeyError, SafeConstructor
+from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import YAMLError
 
 TWICE = re.compile(r'found duplicate key "(.*?)" with value', re.DOTALL)
 
 
-class _Constructor(SafeConstructor):
-    """ruamel.yaml's, which takes escapes that make half a character, and no file name can hold."""
-
-    def construct_scalar(self, node: Any) -> Any:
-        value = super().construct_scalar(node)
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
-            raise ConstructorError(
-                problem="the text has half a character (\\ud800 to \\udfff)", problem_mark=node.start_mark
-            ) from None
-        return value
-
-
 def read(text: str) -> Any:
-    """What a YAML text says.
+    """Return the content of a YAML text.
 
     Raises:
-        ValueError: it is not YAML, or a key stands twice in a mapping; the sentence has the line, as editors
-            count.
+        ValueError: it is not YAML, or a key stands twice in a mapping; the sentence gives the line, counted
+            as editors do.
     """
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Constructor = _Constructor
     try:
-        return yaml.load(text)
+        return YAML(typ="safe", pure=True).load(text)
     except DuplicateKeyError as error:
         key = TWICE.match(error.problem or "")
         what = f'the key "{key[1] if key else "?"}" stands twice in one mapping'

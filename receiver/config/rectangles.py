@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from penstock.receiver.config.errors import sentence
+
 MOST_REGIONS = 32
 MAX_NAME = 63
 """Longest name in a NeXus file."""
@@ -65,19 +67,10 @@ def parse(given: Mapping[str, Any]) -> dict[str, Rectangle]:
 
 
 def _rectangle(name: str, given: Any) -> Rectangle:
-    said = f"region of interest {name}"
-    if not isinstance(given, Mapping):
-        raise BadRegionError(f"{said} is {given!r:.100}; give x, y, width and height in pixels")
-    fields = Rectangle.__struct_fields__
-    if unknown := [key for key in given if key not in fields]:
-        raise BadRegionError(f"{said} has {unknown[0]!r:.100}; it has {', '.join(fields)} and nothing else")
-    values = {}
-    for field in fields:
-        least = 1 if field in ("width", "height") else 0
-        value = given.get(field)
-        whole = int(value) if isinstance(value, float) and value.is_integer() else value
-        if type(whole) is not int or not least <= whole <= MAX_PIXEL:
-            is_what = f"{field} is {value!r:.100}" if field in given else f"{field} is missing"
-            raise BadRegionError(f"{said}: {is_what}; give a whole number of pixels from {least} on")
-        values[field] = whole
-    return Rectangle(**values)
+    try:
+        # Not strict, for 7.0 is 7: JSON has only one kind of number.
+        return msgspec.convert(given, Rectangle, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRegionError(sentence(given, Rectangle, str(error), f"region of interest {name}")) from error
+    except UnicodeEncodeError as error:
+        raise BadRegionError(f"region of interest {name}: {error}") from error

@@ -70,5 +70,5 @@ def test_what_cannot_be_set_is_said(rois: Callable[..., tuple[int, str, str]], t
     assert (status, "such as peak=10,20,30,40" in complaint) == (2, True)
     status, _, complaint = rois("--set", "peak=1,2,3,0")
     assert (status, complaint) == (
-        2, "penstock rois: region of interest peak: height is 0; give a whole number of pixels from 1 on\n",
+        2, "penstock rois: region of interest peak: height is 0; give a whole number from 1 on\n",
     )  # fmt: skip

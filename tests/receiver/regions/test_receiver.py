@@ -261,13 +261,16 @@ def test_what_cannot_be_a_region_is_refused_and_nothing_changes(pair: Pair) -> N
         ({"1st": good}, "begins with no digit"),
         (
             {"a": {**good, "width": 0}},
-            "region of interest a: width is 0; give a whole number of pixels from",
+            "region of interest a: width is 0; give a whole number from 1 on",
         ),
-        ({"a": {**good, "x": -1}}, "region of interest a: x is -1; give a whole number of pixels from 0 on"),
+        ({"a": {**good, "x": -1}}, "region of interest a: x is -1; give a whole number from 0 on"),
         ({"a": {**good, "y": 1.5}}, "region of interest a: y is 1.5; give"),
         ({"a": {"x": 1, "y": 1, "width": 1}}, "region of interest a: height is missing; give"),
-        ({"a": {**good, "angle": 3}}, "region of interest a has 'angle'; it has x, y, width, height"),
-        ({"a": [1, 2, 3, 4]}, "give x, y, width and height in pixels"),
+        (
+            {"a": {**good, "angle": 3}},
+            'region of interest a: there is no setting "angle"; there is x, y, width, height',
+        ),
+        ({"a": [1, 2, 3, 4]}, "the entry is a list; give its settings: x, y, width, height"),
         ({f"r{number}": good for number in range(33)}, "there are 33 regions of interest; give 32 at most"),
     ]
     for rois, sentence in wrong:

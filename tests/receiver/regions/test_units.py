@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from penstock.codecs import bslz4
-from penstock.receiver.config import ConfigError, ReceiverConfig, parse
-from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.config import ConfigError, ReceiverConfig, parse, rectangles
+from penstock.receiver.config.rectangles import BadRegionError, Rectangle
 from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.regions import memory, pixels
 from penstock.receiver.regions.memory import RegionMemory
@@ -22,6 +22,12 @@ from penstock.receiver.regions.memory import RegionMemory
 SHAPE = (20, 30)
 PEAK = Rectangle(4, 3, 6, 5)
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+
+
+@pytest.mark.parametrize("wrong", [{"x": "\udc80"}, {"\udc80": 1}])
+def test_half_a_character_in_a_region_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(BadRegionError, match=r"region of interest a: .*udc80"):
+        rectangles.parse({"a": {"x": 0, "y": 0, "width": 1, "height": 1} | wrong})
 
 
 @pytest.mark.parametrize("dtype", TYPES)
