@@ -1,4 +1,4 @@
-"""The file of a series while it is open: its names, its lease, the space that is kept back to close it."""
+"""The open file of a series: its name, its lease, and the space reserved for closing it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ log = logging.getLogger(__name__)
 
 
 class OpenFile:
-    """A file that `create` makes, or that `adopt` takes over from a writer that died.
+    """The file that `create` makes, or that `adopt` takes over from a writer that died.
 
     Args:
-        path: its own name.
+        path: final path of the file.
         folder: descriptor of its folder, see `storage.open_folder`.
 
     Raises:
-        StorageError: the disk has not even the space that is kept back to close a file.
+        StorageError: the disk does not even have the space reserved for closing a file.
     """
 
     file: Any
-    """As h5py has it."""
+    """The h5py file."""
     disk: DiskFile
-    """What HDF5 writes it by."""
+    """The file as HDF5 reads and writes it."""
 
     def __init__(self, path: Path, folder: int) -> None:
         self.path = path
@@ -37,18 +37,19 @@ class OpenFile:
         self._reserve: storage.Reserve | None = storage.Reserve(folder)
 
     def create(self, folder: int, *, swmr: bool) -> str:
-        """Create it under another name, which is returned: it gets its own when it can be read, so that a
-        process that is killed meanwhile leaves that free.
+        """Create the file under a temporary name and return that name.
+
+        The file gets its own name once it can be read: a process killed before that leaves the name free.
 
         Raises:
-            OSError, RuntimeError: it cannot be created; nothing is left of it.
+            OSError, RuntimeError: the file cannot be created; nothing is left of it.
         """
         draft = storage.draft_name()
-        # By the folder that was found, not by its name: see `storage.open_folder`.
+        # Relative to the open folder, not by path: see `storage.open_folder`.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(draft, flags, 0o666, dir_fd=folder)
         try:
-            # Newer bounds only where SWMR asks for them: every reader would refuse the file after a kill.
+            # Newer bounds only for SWMR, which needs them: after a kill all readers would refuse the file.
             bounds = "latest" if swmr else None
             self.adopt(disk_file.open_file(descriptor, self.path.with_name(draft), "w", bounds))
         except (OSError, RuntimeError):
@@ -58,39 +59,39 @@ class OpenFile:
         return draft
 
     def give_name(self, draft: str, folder: int, *, replace: bool) -> None:
-        """Let it appear under its own name; see `storage.give_name`."""
+        """Give the file its own name; see `storage.give_name`."""
         disk_file.flush(self.file)
         storage.give_name(draft, self.path.name, folder, replace=replace)
         self.disk.path = self.path
 
     def adopt(self, file: Any) -> None:
-        """Take an open h5py file over."""
+        """Take over an open h5py file."""
         self.file, self.disk = file, disk_file.disk_of(file)
 
     def hold_lease(self) -> None:
-        """Nobody else replaces the file, or takes it for left behind, from now on.
+        """Take the lease: from now on no other process replaces the file, or takes it for abandoned.
 
         Raises:
-            OSError: it cannot be opened again.
+            OSError: the file cannot be opened again.
         """
         self._lease = lease.hold(self.disk.descriptor)
 
     def is_in_place(self) -> bool:
-        """Return whether the file still has its name, and no other file has it."""
+        """Return whether the path still names this file."""
         try:
             return os.path.samestat(os.stat(self.path), os.fstat(self.disk.descriptor))
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def start_swmr(self) -> None:
-        """From now on the file may be read while it grows, and nothing can be created in it any more."""
+        """Let others read the file while it grows; no objects can be created in it any more."""
         disk_file.flush(self.file)
         self.disk.at_once = True
         self.file.swmr_mode = True
 
     def end_swmr(self) -> None:
-        """Open the file anew without SWMR: texts and new objects are not for SWMR."""
-        descriptor = os.dup(self.disk.descriptor)  # the same file, whatever has its name by now
+        """Reopen the file without SWMR, which allows neither texts nor new objects."""
+        descriptor = os.dup(self.disk.descriptor)  # the same file, whatever the path names by now
         try:
             disk_file.close(self.file)
         except BaseException:
@@ -99,13 +100,13 @@ class OpenFile:
         self.adopt(disk_file.open_file(descriptor, self.path, "r+", "latest"))
 
     def release_reserve(self) -> None:
-        """Give the space back that is kept for closing the file; again, it does nothing."""
+        """Release the space reserved for closing the file; may be called again."""
         if self._reserve is not None:
             self._reserve.release()
             self._reserve = None
 
     def close_quietly(self) -> None:
-        """Close after a failure that is reported already; a second error would only hide the first."""
+        """Close the file after a failure that is reported already; a second error is only logged."""
         if not self.file:
             return
         try:
@@ -114,7 +115,7 @@ class OpenFile:
             log.error("closing %s after a failure failed too: %s", self.path, error)
 
     def release_lease(self) -> None:
-        """Let others have the file; again, it does nothing."""
+        """Release the lease; may be called again."""
         if self._lease >= 0:
             os.close(self._lease)
             self._lease = -1

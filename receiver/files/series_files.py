@@ -1,7 +1,7 @@
-"""The file of a series: where it goes, who is told of it, how it is closed.
+"""The files of a receiver: path, journal entry and writer of each series, and how its file is closed.
 
-What is in it is the writer's. Here it gets its path, and its entry in the journal, when the series begins,
-and loses the entry when the series has ended.
+The content of a file is the writer's. Its entry in the journal is made when the series begins, and removed
+when the file is closed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Begun(NamedTuple):
     """A series has begun."""
 
     writer: SeriesWriter | None
-    """Of its file; `None` where nothing is written."""
+    """Writer of its file; `None` if nothing is written."""
     path: Path | None
     started: float
     """Seconds since 1970 (UTC)."""
@@ -57,17 +57,17 @@ class SeriesFiles:
         self._resumable: Resumable | None = None
 
     def recover(self) -> Recovered:
-        """Deal with what an earlier process left open. If a series goes on, it begins next, and `finalize`
-        follows."""
+        """Deal with files that an earlier process left open; a series to be resumed begins next, then comes
+        `finalize`."""
         recovered = recover.recover(self._journal, self._config)
         self._resumable = recovered.resumable
         return recovered
 
     def finalize(self, failed: str = "") -> Recovered:
-        """The series that was to go on has begun, or could not: nobody looks for its old entry any more.
+        """Remove the old journal entry of the series that was to be resumed.
 
         Args:
-            failed: why it could not; its file is marked as incomplete then, and returned.
+            failed: why the series could not be resumed; its file is then marked as incomplete and returned.
         """
         if (resumable := self._resumable) is None:
             return Recovered()
@@ -79,12 +79,12 @@ class SeriesFiles:
         return Recovered()
 
     def begin(self, series: RunningSeries) -> Begun:
-        """Create the file of a series, or open it again; one without a name may be given one.
+        """Create the file of a series, or continue it; a series without a file name may get one by template.
 
         Raises:
-            StorageError: it may not lie there, or there is no space for it. That is an Error of the receiver,
-                so the sentence ends with what is to be done about that; the same check before Arm does not.
-            WriterError: it cannot be created.
+            StorageError: the file may not lie there, or there is no space for it. That puts the receiver into
+                Error, so the sentence ends with the remedy; the same check before Arm does not.
+            WriterError: the file cannot be created.
         """
         if series.resumed is not None:
             return self._begin_again(series, series.resumed)
@@ -108,7 +108,7 @@ class SeriesFiles:
         min_free = int(config.min_free_mb * 1e6)
         storage.check(path, overwrite=header.overwrite, nbytes=nbytes, min_free=min_free)
         storage.check_limit(path, storage.in_one_file(config, header.frames, header.frame_bytes))
-        if len(header.shape or ()) <= 2:  # frames of several images have no segments
+        if len(header.shape or ()) <= 2:  # frames of several images are not split into segments
             storage.check_segments(header.frames, config.frames_per_file)
         source = f"{config.source.type} from {', '.join(config.source.endpoints)}"
         enter = partial(self._journal.enter, path, series, started)
@@ -131,18 +131,18 @@ class SeriesFiles:
         """Close the file of the series.
 
         Args:
-            writer: of the file.
-            outcome: of the series.
+            writer: writer of the file.
+            outcome: outcome of the series.
             failed: why the series has failed; "" if it has not.
 
         Returns:
-            The same, or why the file could not be closed where nothing had failed before.
+            `failed`, or why the file could not be closed if nothing had failed before.
         """
         config, stored = self._config, writer.stored
         try:
             writer.close(outcome, pad=config.gap.policy == "pad", synced=config.durability == "synced")
         except WriterError as error:
-            # The sentence is the one that has the counts of what can be read.
+            # Take the sentence with the counts of what can be read.
             if not failed or isinstance(error, UnfinishedError) or writer.stored != stored:
                 failed = str(error)
             self._journal.keep(failed)
@@ -150,5 +150,5 @@ class SeriesFiles:
         return failed
 
     def is_resumable(self) -> bool:
-        """Return whether the next start could go on with the series whose file is open."""
+        """Return whether the next start could resume the series whose file is open."""
         return self._journal.is_resumable(self._config)

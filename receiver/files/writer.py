@@ -1,10 +1,10 @@
 """The writer: one series into one NeXus file, each frame at its own index.
 
-The pixels go to a frame store (`receiver.files.stores`) at once; everything else that a frame brings is kept
-in memory and written in batches (`receiver.files.per_frame`). Measured reasons, all for h5py 3.16 (see
-docs/explanation/architecture.md): assigning one element costs ten times a direct chunk write, so nothing is
-assigned and nothing grown a frame; a file with the default (v18) bounds, flushed every second and without
-SWMR opens plainly after `kill -9`.
+The pixels go to a frame store (`receiver.files.stores`) at once; everything else that belongs to a frame is
+kept in memory and written in batches (`receiver.files.per_frame`). The reasons were measured with h5py 3.16
+(docs/explanation/architecture.md): assigning one element takes ten times as long as a direct chunk write, so
+no dataset is assigned or resized per frame; a file with the default (v18) bounds that is flushed every second
+without SWMR can be opened after `kill -9`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from penstock.stins.messages import Frame
 log = logging.getLogger(__name__)
 
 ROWS_PER_STEP = 1024
-"""Datasets grow by at least so many frames at once: a resize costs as much as a frame."""
+"""Fewest frames by which datasets grow at once: a resize takes as long as a frame."""
 ROOM_BYTES = 2**20
-"""What a flush may need beside what the frames brought."""
+"""Space that a flush may need besides the values per frame."""
 
 
 class WriterError(Exception):
-    """A file could not be written; the sentence has the file, the counts and the remedy."""
+    """A file could not be written; the sentence gives the file, the counts and the remedy."""
 
     kind = "not_written"
 
@@ -64,15 +64,15 @@ class SeriesWriter:
     Args:
         path: resolved file, see `storage.resolve`; created exclusively.
         detector: name of the NXdetector group, made a NeXus name.
-        series: its header and metadata are written at once.
-        source: where the stream comes from, for the record.
-        writing: how many writers, and what may wait for them.
-        reopened: the file is there already, its writer died: it is continued.
-        begun: called with the temporary path of the file, before it gets its own name.
+        series: the series; its header and metadata are written at once.
+        source: source of the stream, for the record.
+        writing: configuration of the writers.
+        reopened: the file of a writer that died, to be continued; otherwise a new file is created.
+        begun: called with the temporary path of the file, before the file gets its own name.
 
     Raises:
-        StorageError: the folder cannot be created, or its disk is full; or the file exists, or is written by
-            another, meanwhile.
+        StorageError: the folder cannot be created, its disk is full, or the file exists or is being written
+            by another receiver by now.
         WriterError: the file cannot be created.
     """
 
@@ -107,7 +107,7 @@ class SeriesWriter:
         except (OSError, RuntimeError) as error:
             raise WriterError(not_created(path, error)) from error
         try:
-            self._open.hold_lease()  # before others see it: nobody replaces it
+            self._open.hold_lease()  # before the file is visible: nobody can replace it
             make_room(self._open.disk.descriptor, ROOM_BYTES)  # before HDF5 has much to write
             begun(path.with_name(draft))
             self._structure = structure.create(self._file, path, self.detector, self._series, source)
@@ -121,8 +121,8 @@ class SeriesWriter:
             self._open.release_reserve()
             self._open.close_quietly()
             self._let_go()
-            with contextlib.suppress(OSError):  # somebody was faster, or the storage is away
-                os.unlink(name, dir_fd=folder)  # nothing is in it, and its name shall be free again
+            with contextlib.suppress(OSError):  # another process was faster, or the storage is away
+                os.unlink(name, dir_fd=folder)  # it holds nothing, and its name shall be free again
             if name == draft and isinstance(error, lease.BeingWrittenError):
                 raise storage.being_written(path) from error
             if name == draft and isinstance(error, FileExistsError):
@@ -136,11 +136,11 @@ class SeriesWriter:
         self._rows = PerFrame(detector, self._account, self._series.rois)
         try:
             self._check_place()
-            frames = format_of(detector, self._account.planned)  # first: a store takes empty segments away
+            frames = format_of(detector, self._account.planned)  # first: a store removes empty segments
             self._store = reopen(detector, self._account.planned, self._writing)
             self._open.hold_lease()
             if self._store is not None:
-                # Killed while it grew, the file has room here and not there.
+                # The writer may have died while it resized one dataset after the other.
                 self._store.grow(self._rows.rows)
             if frames is None:
                 self._writing = replace(self._writing, replace_empty=True)
@@ -151,36 +151,36 @@ class SeriesWriter:
             self._let_others_read()
         except (OSError, RuntimeError, ValueError) as error:
             failure = self._failed("the account", error)
-            self._let_go()  # the caller still owns the file; descriptors and writers are ours
+            self._let_go()  # the file itself is the caller's
             raise failure from error
 
     @property
     def _file(self) -> Any:
-        """As h5py has it: another object once SWMR has ended."""
+        """The h5py file: another object once SWMR has ended."""
         return self._open.file
 
     @property
     def waiting_bytes(self) -> int:
-        """Of frames that are not with the kernel yet: several writers are at them."""
+        """Bytes of frames that writer threads have not written yet."""
         return 0 if self._store is None else self._store.waiting_bytes
 
     @property
     def stored(self) -> int:
-        """Frames that count as stored."""
+        """Number of stored frames."""
         return self._account.counts().stored
 
     def add(self, index: int, frame: Frame) -> None:
-        """Store one frame that the worker has judged sound.
+        """Store a sound frame.
 
         Raises:
-            WriterError: it could not be written; what was written before stays.
+            WriterError: the frame could not be written; earlier frames stay.
         """
         image = frame.image
         try:
             store = self._store
             if store is None:
                 store = self._create_frames(image.shape, image.type, image.compression)
-                disk_file.flush(self._file)  # whoever goes on after a kill must know where its frames are
+                disk_file.flush(self._file)  # the dataset must be found after a kill
             if index >= self._rows.rows:
                 self._grow(index)
             store.write(index, frame)
@@ -190,10 +190,10 @@ class SeriesWriter:
         self._rows.add(index, image)
 
     def complete(self, index: int, frame: Frame) -> None:
-        """Store blobs of a frame that is there already without them: of modules that came late.
+        """Add late modules to a frame that is stored already.
 
         Raises:
-            WriterError: they could not be written.
+            WriterError: their blobs could not be written.
         """
         assert self._store is not None
         try:
@@ -203,32 +203,32 @@ class SeriesWriter:
         self._rows.complete(index, frame.image)
 
     def read(self, index: int) -> Frame:
-        """One stored frame, its blobs as they were received: nothing is unpacked.
+        """Return a stored frame with its blobs as received, not unpacked.
 
         Raises:
-            OSError, RuntimeError, ValueError: there is none, or the disk does not give it back.
+            OSError, RuntimeError, ValueError: there is no such frame, or it cannot be read.
         """
         if self._store is None:
-            raise ValueError("no frame has come yet")
+            raise ValueError("no frame has arrived yet")
         frame = self._store.read(index)
         image = msgspec.structs.replace(frame.image, trigger=self._rows.trigger(index))
         return msgspec.structs.replace(frame, image=image)
 
     def flush(self) -> None:
-        """Hand everything to the kernel: from now on it survives the death of this process.
+        """Hand everything to the kernel, so that it survives the death of this process.
 
         Raises:
-            WriterError: it could not be written.
-            FileGoneError: somebody removed, moved or replaced the file.
+            WriterError: something could not be written.
+            FileGoneError: the file was removed, moved or replaced.
         """
         try:
             if self._store is not None:
-                self._store.flush()  # with nothing to write too: it notices what has become of its writers
+                self._store.flush()  # even with nothing to write: it reports failures of its threads
             if not self._rows.unwritten:
                 return
             self._check_place()
             make_room(self._open.disk.descriptor, ROOM_BYTES + self._rows.room)
-            disk_file.flush(self._file)  # nobody may see a frame as stored that is not there yet
+            disk_file.flush(self._file)  # a frame must be in the file before its status says so
             self._rows.write()
             self._rows.write_others()
             self._structure.write_counts(self._account)
@@ -239,20 +239,20 @@ class SeriesWriter:
         self._account.flushed = counts.stored + counts.partial
 
     def close(self, outcome: Outcome, *, pad: bool, synced: bool) -> None:
-        """Write the account, shrink to what came, close.
+        """Write the account, cut the datasets to the frames received, and close the file.
 
         Args:
             outcome: whether the series is complete, and the reason.
-            pad: keep the planned length instead; what never came reads as the fill value.
+            pad: keep the planned length instead; missing frames read as the fill value.
             synced: return only when the file is on the disk.
 
         Raises:
-            WriterError: it could not be written; what was flushed before stays readable.
-            UnfinishedError: nor could the end of the file; the account has what was flushed.
-            FileGoneError: it was closed, but somebody removed, moved or replaced it before.
+            WriterError: something could not be written; what was flushed before stays readable.
+            UnfinishedError: nor could the end of the file; the account holds what was flushed.
+            FileGoneError: the file was closed, but had been removed, moved or replaced before.
         """
         try:
-            # Frames that several writers still have must not take what is kept back for the account.
+            # Frames still queued for writer threads must not use up the space reserved for the account.
             failure = self._flush_frames() if self.waiting_bytes else None
             self._open.release_reserve()
             if self._open.disk.error is not None:
@@ -308,12 +308,12 @@ class SeriesWriter:
         self._structure.show_frames(frames, self._store.data, self._series)
 
     def _let_others_read(self) -> None:
-        """From now on the file may be read while it grows, where SWMR is asked for."""
+        """Let others read the file while it grows, if SWMR is configured."""
         if self._writing.swmr and self._store is not None:
             self._open.start_swmr()
 
     def _end_reading(self) -> None:
-        """End SWMR, where the file was open so, and find everything in it again."""
+        """End SWMR, if it is on, and look everything up again in the reopened file."""
         if not self._file.swmr_mode:
             return
         self._check_place()
@@ -332,7 +332,7 @@ class SeriesWriter:
         self._rows.resize(rows)
 
     def _flush_frames(self) -> WriterError | None:
-        """The last frames are with the kernel, or are accounted for as lost."""
+        """Hand the last frames to the kernel, or account for them as lost."""
         try:
             if self._store is not None:
                 self._store.flush()
@@ -346,14 +346,14 @@ class SeriesWriter:
             if self._store is not None:
                 self._store.finish(statuses)
         except (OSError, RuntimeError, ValueError) as error:
-            failure = self._failed("the end of the frames", error)  # which may have cost more of them
+            failure = self._failed("the end of the frames", error)  # more frames may be lost
             statuses = self._account.statuses(length)
         disk_file.flush(self._file)
         if failure is not None and outcome.complete:
             outcome = Outcome(False, str(failure))
         self._rows.finish(statuses)
         self._structure.write_counts(self._account)
-        disk_file.flush(self._file)  # last of all the word that the series has ended
+        disk_file.flush(self._file)  # the state of the series is written last
         self._structure.write_end(self._series, outcome)
         return failure
 
@@ -371,13 +371,13 @@ class SeriesWriter:
         return not_written(self.path, what, error, self._account.counts(), self._series.id, more)
 
     def _unfinished(self, error: Exception) -> UnfinishedError:
-        """The end of the file could not be written; nothing after the last flush is in it for sure."""
+        """Return the error of a file whose end could not be written: only what was flushed counts."""
         self._open.close_quietly()
         count_what_reads(self.path, self._account)
         return UnfinishedError(self._sentence("the end of the file", error, STAYS))
 
     def _take_back(self) -> None:
-        """Frames that the store had taken and lost are not stored."""
+        """Account for frames that the store took and lost as missing."""
         lost = set() if self._store is None else set(self._store.lost())
         for index in lost:
             if self._account.status(index) is FrameStatus.STORED:
@@ -387,7 +387,7 @@ class SeriesWriter:
         self._account.flushed = min(self._account.flushed, counts.stored + counts.partial)
 
     def _let_go(self) -> None:
-        """Of everything that belongs to the file; after its end has failed too."""
+        """Release everything that belongs to the file, also after its end has failed."""
         if self._store is not None:
             self._rows.let_go()
             try:
