@@ -1,14 +1,13 @@
-"""Where the detector stands: from the header's keys to NeXus transformations, and to what pyFAI takes.
+"""Position of the detector: from keys of the header to NeXus transformations, and to pyFAI's geometry.
 
 The keys are those of the table in `receiver.files.nexus`: `distance`, `beam_center_x` and `_y`,
-`x_pixel_size` and `y_pixel_size`, and the energy or the wavelength. They describe a flat detector that
-stands upright on the beam, and its image as it was sent: row 0 at the top and column 0 on the left for
-somebody who looks along the beam, as DECTRIS detectors send it; pixel coordinates begin at the outer corner
-of the first pixel.
+`x_pixel_size` and `y_pixel_size`, and the energy or the wavelength. They describe a flat detector
+perpendicular to the beam, and its image as sent: seen along the beam, row 0 is at the top and column 0 on the left, as
+DECTRIS detectors send it; pixel coordinates begin at the outer corner of the first pixel.
 
-NeXus' axes are McStas': x to the left of somebody who looks along the beam, y up, z along the beam. pyFAI
-(2026.9) reads no geometry from NeXus, but takes its own, as JSON, from anywhere (`pyFAI.load`): so the file
-has both. See docs/explanation/decisions/0012-geometry-for-pyfai.md.
+The axes of NeXus are those of McStas: seen along the beam, x points to the left and y up; z points along the
+beam. pyFAI (2026.9) reads no geometry from NeXus, but loads its own as JSON (`pyFAI.load`), so the file has
+both. See docs/explanation/decisions/0012-geometry-for-pyfai.md.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ TOP_LEFT = 2
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A flat detector upright on the beam."""
+    """A flat detector perpendicular to the beam."""
 
     distance: float
     """From the sample, in m."""
     centre: tuple[float, float]
-    """(x, y): where the beam hits it, in pixels: columns, rows."""
+    """Beam centre (x, y) in pixels: columns, rows."""
     pixel: tuple[float, float]
-    """(x, y): size of a pixel, in m: width, height."""
+    """Pixel size (x, y) in m: width, height."""
     wavelength: float | None
-    """In angstrom, where it is known."""
+    """In angstrom; `None` if unknown."""
 
 
 def find(metadata: Mapping[str, Any]) -> Geometry | None:
-    """The geometry that the header gives; `None` where distance, beam centre or pixel size is missing.
+    """Return the geometry given by the header; `None` without distance, beam centre or pixel size.
 
-    Zeros mean "not set", as everywhere in the header; a beam centre is not set if both of its numbers are 0.
+    Zeros mean "not set", as everywhere in the header; a beam centre is not set if both numbers are 0.
     """
     keys = ("distance", "beam_center_x", "beam_center_y", "x_pixel_size", "y_pixel_size")
     numbers = [_number(metadata.get(key)) for key in keys]
@@ -61,12 +60,12 @@ def find(metadata: Mapping[str, Any]) -> Geometry | None:
 
 
 def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterator[Field]:
-    """The datasets that describe it in the file.
+    """Yield the datasets that describe the geometry in the file.
 
     Args:
-        geometry: see `find`.
+        geometry: geometry, see `find`.
         shape: (rows, cols) of the image.
-        detector: name of the NXdetector group; it must be a NeXus name already.
+        detector: name of the NXdetector group, a NeXus name already.
     """
     (x, y), (width, height) = geometry.centre, geometry.pixel
     group, classes = ("instrument", detector), ("NXinstrument", "NXdetector")
@@ -91,9 +90,9 @@ def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterato
 
 
 def poni(geometry: Geometry, shape: tuple[int, int]) -> dict[str, Any]:
-    """The same in pyFAI's terms (version 2.1 of its description): SI units, slow axis first.
+    """Return the geometry in pyFAI's terms (version 2.1 of its format): SI units, slow axis first.
 
-    pyFAI's point of normal incidence is counted from the lower left corner, seen from the sample.
+    pyFAI counts the point of normal incidence from the lower left corner, seen from the sample.
     """
     (x, y), (width, height) = geometry.centre, geometry.pixel
     known = {} if geometry.wavelength is None else {"wavelength": geometry.wavelength * ANGSTROM}
@@ -119,7 +118,7 @@ def _axis(
 
 
 def _wavelength(metadata: Mapping[str, Any]) -> float | None:
-    """In angstrom; by the wavelength, or the energy."""
+    """Return the wavelength in angstrom, from the wavelength or the energy of the header."""
     for key in ("incident_wavelength", "wavelength"):
         if (length := _number(metadata.get(key))) is not None and length > 0:
             return length

@@ -1,4 +1,4 @@
-"""The one table of the metadata's known keys: where each goes in the file, of what kind, in which unit.
+"""The table of known metadata keys: the place of each in the file, its kind and its unit.
 
 Names, classes, kinds and lists of values: NeXus definitions NXentry, NXinstrument, NXdetector, NXbeam,
 NXsource, NXsample and NXuser (2026.01). `docs/reference/file-format.md` shows this table to users.
@@ -12,13 +12,13 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What the value of a known key has to be."""
+    """Kinds of values of known keys."""
 
     NUMBER = auto()
-    """A number, or one for each channel."""
+    """A number, or one per channel."""
     FLAG = auto()
     TEXT = auto()
-    """Text; a whole number is written as its digits."""
+    """Text; a whole number is written as digits."""
     IMAGE = auto()
     """A numeric array of at least two dimensions, (rows, cols) last."""
     TABLE = auto()
@@ -40,7 +40,7 @@ class Parent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a known key goes."""
+    """The place of a known key."""
 
     kind: Kind
     units: str | None = None

@@ -1,9 +1,9 @@
-"""The lease of a file: a lock that its writer holds, and how others see it.
+"""The lease of a file: a lock held by its writer, which other processes can see.
 
-The lease is a lock of the open file description (fcntl(2), F_OFD_SETLK): the kernel lets go of it with the
-process, however that ends. It is none of HDF5's, which are of flock(2), so programs that read the file do not
-notice. Segments are locked as HDF5 does instead, and so may any file be by other programs: such a lock is
-found out by trying it. On a file system without locks nobody is known to write.
+The lease is a lock of the open file description (fcntl(2), F_OFD_SETLK), which the kernel releases when the
+process ends, however it ends. HDF5 uses flock(2) instead, so readers are not disturbed. Segments are locked
+with flock(2), and other programs may lock any file so: such a lock is detected by trying to take it. On a
+file system without locks, writers are not detected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ WHOLE_FILE = "hhqqi4x"
 
 
 class BeingWrittenError(FileExistsError):
-    """Somebody is writing the file."""
+    """The file is being written."""
 
 
 def hold(descriptor: int) -> int:
-    """Return a second descriptor of a file, which holds the lease until it is closed.
+    """Take the lease of a file; return the descriptor that holds it until it is closed.
 
     Args:
-        descriptor: of the file, open for reading and writing.
+        descriptor: descriptor of the file, open for reading and writing.
 
     Raises:
         OSError: the file cannot be opened again.
@@ -49,15 +49,16 @@ def lock(descriptor: int, kind: int) -> bool:
 
 
 def is_written(path: str | os.PathLike[str], folder: int | None = None) -> bool:
-    """Return whether somebody is writing a file; `False` where nobody knows.
+    """Return whether a file is being written; `False` if that is unknown.
 
-    Who holds the lease, or HDF5's lock, does not notice. Where nobody holds the lease, the file has a
-    reader's lock of HDF5 for a moment: another program that opens it for writing just then may be refused,
-    and has to try again, as our own processes do. Where all locks are of one kind (NFS), it may be a reader.
+    The holder of the lease, or of HDF5's lock, is not disturbed. If nobody holds the lease, the file gets a
+    reader's lock of HDF5 for a moment: another program that opens it for writing at that moment may be
+    refused and has to try again, as our own processes do. Where all locks are of one kind (NFS), a reader may
+    be taken for a writer.
 
     Args:
-        path: of the file.
-        folder: descriptor of the folder that a relative path begins at.
+        path: path of the file.
+        folder: descriptor of the folder to which a relative path refers.
     """
     try:
         descriptor = _open(path, os.O_RDONLY, folder)
@@ -71,21 +72,21 @@ def is_written(path: str | os.PathLike[str], folder: int | None = None) -> bool:
 
 @contextlib.contextmanager
 def nobody_at(name: str, folder: int) -> Iterator[None]:
-    """Hold a file of which the name shall become another's, so that of two who want that one is the first.
+    """Hold a file that is about to be replaced, so that only one process replaces it.
 
     Args:
-        name: of the file.
+        name: name of the file.
         folder: descriptor of its folder.
 
     Raises:
-        BeingWrittenError: somebody is writing it, or is just about to replace it.
-        FileNotFoundError: it is not there, or another one is by now.
+        BeingWrittenError: the file is being written, or another process is replacing it.
+        FileNotFoundError: the file does not exist, or was replaced meanwhile.
     """
     try:
         descriptor = _open(name, os.O_RDWR, folder)
     except FileNotFoundError:
         raise
-    except OSError:  # somebody else's, or none that can be opened
+    except OSError:  # another user's, or no regular file
         if is_written(name, folder):
             raise BeingWrittenError(errno.EEXIST, "it is being written", name) from None
         yield
@@ -101,13 +102,12 @@ def nobody_at(name: str, folder: int) -> Iterator[None]:
 
 
 def _open(path: str | os.PathLike[str], how: int, folder: int | None) -> int:
-    # Whoever put a pipe there shall not make anybody wait.
+    # Without O_NONBLOCK, opening a pipe would wait.
     return os.open(path, how | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
 
 
 def _is_locked(descriptor: int) -> bool:
-    """Return whether somebody else holds a lock: the lease is only asked for; HDF5's, of which the kernel
-    tells nothing, is tried for a moment, where the lease has not answered yet."""
+    """Return whether another process holds the lease, or HDF5's lock, which has to be tried."""
     with contextlib.suppress(OSError):
         found = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _whole(fcntl.F_WRLCK))
         if struct.unpack(WHOLE_FILE, found)[0] != fcntl.F_UNLCK:

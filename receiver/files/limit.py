@@ -1,4 +1,4 @@
-"""The limit that the system sets to the size of a file (RLIMIT_FSIZE: `ulimit -f`, systemd's LimitFSIZE)."""
+"""The system's limit for the size of a file (RLIMIT_FSIZE: `ulimit -f`, systemd's LimitFSIZE)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ WHERE = "the file-size limit of the receiver's process (ulimit -f, or LimitFSIZE
 
 
 def most_bytes() -> int | None:
-    """Bytes that a file of this process may have; `None`: there is no limit."""
+    """Return the most bytes that a file of this process may have; `None` for no limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     return None if limit == resource.RLIM_INFINITY else limit
 
 
 def check_start(least: int) -> None:
-    """Check that a receiver can start at all: memory that processes share counts as a file.
+    """Check that a receiver can start: memory shared between processes counts as a file.
 
     Args:
-        least: bytes of the largest of them.
+        least: bytes of the largest shared memory.
 
     Raises:
-        ValueError: it cannot; the sentence says what to change.
+        ValueError: the limit is too low; the sentence says what to change.
     """
     limit = most_bytes()
     if limit is not None and limit < least:

@@ -1,19 +1,19 @@
-"""Where metadata goes in the file, by the tables of `receiver.files.known`.
+"""Places of metadata in the file, by the tables of `receiver.files.known`.
 
-`fields` turns the free metadata of a start message into a flat list of datasets; the writer loops
-over it and knows no key by name. Nothing here imports h5py.
+`fields` turns the free metadata of a start message into a flat list of datasets; the writer loops over it and
+knows no key by name. Nothing here imports h5py.
 
 Rules, in this order:
 
 1. A key of `KNOWN` whose value fits goes to its NeXus place with its unit. Lengths and energies of 0
    mean "not set" (DECTRIS and Penstock send that) and give no field; so does a beam centre of 0, 0.
-   In the objects of `OBJECTS` the same holds for the keys of their tables; one whose value does not fit,
-   or whose place is taken, stays in the object.
+   In the objects of `OBJECTS` the same holds for the keys of their tables; a key whose value does not fit, or
+   whose place is taken, stays in the object.
 2. Any other key becomes a dataset of the NXdetector group, an object becomes an NXcollection in it.
-3. A key that is taken by the writer, and a known key whose value does not fit ("distance": "far"), go
-   to the NXcollection `header` of the detector, so that nothing that was sent is lost.
+3. A key that is reserved for the writer, and a known key whose value does not fit ("distance": "far"), go to
+   the NXcollection `header` of the detector, so that nothing that was sent is lost.
 
-Values: `null` says that the sender has no value, and gives no field. Numbers, booleans, text and
+Values: `null` means that the sender has no value, and gives no field. Numbers, booleans, text and
 rectangular lists of one of these are written as such. What HDF5 has no type for (mixed, ragged or empty
 lists, lists of objects, integers beyond 64 bits, objects nested more than `MAX_DEPTH` deep or with more
 than `MAX_KEYS` keys) is written as JSON text. A key that cannot be a NeXus name is changed to one; the key as
@@ -34,7 +34,7 @@ _Group: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 """Path below /entry, and the NX_class of each name."""
 
 MAX_DEPTH = 16
-"""Objects nested deeper are kept as JSON text: HDF5 could hold them, no reader would find them."""
+"""Objects nested deeper are kept as JSON text: HDF5 could hold them, but no reader would find them."""
 
 MAX_KEYS = 4096
 """A nested object with more keys is kept as JSON text: each dataset takes a fraction of a millisecond at the
@@ -62,10 +62,10 @@ RESERVED = frozenset(
         "rois",
     }
 )
-"""Names in the NXdetector group that belong to the writer, and to `receiver.files.geometry`."""
+"""Names in the NXdetector group that are reserved for the writer and `receiver.files.geometry`."""
 
 HEADER = "header"
-"""NXcollection of the detector for keys that have no place of their own."""
+"""NXcollection of the detector for keys without a place of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,53 +75,53 @@ class Field:
     path: tuple[str, ...]
     """Names below /entry; the last one is the dataset's."""
     classes: tuple[str, ...]
-    """NX_class of each group of the path, outermost first: one fewer than names."""
+    """NX_class of each group of the path, outermost first: one fewer than there are names."""
     value: Value
     """A numeric or boolean array or scalar, an object array of str, or str."""
     units: str | None = None
     long_name: str | None = None
-    """The key as sent, when it could not be the name."""
+    """The key as sent, if it could not be used as the name."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Further attributes."""
     same_as: tuple[str, ...] | None = None
-    """Path of the dataset that this one is another name of; `value` is not written then."""
+    """Path of the dataset to which this is a hard link; `value` is then not written."""
 
 
 def fields(metadata: Mapping[str, Any], detector: str, channels: Sequence[str] = ()) -> Iterator[Field]:
-    """The datasets that the metadata of one series becomes.
+    """Yield the datasets for the metadata of one series.
 
     Args:
-        metadata: keys of the start message's second part, or what a vendor decoder made; values may
+        metadata: second part of the start message, or the equivalent made by a vendor's decoder; values may
             be NumPy arrays. Anything is accepted, nothing raises.
-        detector: name of the NXdetector group; it must be a NeXus name already.
-        channels: names of the images that make a frame, as sent. A known key whose value is an object with
-            one value for each goes to their NXdetector_channel groups; the first one's is the detector's too.
+        detector: name of the NXdetector group, a NeXus name already.
+        channels: names of the images of a frame, as sent. A known key whose value is an object with one value
+            per channel goes to their NXdetector_channel groups; the first value is the detector's as well.
     """
     layout = _Layout(detector, channels)
     unset = _unset(metadata)
-    # Known keys first: a free key that is changed to the same name must not take their place.
+    # Known keys first, so that a free key changed to the same name cannot take their place.
     for key, value in sorted(metadata.items(), key=_order):
         if value is not None and key not in unset:
             yield from layout.place(str(key), value)
 
 
 def name_of(key: str) -> str:
-    """`key` as a NeXus name: letters, digits and underscores, not beginning with a digit."""
+    """Return `key` as a NeXus name: letters, digits and underscores, not beginning with a digit."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", key)[:MAX_NAME] or "unnamed"
     return f"_{name}"[:MAX_NAME] if name[0].isdigit() else name
 
 
 def dataset_of(detector: str) -> str:
-    """Path of the frames inside a file.
+    """Return the path of the frames inside a file.
 
     Args:
-        detector: its name, as it is configured; that of its NXdetector group is a NeXus name.
+        detector: configured name of the detector; the name of its NXdetector group is made from it.
     """
     return f"entry/instrument/{name_of(detector)}/data"
 
 
 def channel_names(channels: Sequence[str]) -> tuple[str, ...]:
-    """The datasets of a frame's images, by name; none where the names given could not be told apart, or are
+    """Return names for the datasets of a frame's images; none if they would collide with each other or are
     taken."""
     names = tuple(map(name_of, channels))
     taken = {*RESERVED, *KNOWN, HEADER, *(f"{name}_channel" for name in names)}
@@ -129,12 +129,12 @@ def channel_names(channels: Sequence[str]) -> tuple[str, ...]:
 
 
 class _Layout:
-    """Gives out places for one file, each path once."""
+    """Assigns places in one file, each path once."""
 
     def __init__(self, detector: str, channels: Sequence[str] = ()) -> None:
         self._taken: set[tuple[str, ...]] = set()
         self._detector: _Group = (("instrument", detector), ("NXinstrument", "NXdetector"))
-        # A detector may be called "beam"; its group then has that name already.
+        # A detector may itself be called "beam" or "source".
         beam = "beam" if detector != "beam" else "incident_beam"
         source = "source" if detector != "source" else "beam_source"
         self._groups: Mapping[Parent, _Group] = {
@@ -156,7 +156,7 @@ class _Layout:
         self._taken.update((*self._detector[0], name) for name in (*RESERVED, HEADER, *names, *groups))
 
     def place(self, key: str, value: Any) -> Iterator[Field]:
-        """Fields of one top-level key."""
+        """Yield the fields of one top-level key."""
         known = KNOWN.get(key)
         if known is not None and (parts := self._by_channel(known, value)) is not None:
             yield from self._of_channels(key, known, parts)
@@ -178,7 +178,7 @@ class _Layout:
         )
 
     def _known_field(self, place: Place, name: str, value: Any) -> Field | None:
-        """The field at its place; `None` where the value does not fit, or the place is taken."""
+        """Return the field at its place; `None` if the value does not fit, or the place is taken."""
         parent, classes = self._groups[place.parent]
         path = (*parent, name)
         fitted = fit(value, place.kind)
@@ -188,7 +188,7 @@ class _Layout:
         return Field(path, classes, fitted, place.units)
 
     def _object(self, key: str, value: Mapping[Any, Any]) -> Iterator[Field]:
-        """Fields of an object that has known keys; the others stay in a group of its name."""
+        """Yield the fields of an object with known keys; its other keys stay in a group of its name."""
         table = OBJECTS[key]
         rest = {str(name): item for name, item in value.items()}
         for dotted, place in table.items():
@@ -209,7 +209,7 @@ class _Layout:
             yield self._field(self._detector, key, plain_value(value))
 
     def _by_channel(self, place: Place, value: Any) -> dict[str, Value] | None:
-        """The value for each channel, by the name of its dataset; `None` where it is not one for each."""
+        """Return the value per channel by dataset name; `None` if there is not one for each channel."""
         if place.parent is not Parent.DETECTOR or not isinstance(value, Mapping) or not self._channels:
             return None
         if set(value) != set(self._channels):
@@ -262,7 +262,7 @@ def _order(item: tuple[Any, Any]) -> int:
 
 
 def _unset(metadata: Mapping[str, Any]) -> set[str]:
-    """Known keys whose value only says that nobody has set them."""
+    """Return the known keys whose value means "not set"."""
     unset = {
         key
         for key, place in KNOWN.items()

@@ -1,8 +1,8 @@
-"""What frames bring beside their pixels, one row an index: status, trigger, number, times, checksums.
+"""Values per frame besides the pixels, one row per index: status, trigger, number, times, checksums.
 
-It is kept in memory and written in batches, since h5py takes for one element what it takes for a thousand.
-First what the frames brought is written, then their status. What a kill tears all the same, since HDF5 writes
-the lengths and indices of datasets when it likes, `accompanied` and `forget` mend at the next start.
+They are kept in memory and written in batches, since writing one element takes h5py as long as a thousand.
+The values are written first, then the status. HDF5 writes lengths and indices of datasets in an order of its
+own, so a kill may leave gaps: `accompanied` and `forget` mend these at the next start.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from penstock.stins.messages import Image
 
 CHUNK = 4096
 ROOM_PER_FRAME = 256
-"""What a flush may need: chunks of all datasets with one value a frame, and their index."""
+"""Bytes that a flush may need per frame: chunks of the datasets, and their index."""
 NEIGHBOURS = 1024
-"""Values of frames no further apart are written together with what stands between them: a call of HDF5
-costs as much as so many values."""
+"""Frames at most this far apart are written in one call, with the values between them: a call of HDF5 takes
+as long as writing this many values."""
 STATUS, CHECKSUM = "frame_status", "checksum"
 COLUMNS: Mapping[str, tuple[str, Any, str | None]] = {
     STATUS: ("uint8", int(FrameStatus.MISSING), None),
@@ -34,11 +34,11 @@ COLUMNS: Mapping[str, tuple[str, Any, str | None]] = {
     "timestamp": ("float64", np.nan, "s"),
     "timestamp_hw": ("float64", np.nan, "s"),
 }
-"""Datasets with one value a frame: dtype, value where nothing was received, units."""
+"""Datasets with one value per frame: dtype, fill value, units."""
 
 
 def create(detector: Any) -> None:
-    """The datasets, empty.
+    """Create the datasets, empty.
 
     Args:
         detector: NXdetector group.
@@ -58,12 +58,12 @@ def create(detector: Any) -> None:
 
 
 class PerFrame:
-    """The rows of one series.
+    """The values per frame of one series.
 
     Args:
         detector: NXdetector group with the datasets.
-        account: of the series; it knows the statuses.
-        regions: its regions of interest, whose values stand beside.
+        account: account of the series, which has the statuses.
+        regions: regions of interest of the series, whose values are written likewise.
     """
 
     def __init__(self, detector: Any, account: Account, regions: RegionSeries | None = None) -> None:
@@ -72,19 +72,19 @@ class PerFrame:
         self._account = account
         self._checksums = detector.get(CHECKSUM)
         self.rows = len(detector[STATUS])
-        """Frames that there is room for."""
+        """Length of the datasets."""
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
         self._late: list[tuple[int, tuple[str, ...]]] = []
         self._settled = self._others = 0
 
     @property
     def unwritten(self) -> int:
-        """Frames of which something is not in the file yet; values of their regions count as one."""
+        """Number of frames with unwritten values; the values of their regions count as one frame."""
         return len(self._waiting) + len(self._late) + self._regions.unwritten
 
     @property
     def room(self) -> int:
-        """Most bytes that `write` needs."""
+        """Most bytes that `write` needs on the disk."""
         return ROOM_PER_FRAME * self.unwritten + self._regions.room
 
     def take_checksums(self, algorithm: str, blobs: int) -> None:
@@ -102,7 +102,7 @@ class PerFrame:
         self._checksums.attrs["algorithm"] = algorithm
 
     def add(self, index: int, image: Image) -> None:
-        """What came with one frame that has been stored."""
+        """Add the values of a frame that has been stored."""
         self._waiting.append(
             (
                 index,
@@ -115,22 +115,22 @@ class PerFrame:
         )
 
     def complete(self, index: int, image: Image) -> None:
-        """What came with modules of a frame that is there already without them."""
+        """Add the values of late modules of a frame that is stored already."""
         self._late.append((index, image.checksums or ()))
 
     def drop(self, lost: Collection[int]) -> None:
-        """These frames are not stored after all."""
+        """Drop the values of frames that could not be stored after all."""
         self._waiting = [row for row in self._waiting if row[0] not in lost]
 
     def trigger(self, index: int) -> int | None:
-        """To which a stored frame belongs; `None` if it did not say."""
+        """Return the trigger number of a stored frame; `None` if it has none."""
         found = next((row[1] for row in self._waiting if row[0] == index), None)
         if found is None:
             found = int(self._detector["trigger"][index])
         return None if found < 0 else found
 
     def resize(self, rows: int) -> None:
-        """Room for so many frames."""
+        """Resize the datasets to this many frames."""
         for name in COLUMNS:
             self._detector[name].resize(rows, axis=0)
         if self._checksums is not None:
@@ -139,17 +139,17 @@ class PerFrame:
         self.rows = rows
 
     def let_go(self) -> None:
-        """Of what is open in the file."""
+        """Release what is open in the file."""
         self._checksums = None
 
     def write(self) -> None:
-        """Everything that waits, into the datasets."""
+        """Write the values that wait."""
         self._regions.write(self.rows)
         self._write_waiting()
         self._write_late()
 
     def write_others(self) -> None:
-        """Statuses of frames that came and are not in the file: a death shall not make them missing."""
+        """Write the statuses of frames that arrived but are not stored: a crash would lose them."""
         account, counts = self._account, self._account.counts()
         others = counts.received - counts.duplicate - counts.stored
         if others != self._others:
@@ -161,14 +161,14 @@ class PerFrame:
         self._settled = account.gap_start
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length, with these statuses (uint8, one an index)."""
+        """Cut the datasets to the length of these statuses (uint8, one per index), and write the statuses."""
         self.resize(len(statuses))
         self._detector[STATUS][:] = statuses
 
     def _write_waiting(self) -> None:
         if not self._waiting:
             return
-        # A frame that came again, since some of its images had been corrupt, brought all of it anew.
+        # A frame that arrived again, because some of its images were corrupt, replaces its earlier values.
         rows = {row[0]: row for row in self._waiting}
         *numbers, sums = zip(*(rows[index] for index in sorted(rows)), strict=True)
         index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
@@ -185,8 +185,8 @@ class PerFrame:
             known = [values or blank for values in sums]
             columns[CHECKSUM] = np.array(known, self._checksums.dtype).reshape(-1, *more)
         self._write_columns(index, columns)
-        # Readers that follow the file (SWMR), and what a kill leaves of such a file, have no frame as stored
-        # without what it brought: its writes go to the kernel in this order.
+        # Values before statuses: a reader that follows the file (SWMR), and a file left by a kill, have no
+        # stored frame without its values.
         self._flush_checksums()
         self._write_columns(index, {STATUS: self._account.statuses_of(index)})
 
@@ -198,14 +198,14 @@ class PerFrame:
             gapless = last - first + 1 == len(run)
             for name, values in columns.items():
                 dataset = self._detector[name]
-                # Between them stands what came earlier, or nothing yet: it is written back as it was.
+                # Values between them are read and written back unchanged.
                 block = values[run] if gapless else dataset[first : last + 1]
                 if not gapless:
                     block[index[run] - first] = values[run]
                 dataset[first : last + 1] = block
 
     def _write_late(self) -> None:
-        """Rare, so one by one."""
+        """Write late values one by one: they are rare."""
         for index, sums in self._late:
             if self._checksums is not None and sums:
                 row = self._checksums[index]
@@ -224,14 +224,14 @@ class PerFrame:
 
 
 def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:
-    """What was written beside frames that are not there reads as of frames that never came.
+    """Reset the values of frames that are not in the file to the fill values.
 
     Args:
         detector: NXdetector group, open for writing.
-        kept: bool, one an index: frames whose values stay.
+        kept: bool, one per index: frames whose values stay.
     """
     for dataset in _rows_of(detector).values():
-        # To the end of the last chunk: what was written there would show when the dataset grows again.
+        # To the end of the last chunk: values there would reappear when the dataset grows again.
         rows = dataset.chunks[0]
         dataset.resize(-(-max(len(dataset), len(kept)) // rows) * rows, axis=0)
         values = dataset[:]
@@ -244,14 +244,14 @@ def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:
 
 
 def accompanied(detector: Any, length: int) -> np.ndarray[Any, Any]:
-    """Of which of the first frames the file has what they brought; bool.
+    """Return which of the first frames have their values in the file; bool, one per index.
 
-    A value is written before the status of its frame, but HDF5's index can lack the chunk that it is in: a
-    flush that was cut short may have written that of the status alone.
+    A value is written before the status of its frame, but HDF5's index can lack the chunk of the value: a
+    flush that was cut short may have written only the chunk of the status.
 
     Args:
         detector: NXdetector group of the file.
-        length: frames.
+        length: number of frames.
     """
     found = np.ones(length, bool)
     for dataset in _rows_of(detector).values():
@@ -265,7 +265,7 @@ def accompanied(detector: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def _rows_of(detector: Any) -> dict[str, Any]:
-    """Every dataset with a row an index, whoever wrote it; pixels have three dimensions and more."""
+    """Return all datasets with one row per index, without pixels, which have three dimensions or more."""
     return {
         name: dataset
         for name, dataset in detector.items()

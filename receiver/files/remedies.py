@@ -1,4 +1,4 @@
-"""That a file cannot be written, and what to do about it: one sentence for each cause."""
+"""Sentences for files that cannot be written, with the remedy for each cause."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
 from penstock.receiver.models import Counts
 from penstock.stins.texts import of_series, plural
 
-AWAY = "The storage of {folder} is away or fails: see whether it is mounted and answers, and what dmesg says"
+AWAY = "The storage of {folder} is away or fails: check that it is mounted and answers, and what dmesg says"
 BY_ERRNO = {
     errno.ENOSPC: "The disk of {folder} is full: free some space",
-    errno.EDQUOT: "The quota at {folder} is used up: free some space, or have it raised",
-    errno.EFBIG: "The file may not become larger, by the file system or a limit of the process (ulimit -f, "
+    errno.EDQUOT: "The quota at {folder} is used up: free some space, or have the quota raised",
+    errno.EFBIG: "The file has reached the limit of the file system or the process (ulimit -f, "
     "LimitFSIZE): raise it, or write segments (frames_per_file)",
     errno.EROFS: "{folder} is mounted read-only, perhaps after an error: mount it for writing",
     errno.EACCES: "The receiver (user id {user}) may not write in {folder}: change its rights",
     errno.EPERM: "The receiver (user id {user}) may not write in {folder}: change its rights",
     errno.EMFILE: "The receiver may not open more files: raise the limit (ulimit -n)",
     errno.ENOMEM: "The host has no memory left: free some, or set memory_mb",
-    errno.ENOENT: "{folder} is not there any more: see who removed or moved it, and make it again",
+    errno.ENOENT: "{folder} no longer exists: find out who removed or moved it, and create it again",
     errno.EEXIST: "Move it away, or choose another name",
     **dict.fromkeys(
         (
@@ -33,7 +33,7 @@ BY_ERRNO = {
     ),
 }  # fmt: skip
 BY_KIND: dict[type[Exception], str] = {
-    FilesGoneError: "Look who did that (a clean-up job, a sync program?)",
+    FilesGoneError: "Find out who did that (a clean-up job, a sync program?)",
     OverLimitError: "The series ends here",
     MemoryError: "The host has no memory left: free some, or set memory_mb",
 }
@@ -42,16 +42,16 @@ STAYS = (
     '. The file stays "in progress" (penstock check says what is in it); a receiver that is started when it '
     "can be written marks it"
 )
-"""What becomes of a file whose end could not be written."""
-UNKNOWN = "Look into the receiver's log, and what `penstock check-storage {folder}` says"
+"""State of a file whose end could not be written."""
+UNKNOWN = "See the receiver's log, and what `penstock check-storage {folder}` says"
 
 
 def remedy(error: Exception, folder: Path) -> str:
-    """What somebody can do: a sentence without its full stop.
+    """Return what to do about an error, as a sentence without its full stop.
 
     Args:
-        error: what was raised where the file was written.
-        folder: of the file.
+        error: error raised where the file was written.
+        folder: folder of the file.
     """
     found = next((text for kind, text in BY_KIND.items() if isinstance(error, kind)), None)
     if found is None:
@@ -60,15 +60,15 @@ def remedy(error: Exception, folder: Path) -> str:
 
 
 def not_written(path: Path, what: str, error: Exception, counts: Counts, series: str, more: str) -> str:
-    """That something could not be written into a file: what is in it, and what somebody can do.
+    """Return the sentence for a failed write: the cause, what is in the file, the remedy.
 
     Args:
-        path: of the file.
-        what: could not be written.
-        error: what was raised.
-        counts: of the series.
-        series: its id.
-        more: goes on after what to do.
+        path: path of the file.
+        what: what could not be written.
+        error: the error raised.
+        counts: counts of the series.
+        series: id of the series.
+        more: text to follow the remedy.
     """
     return (
         f"{path}: could not write {what}: {_reason(error)}; "
@@ -78,16 +78,16 @@ def not_written(path: Path, what: str, error: Exception, counts: Counts, series:
 
 
 def not_created(path: Path, error: Exception) -> str:
-    """That a file could not be created, and what somebody can do."""
+    """Return the sentence for a file that could not be created, with the remedy."""
     return f"cannot create {path}: {_reason(error)}. {remedy(error, path.parent)}, then reset the receiver"
 
 
 def gone(path: Path, counts: Counts, series: str) -> str:
-    """That a file is no longer where it was created, and what somebody can do."""
+    """Return the sentence for a file that was removed, moved or replaced, with the remedy."""
     return (
         f"{path} was removed, moved or replaced while it was written; the frames stored so far "
-        f"({counts.stored}) went with it. Look who did that (a clean-up job, a sync program?), then reset "
-        f"the receiver{of_series(series)}"
+        f"({counts.stored}) went with it. Find out who did that (a clean-up job, a sync program?), then "
+        f"reset the receiver{of_series(series)}"
     )
 
 
@@ -97,9 +97,9 @@ def _reason(error: Exception) -> str:
 
 
 def errno_of(error: Exception) -> int:
-    """Number of the system's error behind this one (errno(3)); 0 where nobody says.
+    """Return the system's error number (errno(3)) behind an error; 0 if it is unknown.
 
-    HDF5 says it in its text alone where h5py raises RuntimeError.
+    Where h5py raises RuntimeError, only the text of HDF5 has the number.
     """
     if isinstance(error, OSError) and error.errno:
         return error.errno

@@ -1,9 +1,9 @@
-"""A file whose writer died, opened again: what it holds, as far as it can be believed.
+"""A file whose writer died, opened again, and the frames that it reliably has.
 
-What was flushed is there. Between two flushes HDF5 writes what it likes of its own structures: a frame can
-count as stored while no chunk is in the index yet, and the index can name chunks beyond the end of the
-file as the superblock has it. So each frame is looked for in the index, and the end is put behind
-everything that was ever written, before anything new is (as `h5clear --filesize` does).
+What was flushed is in the file. Between two flushes HDF5 may write any part of its own structures: a frame
+can be stored by its status before its chunk is in the index, and the index can name chunks beyond the end of file
+according to the superblock. So each frame is looked up in the index, and the end of file is moved behind all
+that was ever written before anything new is written (as `h5clear --filesize` does).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.receiver.series.account import COUNTERS, IN_FILE, Account
 log = logging.getLogger(__name__)
 
 DAMAGED = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, IndexError)
-"""What h5py raises for a file that is not what it should be depends on where it stumbles."""
+"""Errors that h5py may raise for a damaged file."""
 
 
 @dataclass
@@ -39,18 +39,19 @@ class Reopened:
     file: h5py.File
     detector: h5py.Group
     account: Account
-    """As far as the file knows it; what is not known is pending."""
+    """Account according to the file; frames that the file does not know are pending."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         disk_file.close(self.file)
 
 
 def reopen_file(path: str | Path, *, damaged: bool = False) -> Reopened:
-    """Open a file whose writer died to write in it.
+    """Open a file whose writer died for writing.
 
     Args:
-        damaged: its index is known to be damaged; each frame is looked for by itself.
+        path: path of the file.
+        damaged: whether its index is known to be damaged; each frame is then looked up by itself.
 
     Raises:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
@@ -84,12 +85,12 @@ def reopen_file(path: str | Path, *, damaged: bool = False) -> Reopened:
 
 
 def frames_in(path: str | Path) -> np.ndarray[Any, Any]:
-    """Which frames somebody finds in a file whose end could not be written: bool, one an index.
+    """Return which frames can be read from a file whose end could not be written: bool, one per index.
 
     Raises:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
     """
-    # HDF5 reads a damaged file for seconds, again and again, where it believes that somebody is writing it.
+    # With swmr for no other file: HDF5 would retry reading a damaged one for seconds.
     with h5py.File(path, "r", locking=False, swmr=is_followed(path)) as file:
         detector = detector_of(file)
         statuses: np.ndarray[Any, Any] = detector["frame_status"][:]
@@ -102,7 +103,7 @@ def frames_in(path: str | Path) -> np.ndarray[Any, Any]:
 
 
 def count_what_reads(path: str | Path, account: Account) -> None:
-    """Let a frame count as stored if somebody finds it who opens the file, whose end could not be written."""
+    """Count a frame as stored if it can be read from the file, whose end could not be written."""
     found = np.zeros(account.highest + 1, bool)
     try:
         there = frames_in(path)[: len(found)]
@@ -119,7 +120,7 @@ def count_what_reads(path: str | Path, account: Account) -> None:
 
 
 def detector_of(file: h5py.File) -> Any:
-    """The NXdetector group of a file.
+    """Return the NXdetector group of a file.
 
     Raises:
         OSError, KeyError: there is none.

@@ -1,7 +1,7 @@
-"""Where a file may be written: path rules and what can be known before a series begins.
+"""Where files may be written: rules for paths, and checks before a series begins.
 
-Used twice: by the check, so that Arm fails in time, and again when the file is created, since the
-world may have changed meanwhile.
+Used twice: by the check, so that Arm fails in time, and again when the file is created, since the file
+system may have changed meanwhile.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from penstock.stins.texts import plural
 log = logging.getLogger(__name__)
 
 FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a folder is opened to reach what is in it: no right to list it is needed, no link is followed."""
+"""Flags that open a folder to reach its files: needs no right to list it, and follows no link."""
 
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What file systems answer where a file has only one name."""
+"""Errors of file systems without hard links."""
 
 RESERVE_BYTES = 4 * 2**20
-"""Enough for what HDF5 still has to write when the disk is full: chunk index and account of a second."""
+"""Enough for what HDF5 has to write when the disk is full: chunk index and account of one second."""
 
 LEAST_BYTES = RESERVE_BYTES + 2**21
-"""Of a file, beside its frames: its structure, and what is kept back to close it."""
+"""Smallest size of a file besides its frames: its structure, and the space reserved for closing it."""
 
 MOST_SEGMENTS = 4_000
-"""Of a series. The virtual dataset names them all: 40 kB of memory and 0.1 ms each whenever it is made."""
+"""Most segments per series. The virtual dataset names all: 40 kB of memory and 0.1 ms each when created."""
 
 
 class StorageError(Exception):
@@ -47,17 +47,17 @@ class StorageError(Exception):
 
 
 def resolve(config: ReceiverConfig, filename: str) -> Path:
-    """The file on this host for a name as a client gave it.
+    """Return the path on this host for a file name given by a client.
 
-    Links are followed on both sides before they are compared: facility roots are links.
+    Links are resolved in both the name and the data root: data roots of facilities are often links.
 
     Raises:
-        StorageError: relative, outside the data root, not a file name.
+        StorageError: the name is relative, outside the data root, or no file name.
     """
     name = _mapped(config, filename)
     if any(unicodedata.category(character) == "Cc" for character in name):
         raise StorageError(
-            "bad_filename", f"file name {filename!r:.200} has control characters in it; choose another"
+            "bad_filename", f"file name {filename!r:.200} has control characters; choose another"
         )
     try:
         os.fsencode(name)
@@ -72,7 +72,7 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
         )
     try:
         root, real = Path(os.path.realpath(config.data_root)), Path(os.path.realpath(path))
-    except OSError as error:  # a link that was changed just now
+    except OSError as error:  # a link was changed just now
         raise _unusable(path, error) from error
     if real == root:
         raise StorageError("is_a_folder", f'"{filename}" is the data root itself; add a file name')
@@ -92,14 +92,14 @@ def resolve(config: ReceiverConfig, filename: str) -> Path:
 
 
 def check_segments(frames: int | None, frames_per_file: int) -> None:
-    """Check that a series does not fall into more segments than one file can well show.
+    """Check that a series does not need more segments than one virtual dataset can show well.
 
     Args:
-        frames: announced; `None` where nobody said.
-        frames_per_file: as configured; 0: no segments.
+        frames: announced number of frames; `None` if unknown.
+        frames_per_file: frames per segment as configured; 0 for no segments.
 
     Raises:
-        StorageError: there would be too many.
+        StorageError: the series would have too many segments.
     """
     if frames is None or not frames_per_file:
         return
@@ -114,7 +114,7 @@ def check_segments(frames: int | None, frames_per_file: int) -> None:
 
 
 def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | None) -> int | None:
-    """Bytes that the largest file of a series has at least when all frames came; `None`: it is unknown."""
+    """Return the least size in bytes of the largest file of a whole series; `None` if unknown."""
     if frames is None or frame_bytes is None:
         return None
     share = min(frames, config.frames_per_file) if config.frames_per_file else frames
@@ -125,11 +125,11 @@ def check_limit(path: Path, nbytes: int | None) -> None:
     """Check that a file of a series may become as large as it will be.
 
     Args:
-        path: of the series.
-        nbytes: of its frames that go into one file; `None` where nobody knows.
+        path: file of the series.
+        nbytes: bytes of the frames that go into one file; `None` if unknown.
 
     Raises:
-        StorageError: it may not.
+        StorageError: the file would exceed the limit of the process.
     """
     most = limit.most_bytes()
     needed = (nbytes or 0) + LEAST_BYTES
@@ -142,15 +142,16 @@ def check_limit(path: Path, nbytes: int | None) -> None:
 
 
 def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> int:
-    """Check that a file could be written now; returns the free bytes there.
+    """Check that a file could be written now; return the free bytes on its disk.
 
     Args:
-        path: as `resolve` returned it.
-        nbytes: what the series will need, if it is known.
+        path: path as returned by `resolve`.
+        overwrite: whether an existing file may be replaced.
+        nbytes: bytes that the series will need, if known.
         min_free: bytes that must stay free.
 
     Raises:
-        StorageError: it exists, or somebody is writing it, its folder cannot be written, or there is too
+        StorageError: the file exists or is being written, its folder cannot be written, or there is too
             little space.
     """
     try:
@@ -191,16 +192,16 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
 
 
 def free_bytes(folder: str) -> int:
-    """Free bytes on the disk of a folder, which need not be there yet. A network file system may hang.
+    """Return the free bytes on the disk of a folder, which need not exist yet; may hang on a network disk.
 
     Raises:
-        OSError: it cannot be reached.
+        OSError: the disk cannot be reached.
     """
     return shutil.disk_usage(_existing(Path(folder))).free
 
 
 def exists(path: Path) -> StorageError:
-    """That a file is there, and nobody has said that it may go."""
+    """Return the error for a file that exists and may not be overwritten."""
     return StorageError(
         "file_exists",
         f"{path} exists and is not overwritten; give another name (DestinationFilename, or the receiver's "
@@ -210,7 +211,7 @@ def exists(path: Path) -> StorageError:
 
 
 def being_written(path: Path) -> StorageError:
-    """That somebody is writing a file, which is never replaced."""
+    """Return the error for a file that is being written, which is never replaced."""
     return StorageError(
         "being_written",
         f"a receiver is writing {path}, so it is not replaced, overwrite or not; give another name "
@@ -225,10 +226,10 @@ def _size(nbytes: float) -> str:
 
 
 def open_folder(path: Path) -> int:
-    """A descriptor of the folder of a resolved file; it and its parents are created where needed.
+    """Return a descriptor of the folder of a resolved file; create it and its parents if needed.
 
-    A resolved path has no link in it, so none is followed here: a folder that somebody has swapped for
-    a link since then cannot lead out of the data root.
+    A resolved path has no links, so none is followed: a folder that was replaced by a link since then cannot
+    lead out of the data root.
 
     Raises:
         StorageError: a folder cannot be created, or is a link by now.
@@ -248,21 +249,21 @@ def open_folder(path: Path) -> int:
 
 
 def draft_name() -> str:
-    """Under which a file is made that shall appear under its own name only when it can be read."""
+    """Return a temporary name for a file that gets its own name once it can be read."""
     return f".penstock-{secrets.token_hex(8)}.draft"
 
 
 def give_name(draft: str, name: str, folder: int, *, replace: bool) -> None:
-    """Let a draft appear under its own name, and no other.
+    """Rename a draft to its own name.
 
     Args:
-        draft: its name in the folder until now.
-        name: its own.
-        folder: as `open_folder` returned it.
-        replace: a file that is there goes, unless somebody is writing it.
+        draft: temporary name in the folder.
+        name: its own name.
+        folder: descriptor as returned by `open_folder`.
+        replace: whether to replace an existing file, unless that is being written.
 
     Raises:
-        FileExistsError: there is one; `lease.BeingWrittenError` where somebody is writing it.
+        FileExistsError: a file of that name exists; `lease.BeingWrittenError` if it is being written.
         OSError: the folder cannot be written.
     """
     while True:
@@ -281,7 +282,7 @@ def _give_free_name(draft: str, name: str, folder: int) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        # An empty file takes the name, and is replaced at once.
+        # Without hard links: an empty file reserves the name, and is replaced at once.
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, dir_fd=folder))
         os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     else:
@@ -289,13 +290,13 @@ def _give_free_name(draft: str, name: str, folder: int) -> None:
 
 
 class Reserve:
-    """Some space that is kept back, so that a file can still be closed when the disk is full.
+    """Reserved space, so that a file can still be closed when the disk is full.
 
     Args:
-        folder: as `open_folder` returned it.
+        folder: descriptor as returned by `open_folder`.
 
     Raises:
-        StorageError: there is not even so much: HDF5 could not close the file, and ends its process.
+        StorageError: the disk does not even have that much: HDF5 could not close the file.
     """
 
     def __init__(self, folder: int) -> None:
@@ -309,20 +310,20 @@ class Reserve:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise StorageError(
                     "disk_full",
-                    f"{name} has no {RESERVE_BYTES / 1e6:.3g} MB left, which are kept back to close a file "
+                    f"{name} has no {RESERVE_BYTES / 1e6:.3g} MB left, which are reserved for closing a file "
                     f"({error.strerror}); free some space or choose another folder",
                 ) from error
-            log.warning("no space kept back in %s: %s", name, error)
+            log.warning("no space reserved in %s: %s", name, error)
 
     def release(self) -> None:
-        """Give the space back; calling it again does nothing."""
+        """Release the space; may be called again."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def sync(path: Path) -> None:
-    """Return once a closed file, and its name in the folder, survive a loss of power."""
+    """Return once a closed file and its name in the folder survive a power failure."""
     for target in (path, path.parent):
         descriptor = os.open(target, os.O_RDONLY)
         try:
@@ -332,7 +333,7 @@ def sync(path: Path) -> None:
 
 
 def _mapped(config: ReceiverConfig, filename: str) -> str:
-    # The longest prefix wins, and only whole path components count.
+    # The longest prefix wins; only whole path components count.
     for client in sorted(config.path_map, key=len, reverse=True):
         prefix = client.rstrip("/")
         if filename == prefix or filename.startswith(prefix + "/"):
@@ -346,7 +347,7 @@ def _unusable(path: Path, error: OSError) -> StorageError:
 
 
 def by_descriptor(folder: int) -> str:
-    """A path to an open folder that stays right whatever becomes of its name."""
+    """Return a path to an open folder that stays valid if the folder is renamed."""
     return f"/proc/self/fd/{folder}"
 
 
@@ -354,7 +355,7 @@ def _open_or_create(name: str, above: int) -> int:
     try:
         return os.open(name, FOLDER, dir_fd=above)
     except FileNotFoundError:
-        with contextlib.suppress(FileExistsError):  # somebody was faster
+        with contextlib.suppress(FileExistsError):  # another process was faster
             os.mkdir(name, dir_fd=above)
         return os.open(name, FOLDER, dir_fd=above)
 

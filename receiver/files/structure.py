@@ -1,7 +1,7 @@
-"""The NeXus structure of a series' file: what stands in it before the first frame, and its record.
+"""The NeXus structure of a series' file: its content before the first frame, and its record.
 
-Groups, attributes and links; frames are the stores' (`receiver.files.stores`), what comes with each is in
-`per_frame`. NeXus: application definitions need NXentry/NXinstrument/NXdetector, programs look for NXdata by
+Groups, attributes and links; frames belong to the stores (`receiver.files.stores`), values per frame to
+`per_frame`. NeXus: application definitions need NXentry/NXinstrument/NXdetector; programs look for NXdata by
 the attributes `default` and `signal` (NeXus manual, "Find the default plot", version 3).
 """
 
@@ -24,33 +24,33 @@ from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
 
 CHANGING = {"state": 16, "reason": 4096, "index_source": 64}
-"""Texts of the record that are not what they were when the series began, and bytes for each: a text of any
-length would move when it is changed, and a write that fails meanwhile leave none that reads."""
+"""Texts of the record that change during the series, and the size of each in bytes. Texts of variable length
+would move when they change, and a failing write could leave none readable."""
 IN_PROGRESS = "in progress"
-"""State of a file that is written, or whose writer died."""
+"""State of a file that is being written, or whose writer died."""
 
 
 @dataclass
 class Structure:
-    """Groups of an open file that is written."""
+    """Groups of a file open for writing."""
 
     entry: Any
-    """NXentry."""
+    """NXentry group."""
     detector: Any
-    """NXdetector."""
+    """NXdetector group."""
 
     @property
     def record(self) -> Any:
-        """NXcollection: the series, its state and its counts."""
+        """NXcollection with the series' id, state and counts."""
         return self.detector["series"]
 
     def show_frames(self, frames: FrameFormat, data: Any, series: RunningSeries) -> None:
-        """Where programs look for frames, and the geometry, which needs the size of an image.
+        """Create NXdata, where programs look for frames, and the geometry, which needs the image size.
 
         Args:
-            frames: what every frame looks like.
-            data: their dataset, in the NXdetector group.
-            series: which they are of.
+            frames: format of the frames.
+            data: dataset of the frames, in the NXdetector group.
+            series: series of the frames.
         """
         data.attrs["units"] = "counts"
         data.attrs["target"] = data.name
@@ -63,20 +63,20 @@ class Structure:
         if channels:
             shown.attrs["auxiliary_signals"] = list(channels[1:])
         where = geometry.find(series.metadata)
-        # A virtual dataset is not asked for its shape: see `DataFilesStore`.
+        # Not data.shape where it is known: that of a virtual dataset opens its sources.
         image = frames.shape if len(frames.shape) == 2 else data.shape[1:]
         if where is not None and len(image) == 2:
             name = self.detector.name.rpartition("/")[2]
             _write_fields(self.entry, geometry.fields(where, image, name))
 
     def write_counts(self, account: Account) -> None:
-        """At every flush, so that a file whose receiver was killed whole says what it holds."""
+        """Write the counts, at every flush: a file left by a kill then says how many frames it has."""
         counts, record = account.counts(), self.record
         for name in COUNTERS:
             record[name][()] = getattr(counts, name)
 
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
-        """How the series has ended."""
+        """Write how the series has ended."""
         record = self.record
         record["planned"][()] = series.account.planned
         set_text(record["state"], "complete" if outcome.complete else "incomplete")
@@ -86,15 +86,16 @@ class Structure:
 
 
 def set_text(dataset: Any, value: str) -> None:
-    """Change one of the `CHANGING` texts; what is too long is cut."""
+    """Change one of the `CHANGING` texts, cut to its size."""
     content = _text(value).encode()[: dataset.dtype.itemsize]
     dataset[()] = content.decode(errors="ignore").encode()
 
 
 def find(file: h5py.File, detector: str) -> Structure:
-    """The structure of a file that has one.
+    """Return the structure of an existing file.
 
     Args:
+        file: file of a series.
         detector: name of the NXdetector group.
     """
     entry = file["entry"]
@@ -102,14 +103,14 @@ def find(file: h5py.File, detector: str) -> Structure:
 
 
 def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, source: str) -> Structure:
-    """Everything that is known before the first frame.
+    """Write everything that is known before the first frame.
 
     Args:
-        file: new and open.
-        path: under which it will be found.
+        file: new file, open for writing.
+        path: final path of the file.
         detector: name of the NXdetector group.
-        series: its header and metadata are written.
-        source: where the stream comes from, for the record.
+        series: series whose header and metadata are written.
+        source: source of the stream, for the record.
     """
     penstock, now = version("penstock"), _iso(time.time())
     file.attrs.update(
@@ -172,7 +173,7 @@ def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
 
 
 def _text(value: str) -> str:
-    """What a peer said, as HDF5 can hold it: without NUL."""
+    """Return a text from outside as HDF5 can hold it: without NUL."""
     return value.replace("\0", "\ufffd")
 
 

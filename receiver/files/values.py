@@ -1,4 +1,4 @@
-"""Anything that JSON, CBOR or a decoder gives, as something that HDF5 has a type for."""
+"""Conversion of values from JSON, CBOR or a decoder to types that HDF5 has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Value: TypeAlias = "np.ndarray[Any, Any] | np.generic | str"
 
 
 def fit(value: Any, kind: Kind) -> Value | None:
-    """The value of a known key as its kind wants it, or `None` where it is something else."""
+    """Return the value of a known key converted to its kind; `None` if it does not fit."""
     made = plain_value(value)
     if kind is Kind.TEXT:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -34,7 +34,7 @@ def fit(value: Any, kind: Kind) -> Value | None:
 
 
 def plain_value(value: Any) -> Value:
-    """Anything as something that HDF5 has a type for."""
+    """Return any value as a type that HDF5 has."""
     if isinstance(value, str):
         return plain_text(value)
     if isinstance(value, (bool, np.bool_)):
@@ -70,7 +70,7 @@ def _digits(value: int) -> str:
 
 
 def _array(value: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
-    """A rectangular list of one kind of value as an array; `None` where it is anything else."""
+    """Return a rectangular list of values of one type as an array; `None` for any other list."""
     try:
         items = np.array(value, object)
     except ValueError:  # arrays of different shapes
@@ -90,13 +90,13 @@ def _array(value: list[Any] | tuple[Any, ...]) -> np.ndarray[Any, Any] | None:
         return np.array(flat, np.int64 if high < 2**63 else np.uint64).reshape(shape)
     if kinds in ({float}, {int, float}):
         if any(type(item) is int and abs(item) > 2**53 for item in flat):
-            return None  # would lose digits
+            return None  # digits would be lost
         return np.array(flat, np.float64).reshape(shape)
     return None
 
 
 def plain_text(value: str) -> str:
-    """Text that HDF5 can hold: no NUL, no half of a surrogate pair."""
+    """Return text that HDF5 can hold: without NUL and lone surrogates."""
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 

@@ -24,7 +24,7 @@ FOLDER = Path("/data/user")
         (OSError(errno.EFBIG, "large"), "ulimit -f"),
         (OSError(errno.EROFS, "read-only"), "mount it for writing"),
         (OSError(errno.EACCES, "denied"), f"user id {os.geteuid()}"),
-        (FilesGoneError("x_000001.h5 was removed"), "Look who did that"),
+        (FilesGoneError("x_000001.h5 was removed"), "Find out who did that"),
         (MemoryError(), "no memory left"),
         (OSError(errno.ENOENT, "no such file"), "see who removed or moved it"),
         (RuntimeError("file write failed: errno = 5, error message = 'x'"), "is away or fails"),
