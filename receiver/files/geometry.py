@@ -2,8 +2,8 @@
 
 The keys are those of the table in `receiver.files.nexus`: `distance`, `beam_center_x` and `_y`,
 `x_pixel_size` and `y_pixel_size`, and the energy or the wavelength. They describe a flat detector
-perpendicular to the beam, and its image as sent: seen along the beam, row 0 is at the top and column 0 on the left, as
-DECTRIS detectors send it; pixel coordinates begin at the outer corner of the first pixel.
+perpendicular to the beam, and its image as sent: seen along the beam, row 0 is at the top and column 0 on the
+left, as DECTRIS detectors send it; pixel coordinates begin at the outer corner of the first pixel.
 
 The axes of NeXus are those of McStas: seen along the beam, x points to the left and y up; z points along the
 beam. pyFAI (2026.9) reads no geometry from NeXus, but loads its own as JSON (`pyFAI.load`), so the file has

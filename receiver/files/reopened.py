@@ -1,9 +1,9 @@
 """A file whose writer died, opened again, and the frames that it reliably has.
 
 What was flushed is in the file. Between two flushes HDF5 may write any part of its own structures: a frame
-can be stored by its status before its chunk is in the index, and the index can name chunks beyond the end of file
-according to the superblock. So each frame is looked up in the index, and the end of file is moved behind all
-that was ever written before anything new is written (as `h5clear --filesize` does).
+can be stored by its status before its chunk is in the index, and the index can name chunks beyond the end of
+file according to the superblock. So each frame is looked up in the index, and the end of file is moved behind
+all that was ever written before anything new is written (as `h5clear --filesize` does).
 """
 
 from __future__ import annotations

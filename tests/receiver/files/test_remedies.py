@@ -26,7 +26,7 @@ FOLDER = Path("/data/user")
         (OSError(errno.EACCES, "denied"), f"user id {os.geteuid()}"),
         (FilesGoneError("x_000001.h5 was removed"), "Find out who did that"),
         (MemoryError(), "no memory left"),
-        (OSError(errno.ENOENT, "no such file"), "see who removed or moved it"),
+        (OSError(errno.ENOENT, "no such file"), "find out who removed or moved it"),
         (RuntimeError("file write failed: errno = 5, error message = 'x'"), "is away or fails"),
         (RuntimeError("HDF5 said so"), "penstock check-storage /data/user"),
         (OSError("HDF5 said so"), "penstock check-storage /data/user"),

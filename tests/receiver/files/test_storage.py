@@ -188,7 +188,7 @@ def test_where_space_cannot_be_kept_back_a_file_is_written_without(
     folder = storage.open_folder(root / "x.h5")
     storage.Reserve(folder).release()
     os.close(folder)
-    assert f"no space kept back in {root}" in caplog.text
+    assert f"no space reserved in {root}" in caplog.text
 
 
 def test_a_closed_file_is_made_durable(root: Path) -> None:
