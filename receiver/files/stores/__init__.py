@@ -1,7 +1,7 @@
-"""Frame stores: how the pixels of a series lie in its file, or files.
+"""Frame stores: how the pixels of a series are laid out in its file, or files.
 
-One file a store, behind the contract in `contract.py`. The writer (`receiver.files.writer`) has everything
-else: the file's life, what a frame brings beside its pixels, the account.
+One module per store, behind the contract in `contract.py`. Everything else is the writer's
+(`receiver.files.writer`): the life of the file, the values per frame, the account.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "
 log = logging.getLogger(__name__)
 
 LEAST_PREALLOCATED_BYTES = 2**12
-"""Of a frame. Below, the page of the file that two frames share costs as much as HDF5."""
+"""Smallest frame. Below this size, pages shared by two frames cost as much as HDF5."""
 MOST_PREALLOCATED = 2**18
-"""Frames of a series. HDF5 names the places of all of them at each step, which takes a microsecond each."""
+"""Most frames of a series. HDF5 lists the offsets of all frames at each step: a microsecond each."""
 
 
 def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
-    """The store for frames of this format; when it returns, `data` is in the NXdetector group.
+    """Create the store for frames of this format, and `data` in the NXdetector group.
 
     Args:
         detector: NXdetector group of the open file.
-        frames: what every frame looks like.
-        writing: by whom, as it is configured.
+        frames: format of the frames.
+        writing: configuration of the writers.
 
     Raises:
         OSError, RuntimeError, ValueError: a dataset cannot be created.
@@ -46,14 +46,14 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
         return ChannelStore(detector, frames)
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
         return DataFilesStore(detector, frames, writing.path, writing)
-    # Not behind HDF5's back where it keeps its writes in order for readers.
+    # Not with SWMR, for which HDF5 keeps its writes in order.
     if frames.nbytes >= LEAST_PREALLOCATED_BYTES and not writing.swmr and _has_places(detector, frames):
         return PreallocatedStore(detector, frames, writing)
     return ChunkedStore(detector, frames, writing=writing)
 
 
 def _say_without_effect(frames: FrameFormat, writing: Writing) -> None:
-    """That a frame has several images is known when a series starts, not when it is configured."""
+    """Warn of keys without effect: only the start of a series tells that a frame has several images."""
     keys = {"writers": writing.writers > 1, "frames_per_file": writing.frames_per_file > 0}
     if without := [key for key, is_set in keys.items() if is_set]:
         what = f"channels ({', '.join(frames.channels)})" if frames.channels else "images"
@@ -64,8 +64,10 @@ def _say_without_effect(frames: FrameFormat, writing: Writing) -> None:
 
 
 def _has_places(detector: Any, frames: FrameFormat) -> bool:
-    """Return whether each frame's place can be known ahead, and the disk has space for all of them: a place
-    for which there is none would only show when frames in it are missing and are filled at the end."""
+    """Return whether the offset of each frame can be known ahead, and the disk has space for all frames.
+
+    Without space, the failure would show only at the end, when missing frames are filled.
+    """
     planned = frames.planned or 0
     if frames.compression != "none" or len(frames.shape) != 2 or not 0 < planned <= MOST_PREALLOCATED:
         return False

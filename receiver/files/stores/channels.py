@@ -1,9 +1,8 @@
-"""Frames of several channels, as the thresholds of a counting detector: a 3-D dataset for each.
+"""Frames of several channels, such as the thresholds of a counting detector: a 3-D dataset for each.
 
-A channel is an image of its own, of the same pixels, so that each is what programs know: (frames, rows,
-cols). `data` is a hard link to the first. What became of each channel of each frame stands in
-`channel_status`; in a frame of status *partial* a channel that did not come, or came broken, reads as the
-fill value.
+A channel is an image of its own, of the same pixels, so each dataset has the familiar shape: (frames, rows,
+cols). `data` is a hard link to the first. The status of each channel of each frame is in `channel_status`; in
+a frame of status *partial*, a missing or corrupt channel reads as the fill value.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ STATUS_CHUNK = 4096
 
 
 class ChannelStore(FrameStore):
-    """A store for each channel, and which of their images came.
+    """A store for each channel, and the status of each image.
 
     Args:
         detector: NXdetector group; a dataset for each channel, the link and the statuses are created in it.
-        frames: what every frame looks like; its `channels` are the names of the datasets.
-        is_found: another process has left them, they are not to be created.
+        frames: format of the frames; its `channels` are the names of the datasets.
+        is_found: whether another process has left the datasets; they are not created then.
     """
 
     def __init__(self, detector: Any, frames: FrameFormat, *, is_found: bool = False) -> None:
@@ -43,7 +42,7 @@ class ChannelStore(FrameStore):
         self.data = self._stores[0].data
         self._fresh: list[int] = []
         self._partial: dict[int, tuple[FrameStatus, ...]] = {}
-        """By index: what became of the channels, where not all of them are there."""
+        """Statuses of the channels of partial frames, by index."""
         if is_found:
             self._status = detector[STATUS]
             known, table = detector["frame_status"][:], self._status[:]
@@ -63,7 +62,7 @@ class ChannelStore(FrameStore):
         )
 
     def write(self, index: int, frame: Frame) -> None:
-        """Store the images that came; an empty blob is one that did not. See `FrameStore`."""
+        """Store the images of a frame; the blob of a missing one is empty. See `FrameStore`."""
         for store, blob in zip(self._stores, frame.blobs, strict=True):
             if len(blob):
                 store.write(index, Frame(frame.image, (blob,)))
@@ -71,10 +70,10 @@ class ChannelStore(FrameStore):
         if isinstance(frame, PartialFrame):
             self._partial[index] = frame.statuses
         else:
-            self._partial.pop(index, None)  # it came again, whole
+            self._partial.pop(index, None)  # it arrived again, complete
 
     def read(self, index: int) -> Frame:
-        """A stored frame, the blobs of channels that did not come empty; see `FrameStore`."""
+        """Return a stored frame; the blobs of missing channels are empty. See `FrameStore`."""
         known = self._partial.get(index, (FrameStatus.STORED,) * len(self._stores))
         frames = [
             store.read(index) if status is FrameStatus.STORED else None
@@ -90,7 +89,7 @@ class ChannelStore(FrameStore):
         self._status.resize(rows, axis=0)
 
     def flush(self) -> None:
-        """Write what became of the channels of the frames since the last time."""
+        """Write the statuses of the channels of the frames since the last flush."""
         if not self._fresh:
             return
         index = np.array(self._fresh)
@@ -105,7 +104,7 @@ class ChannelStore(FrameStore):
         self._fresh.clear()
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length; what was never written reads as the fill value by itself."""
+        """Cut to this length; missing frames read as the fill value by themselves."""
         for store in self._stores:
             store.finish(statuses)
         table = np.repeat(statuses[:, np.newaxis], len(self._stores), axis=1)

@@ -1,8 +1,8 @@
-"""One chunked dataset: a chunk is a blob, written as it was received (direct chunk write).
+"""One chunked dataset: a chunk is a blob, written as received (direct chunk write).
 
-Measured with h5py 3.16: assigning one frame costs ten times a direct chunk write, which passes by HDF5's
-chunk cache, type conversion and filters. With several writers HDF5 only gives a blob its place, and threads
-write it there: the index, which names it, is not written before it is.
+Measured with h5py 3.16: assigning one frame takes ten times as long as a direct chunk write, which bypasses
+HDF5's chunk cache, type conversion and filters. With several writers, HDF5 only allocates a blob's place, and
+threads write it there; the index that refers to it is written only after that.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class ChunkedStore(FrameStore):
 
     Args:
         detector: NXdetector group; the dataset is created in it.
-        frames: what every frame looks like.
-        name: of the dataset.
-        data: the dataset that another process has left, if it is not to be created.
-        writing: how many writers, and what may wait for them; without, the caller writes.
+        frames: format of the frames.
+        name: name of the dataset.
+        data: dataset left by another process; `None` to create it.
+        writing: configuration of the writers; without it, the caller writes.
     """
 
     def __init__(
@@ -72,17 +72,17 @@ class ChunkedStore(FrameStore):
         return 0 if self._threads is None else self._threads.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        # In a dataset with the filter, a plain blob is stored with the filter masked out.
+        # In a dataset with the filter, an uncompressed blob is stored with the filter masked out.
         mask = 1 if self._compressed and frame.image.compression == "none" else 0
         if self._threads is not None:
-            self._threads.wait(len(frame.blobs[0]))  # not within HDF5, which would hear of earlier failures
+            self._threads.wait(len(frame.blobs[0]))  # not within HDF5, which must not see earlier failures
             self._disk.put = partial(self._threads.put, index)
         try:
             if not self._split:
                 self._put((index, 0, 0), frame.blobs[0], mask)
                 return
             for part, blob in enumerate(frame.blobs):
-                if len(blob):  # of a module that came
+                if len(blob):  # the module arrived
                     self._put((index, part, 0, 0), blob, mask)
         except BaseException:
             self._failed = True
@@ -109,13 +109,13 @@ class ChunkedStore(FrameStore):
         return () if self._threads is None else self._threads.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length; what was never written reads as the fill value by itself, and what threads have
-        lost, which is in the index, is not shown."""
+        """Cut to this length; missing frames read as the fill value, and frames that threads have lost, which
+        are in the index, are hidden."""
         if self._threads is not None:
             self._threads.close()
         if self._failed:
-            # HDF5 2.0 still has the failed chunk in mind and would cut one too many off: reading
-            # another makes it forget.
+            # HDF5 2.0 still remembers the failed chunk and would cut off one too many: reading another chunk
+            # makes it forget.
             with contextlib.suppress(OSError):
                 self.data[(0,) * self.data.ndim]
         try:
@@ -123,12 +123,12 @@ class ChunkedStore(FrameStore):
         except RuntimeError:
             if not self._failed or self.data.id.get_num_chunks():
                 raise
-            self._make_anew(len(statuses))  # there is no other that could be read
+            self._make_anew(len(statuses))  # there is no other chunk to read
         if any(index < len(statuses) for index in self.lost()):
             show_stored(self.data, np.isin(statuses, IN_FILE))
 
     def _make_anew(self, rows: int) -> None:
-        """An empty dataset of this length in the place of one without a chunk, under all its names."""
+        """Replace a dataset without chunks by an empty one of this length, under all its names."""
         old, group = self.data, self.data.parent
         attributes = dict(old.attrs)
         groups = {
@@ -154,7 +154,7 @@ class ChunkedStore(FrameStore):
 
 
 def stored_frame(data: Any, index: int, frames: FrameFormat) -> Frame:
-    """A frame of a chunked dataset, its blobs as they were received; see `FrameStore.read`."""
+    """Return a frame of a chunked dataset with its blobs as received; see `FrameStore.read`."""
     shape = data.shape[1:]
     places = [(index, part, 0, 0) for part in range(shape[0])] if len(shape) == 3 else [(index, 0, 0)]
     masks, blobs = zip(*map(data.id.read_direct_chunk, places), strict=True)

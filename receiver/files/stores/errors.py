@@ -1,11 +1,11 @@
-"""What goes wrong with the files of a series, beside what the system says."""
+"""Errors with the files of a series, besides those of the system."""
 
 from __future__ import annotations
 
 
 class FilesGoneError(OSError):
-    """Somebody has removed, moved or replaced a file with frames."""
+    """A file with frames was removed, moved or replaced."""
 
 
 class OverLimitError(ValueError):
-    """A series has come to an end of what was configured; the sentence has the key and the remedy."""
+    """A series exceeds a configured limit; the sentence names the key and the remedy."""

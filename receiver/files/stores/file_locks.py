@@ -1,4 +1,4 @@
-"""Locks of files that others hold for a moment: they are tried until they are there, or the time is over."""
+"""Locks of files that others may hold for a moment."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable
 
 NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
-"""What file systems answer that have none (Lustre mounted without `flock`, old NFS)."""
+"""Errors of file systems without locks (Lustre mounted without `flock`, old NFS)."""
 PAUSE_SECONDS = 0.001
 
 
 def wait_for(lock: Callable[[], bool], seconds: float) -> bool:
-    """Try a lock until it is held; returns whether it is.
+    """Try to take a lock until it is held or the time is over; return whether it is held.
 
     Args:
-        lock: tries it without waiting, and says whether it is held.
-        seconds: after which it is given up.
+        lock: tries once without waiting; returns whether the lock is held.
+        seconds: maximum waiting time.
     """
     due = time.monotonic() + seconds
     while not lock():
@@ -28,11 +28,12 @@ def wait_for(lock: Callable[[], bool], seconds: float) -> bool:
 
 
 def lock_alone(descriptor: int) -> bool:
-    """Return whether an open file could be locked as HDF5 does (flock(2)), against everybody else; `True`
-    where the file system has no locks.
+    """Take an exclusive lock of an open file, as HDF5 does (flock(2)); return whether it is held.
+
+    On a file system without locks the answer is `True`.
 
     Raises:
-        OSError: it failed otherwise.
+        OSError: any other failure.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

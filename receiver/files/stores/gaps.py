@@ -1,9 +1,9 @@
-"""Places of frames that never came: they hold the fill value, or nobody sees them.
+"""Places of missing frames: they get the fill value, or are hidden.
 
 A place that HDF5 was told never to fill (decision 20) reads as zeros, which could be counts. So the fill
-value is written there at the end. A disk that is full may have no space for it: then `data` becomes a virtual
-dataset in the same file, which shows the frames that are stored and the fill value everywhere else. That
-takes 125 bytes for each run of frames.
+value is written there at the end. On a full disk there may be no space for it: then `data` becomes a virtual
+dataset in the same file, which shows the stored frames, and the fill value everywhere else. It takes 125
+bytes per run of frames.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from penstock.receiver.files.stores.write_threads import pwrite_all
 
 
 def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
-    """Cut to this length; what is not stored reads as the fill value from now on.
+    """Cut `data` to the length of `stored`, and let frames that are not stored read as the fill value.
 
     Args:
-        data: dataset `data` of an NXdetector group, one chunk a frame, never filled; its file is closed next.
-        stored: bool, one an index.
+        data: dataset `data` of an NXdetector group, one chunk per frame, never filled; its file is closed
+            next.
+        stored: bool, one per index.
 
     Returns:
-        Why the fill value could not be written, if `data` had to be made virtual.
+        Why the fill value could not be written, if `data` had to be made virtual; else `None`.
 
     Raises:
-        OSError, RuntimeError: that could not be done either.
+        OSError, RuntimeError: `data` could not be made virtual either.
     """
     if stored.all() and len(stored) == len(data):
         return None
@@ -45,8 +46,8 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
         data.resize(len(stored), axis=0)
     places = _places(data)
     empty = np.flatnonzero(~stored).tolist()
-    # What was set aside for them, and for those that are cut off, may be all that the disk has left. First
-    # of all: what HDF5 has been given back it uses again.
+    # The space of missing frames, and of those that are cut off, may be all that the disk has left. Before
+    # the resize: HDF5 reuses the space that it gets back there.
     give_back(descriptor, (places[index] for index in [*empty, *range(len(stored), len(places))]), nbytes)
     data.resize(len(stored), axis=0)
     try:
@@ -59,11 +60,11 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
 
 
 def show_stored(data: Any, stored: np.ndarray[Any, Any]) -> None:
-    """Put a virtual dataset in the place of `data`: it shows the stored frames, and the fill value elsewhere.
+    """Replace `data` by a virtual dataset that shows the stored frames, and the fill value elsewhere.
 
     Args:
-        data: of an NXdetector group.
-        stored: bool, one an index.
+        data: dataset `data` of an NXdetector group.
+        stored: bool, one per index.
     """
     replace_data(data.parent, lambda: _virtual(data, stored), keep_as=STORED_FRAMES)
 
@@ -81,7 +82,7 @@ def _places(data: Any) -> list[int]:
 def _fill(descriptor: int, data: Any, places: Iterable[int], nbytes: int) -> None:
     places = list(places)
     disk = os.fstatvfs(descriptor)
-    # What is kept back is for the account, which makes the file one that opens.
+    # The reserved space is for the account, without which the file cannot be opened.
     if len(places) * nbytes + storage.RESERVE_BYTES > disk.f_bavail * disk.f_frsize:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     fill = np.full(data.chunks, data.fillvalue, data.dtype).tobytes()
@@ -90,8 +91,11 @@ def _fill(descriptor: int, data: Any, places: Iterable[int], nbytes: int) -> Non
 
 
 def _virtual(data: Any, stored: np.ndarray[Any, Any]) -> Any:
-    """`data` in the group of this dataset: one mapping for each run of stored frames. (One for all of them,
-    with an irregular selection, is a third of the size, and opens in 4 s instead of 16 ms with 10,000.)"""
+    """Create the virtual dataset: one mapping per run of stored frames.
+
+    A single mapping with an irregular selection is a third of the size, but takes 4 s to open with 10,000
+    runs instead of 16 ms.
+    """
     shape, kind = data.shape, h5t.py_create(data.dtype)
     layout = h5p.create(h5p.DATASET_CREATE)
     layout.set_fill_value(np.array(data.fillvalue, data.dtype))

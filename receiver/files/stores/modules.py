@@ -1,10 +1,9 @@
-"""Frames of several modules: the blobs as they were received, and the assembled image as a virtual dataset.
+"""Frames of several modules: the blobs as received, and the assembled image as a virtual dataset.
 
-`modules` has the blobs, (frames, k, rows, cols), a chunk each; `data` shows them where they sit, with the
-fill value between them and in place of those that are missing. Its mappings have no end: it grows with the
-frames, is right from the first one on, and refers to its own file, whatever that is called later (tried with
-h5py 3.16). A mapping copies rows and cannot turn them: where a module is turned, or the modules do not make
-one image, `data` has the blobs themselves.
+`modules` has the blobs, (frames, k, rows, cols), one chunk each; `data` shows them at their positions, with
+the fill value between them and for missing ones. Its mappings are unlimited: it grows with the frames, is
+valid from the first frame on, and refers to its own file even if that is renamed (tested with h5py 3.16). A
+mapping cannot rotate: if a module is rotated, or the modules do not form one image, `data` has the blobs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from penstock.receiver.series.module_status import ModuleStatus
 from penstock.stins.messages import Buffer, Frame, Image
 
 BLOBS = "modules"
-"""Dataset of the blobs, where `data` is assembled of them."""
+"""Dataset of the blobs if `data` is assembled from them."""
 STATUS = "module_status"
 STATUS_CHUNK = 4096
 
@@ -36,10 +35,10 @@ class ModuleStore(FrameStore):
 
     Args:
         detector: NXdetector group.
-        frames: what every frame looks like: k blobs, or one where a transform has assembled them.
+        frames: format of the frames: k blobs, or one if a transform has assembled them.
         joined: what the modules' streams have in common.
-        modules: what became of each module.
-        assembled: store for frames that are assembled already; `None` where they are not.
+        modules: status of each module of each frame.
+        assembled: store for frames that are assembled already; `None` if they are not.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class ModuleStore(FrameStore):
         self._blobs.write(index, frame)
 
     def read(self, index: int) -> Frame:
-        """A stored frame, the blobs of missing modules empty; see `FrameStore`."""
+        """Return a stored frame; the blobs of missing modules are empty. See `FrameStore`."""
         if self._assembled is not None:
             return self._assembled.read(index)
         stored = self._blobs.data
@@ -88,7 +87,7 @@ class ModuleStore(FrameStore):
             mask, blob = stored.id.read_direct_chunk((index, module, 0, 0))
             (plain if mask & 1 or not self._is_packed else packed)[module] = blob
         if packed:
-            # One header says how all blobs are packed.
+            # All blobs of a frame share one header, hence one compression.
             packed |= {n: bslz4.compress(np.frombuffer(blob, dtype)) for n, blob in plain.items()}
         found: dict[int, bytes] = packed or plain
         blobs: list[Buffer] = [found.get(module, b"") for module in range(shape[0])]
@@ -100,7 +99,7 @@ class ModuleStore(FrameStore):
         self._status.resize(rows, axis=0)
 
     def flush(self) -> None:
-        """Write the modules' statuses that are new; see `FrameStore`."""
+        """Write the new statuses of modules; see `FrameStore`."""
         self._blobs.flush()
         if self._modules.touched is not None:
             first, last = self._modules.touched
@@ -113,7 +112,7 @@ class ModuleStore(FrameStore):
         return self._blobs.lost()
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length, and write every module's status."""
+        """Cut to this length, and write the status of every module."""
         self._blobs.finish(statuses)
         table = self._modules.table(len(statuses)).copy()
         table[statuses == FrameStatus.NOT_TRIGGERED] = FrameStatus.NOT_TRIGGERED
@@ -124,7 +123,7 @@ class ModuleStore(FrameStore):
         self._blobs.close(synced=synced)
 
     def _describe(self, detector: Any, layout: Layout | None) -> None:
-        """Where each module sits: as an NXdetector_module, and as its stream said it."""
+        """Write the position of each module: as NXdetector_module, and as sent in its stream."""
         for number, module in enumerate(self._joined.places):
             name = f"module_{number}"
             while name in detector:  # a key of the sender
@@ -143,7 +142,7 @@ class ModuleStore(FrameStore):
 
 
 def _virtual(detector: Any, blobs: Any, layout: Layout, dtype: str) -> Any:
-    """The assembled image of every frame, however many there will be."""
+    """Create the virtual dataset of the assembled images, of unlimited length."""
     kind = np.dtype(dtype)
     count, rows, columns = blobs.shape[1:]
     more = h5s.UNLIMITED

@@ -1,9 +1,8 @@
-"""One chunked dataset whose chunks have their places ahead; frames go there by pwrite.
+"""One chunked dataset whose chunks are allocated ahead; frames are written there by pwrite.
 
-For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation,
-never filled) and is asked once for their places; a frame then costs no call of HDF5, and several threads may
-write, which HDF5 would not let them. Why not one contiguous dataset: it can neither grow nor shrink
-(decision 20).
+For uncompressed frames of one blob. HDF5 allocates the chunks when the dataset grows (early allocation, never
+filled) and is asked once for their offsets; a frame then takes no call of HDF5, and several threads may
+write, which HDF5 would not allow. A contiguous dataset could neither grow nor shrink (decision 20).
 """
 
 from __future__ import annotations
@@ -27,8 +26,9 @@ from penstock.stins.messages import Frame, Image
 
 STEP_BYTES = 2**31
 STEP_ROWS = 2**16
-"""Places are taken for so many bytes, or so many frames, at once, or for as many again as there are. What is
-never written takes no space on the disk once the file is closed, but a file that was killed shows it."""
+"""Chunks are allocated for this many bytes or frames at once, or for as many frames again as there are.
+Chunks that are never written take no space on the disk once the file is closed, but do so in a file left by a
+kill."""
 
 
 class PreallocatedStore(FrameStore):
@@ -36,9 +36,9 @@ class PreallocatedStore(FrameStore):
 
     Args:
         detector: NXdetector group; `data` is created in it.
-        frames: what every frame looks like; uncompressed.
-        writing: how many writers, and what may wait for them.
-        data: the dataset that another process has left, if it is not to be created.
+        frames: format of the frames; uncompressed.
+        writing: configuration of the writers.
+        data: dataset left by another process; `None` to create it.
     """
 
     def __init__(self, detector: Any, frames: FrameFormat, writing: Writing, data: Any = None) -> None:
@@ -51,10 +51,10 @@ class PreallocatedStore(FrameStore):
         try:
             self._place(len(self.data))
             if data is None:
-                self._make_room(0)  # while nobody waits for it but whoever arms the detector
+                self._make_room(0)  # now, since only Arm waits for it
             self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
         except BaseException:
-            os.close(self._descriptor)  # all that was set aside would stay taken, in a file without a name
+            os.close(self._descriptor)  # an open descriptor would keep the space of a deleted file
             raise
 
     @staticmethod
@@ -77,7 +77,7 @@ class PreallocatedStore(FrameStore):
         return self._writers.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Write a frame, or hand it to several writers and wait while too much is queued."""
+        """Write a frame, or queue it for several writers; waits while the queue is full."""
         if index >= len(self._offsets):
             self._make_room(index)
         self._writers.put(index, frame.blobs[0], self._offsets[index])
@@ -95,7 +95,7 @@ class PreallocatedStore(FrameStore):
         return self._writers.lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Cut to this length; what is not stored reads as the fill value, whatever the disk has space for."""
+        """Cut to this length; missing frames read as the fill value, even on a full disk."""
         self._writers.close()
         error = close_gaps(self.data, np.isin(statuses, IN_FILE))
         if error is not None:
@@ -114,10 +114,10 @@ class PreallocatedStore(FrameStore):
         set_aside(self._descriptor, self._offsets[rows], self._file.id.get_filesize(), self._space_seconds)
 
     def _place(self, rows: int) -> None:
-        """Let HDF5 allocate the chunks, and keep their places."""
+        """Let HDF5 allocate the chunks, and keep their offsets."""
         self.data.resize(rows, axis=0)
-        # The index is on its way before any frame is: later flushes do not touch it, so that a kill within
-        # one of them cannot damage it.
+        # The index is written before any frame: later flushes do not change it, so that a kill during one of
+        # them cannot damage it.
         disk_file.flush(self._file)
         self._offsets = [0] * rows
         self.data.id.chunk_iter(self._keep)

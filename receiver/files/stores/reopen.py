@@ -1,5 +1,5 @@
-"""What a killed writer has left of the frames: their format, which are whole, a store to go on with, and the
-end that nobody has written."""
+"""The frames that a killed writer has left: their format, which of them are whole, the store that continues,
+and the end of the file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 
 
 def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
-    """What the frames in a file look like; `None` before the first.
+    """Return the format of the frames in a file; `None` before the first.
 
     Args:
         detector: NXdetector group of the file.
-        planned: frames announced.
+        planned: announced number of frames.
 
     Raises:
-        ValueError: they lie in segments, and none of these is there; or the series had ended.
+        ValueError: the frames lie in segments of which none exists; or the series had ended.
     """
     data = detector.get("data")
     if data is None:
@@ -49,7 +49,7 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
                 return _format(file[DATASET], planned)
         raise ValueError("none of its segments is there")
     if data.is_virtual:
-        raise ValueError("its end was being written: data only shows the frames that are stored")
+        raise ValueError("its end was being written: data is a view of the stored frames")
     return _format(data, planned, channels_of(detector))
 
 
@@ -60,21 +60,21 @@ def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> Fram
 
 
 def channels_of(detector: Any) -> tuple[str, ...]:
-    """Datasets of the channels, where a frame has several; else none."""
+    """Return the names of the channels' datasets; none if frames have no channels."""
     names = detector["series"].get("channels") if STATUS in detector else None
     return () if names is None else tuple(names.asstr()[:])
 
 
 def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = False) -> np.ndarray[Any, Any]:
-    """Which of the first frames have all their pixels in the file; bool.
+    """Return which of the first frames have all their pixels in the file; bool, one per index.
 
-    HDF5's index can lack a chunk that was written, and can name one for which there is no file.
+    HDF5's index can lack a chunk that was written, and can refer to one beyond the end of the file.
 
     Args:
         detector: NXdetector group of the file.
-        length: frames.
-        damaged: look for each frame by itself; where the index is damaged, most can be found all the same.
-        partly: some are enough, of one channel or module.
+        length: number of frames.
+        damaged: look up each frame by itself: most can be found even if the index is damaged.
+        partly: whether the pixels of one channel or module are enough.
 
     Raises:
         OSError, RuntimeError: the index is damaged.
@@ -83,7 +83,7 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
     data = detector.get("data")
     if data is None:
         return np.zeros(length, bool)
-    if data.is_virtual:  # an image that is assembled of the blobs of its modules, or lies in other files
+    if data.is_virtual:  # assembled from modules, or a view of segments
         if segments_of(data):
             return _whole_in_segments(detector, length, count)
         if "modules" not in detector:
@@ -105,7 +105,7 @@ def _whole_in_segments(
     for start, place in segments_there(detector):
         if start >= length:
             continue
-        with contextlib.suppress(OSError, KeyError):  # killed before anything was in it
+        with contextlib.suppress(OSError, KeyError):  # the writer was killed before it held anything
             repair(place)
             with h5py.File(place, "r", locking=False) as file:
                 share = min(len(file[DATASET]), length - start)
@@ -114,7 +114,7 @@ def _whole_in_segments(
 
 
 def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
-    """How many chunks of each of the first frames are in the file."""
+    """Return how many chunks of each of the first frames are in the file."""
     size = os.fstat(descriptor_of(data.file)).st_size
     blobs = np.zeros(length, np.int64)
 
@@ -128,7 +128,7 @@ def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def _chunks_one_by_one(data: Any, length: int) -> np.ndarray[Any, Any]:
-    """The same where the index is damaged: a chunk counts if it can be read, and is nobody else's too."""
+    """Do the same with a damaged index: a chunk counts if it can be read and belongs to one frame only."""
     blobs = np.zeros(length, np.int64)
     parts = range(data.shape[1]) if data.ndim == 4 else (None,)
     owners: dict[int, int] = {}
@@ -148,12 +148,12 @@ def _chunks_one_by_one(data: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore | None:
-    """The store to go on with; `None` where no frame had come.
+    """Return the store that continues the file; `None` before the first frame.
 
     Args:
         detector: NXdetector group of the file, open for writing.
-        planned: frames announced.
-        writing: by whom, as it is configured.
+        planned: announced number of frames.
+        writing: configuration of the writers.
 
     Raises:
         OSError, RuntimeError, ValueError: the dataset cannot be used.
@@ -173,18 +173,18 @@ def reopen(detector: Any, planned: int | None, writing: Writing) -> FrameStore |
 
 
 def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
-    """Cut everything that has a place for each frame, and fill what is empty, whichever store it was.
+    """Cut all datasets with one entry per frame, and fill empty places, whichever the store.
 
     Args:
         detector: NXdetector group of the file, open for writing.
-        statuses: uint8, `FrameStatus`, one an index.
+        statuses: uint8, `FrameStatus`, one per index.
 
     Raises:
         OSError: a segment cannot be written.
     """
     stored = np.isin(statuses, IN_FILE)
     for dataset in list(detector.values()):
-        # First of all: to ask a virtual dataset for its shape opens what it shows.
+        # First: asking a virtual dataset for its shape opens its sources.
         if getattr(dataset, "is_virtual", False):
             if segments_of(dataset):
                 _finish_segments(detector, statuses)
@@ -195,7 +195,11 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         if dataset.id.get_create_plist().get_fill_time() != h5d.FILL_TIME_NEVER:
             dataset.resize(len(statuses), axis=0)
         elif (error := close_gaps(dataset, stored)) is not None:
-            log.warning("%s: missing frames are left out of data: %s", path_of(detector.file), error)
+            log.warning(
+                "%s: data shows the stored frames only, the fill value could not be written: %s",
+                path_of(detector.file),
+                error,
+            )
 
 
 def _finish_segments(detector: Any, statuses: np.ndarray[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Another dataset in the place of `data` in the NXdetector group, and of its links."""
+"""Replacement of the dataset `data` in the NXdetector group, and of its links."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 STORED_FRAMES = "stored_frames"
-"""Name of the dataset that holds the frames where `data` only shows them; see `gaps`."""
+"""Name of the dataset that holds the frames if `data` is only a view of them; see `gaps`."""
 
 
 def replace_data(detector: Any, make: Callable[[], Any], keep_as: str = "") -> Any:
-    """Put another dataset in the place of `data`; where NXdata links to the old one, it links to the new one.
+    """Replace `data` by another dataset, and the link to it in NXdata.
 
     Args:
         detector: NXdetector group of the file, open for writing.
-        make: creates `data` in it.
-        keep_as: name of the old one from now on; without, it is deleted.
+        make: creates the new `data`.
+        keep_as: new name of the old dataset; "" to delete it.
     """
     old = detector["data"]
     attributes = dict(old.attrs)

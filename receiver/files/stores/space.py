@@ -1,7 +1,7 @@
-"""Space in a file, set aside ahead of what is written there, and given back where nothing was.
+"""Allocation of disk space before it is written, and its release if it stays unused.
 
-On a RAM disk it takes half of the time of writing: the pages are found and zeroed. On a disk it is a note in
-the file system, and keeps the file in one piece.
+On a RAM disk, allocating the pages and zeroing them is half of the time of writing. On a disk, allocation
+only changes the file system's tables, and keeps the file in one piece.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.storage import RESERVE_BYTES
 
 BLOCK_BYTES = 2**26
-"""Set aside at once: 50 ms at the speed of a RAM disk whose memory is cold."""
+"""Bytes allocated at once: 50 ms on a RAM disk whose memory was not used before."""
 KEEP_SIZE, PUNCH_HOLE = 1, 2
 """Flags of fallocate(2)."""
 
-# Not os.posix_fallocate: the C library writes zeros where the file system cannot do it.
+# Not os.posix_fallocate: the C library writes zeros if the file system cannot allocate.
 _fallocate = ctypes.CDLL(None, use_errno=True).fallocate
 _fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
 
 def set_aside(descriptor: int, start: int, end: int, seconds: float) -> int:
-    """Take space for the bytes from `start` to `end`; returns how far it came in so many seconds.
+    """Allocate the bytes from `start` to `end` for at most `seconds`; return where it ended.
 
-    A file system that cannot, or is full, is left to say so when something is written.
+    If the file system is full or cannot allocate, the error is left to the later write.
     """
     due = time.monotonic() + seconds
     while start < end and time.monotonic() < due:
@@ -41,9 +41,9 @@ def set_aside(descriptor: int, start: int, end: int, seconds: float) -> int:
 
 
 def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
-    """Take the space away from places of this many bytes each, whose content nobody needs.
+    """Release the space of places of `size` bytes each; their content is lost.
 
-    A file system that cannot is left as it is.
+    On a file system that cannot release space, nothing happens.
     """
     start = end = 0
     for place in sorted(places):
@@ -55,11 +55,12 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
 
 
 def refuse_over_limit(file: Any, size: int) -> None:
-    """Before HDF5 gives a frame so many bytes of an open h5py file: the limit of the process (`ulimit -f`)
-    has to leave room for the end of the file. Where there is no limit, a frame pays for nothing else.
+    """Check that the limit of the process (`ulimit -f`) allows `size` more bytes, and the end of the file.
+
+    Called before HDF5 allocates a frame in an open h5py file; without a limit it costs next to nothing.
 
     Raises:
-        OSError: the limit is less.
+        OSError: the limit is lower.
     """
     limit = most_bytes()
     if limit is not None and file.id.get_filesize() + size + RESERVE_BYTES > limit:
@@ -67,13 +68,13 @@ def refuse_over_limit(file: Any, size: int) -> None:
 
 
 def make_room(descriptor: int, size: int) -> None:
-    """Take space for so many bytes behind the end of a file, where HDF5 writes next: after one flush for
-    which there was no space the end of the file could not be written either.
+    """Allocate so many bytes behind the end of a file, where HDF5 writes next.
 
-    A file system that cannot set space aside says what it has left.
+    Once a flush has failed for lack of space, the end of the file could not be written either. On a file
+    system that cannot allocate, the free space is checked instead.
 
     Raises:
-        OSError: there is too little, or the limit of the process (`ulimit -f`) is less.
+        OSError: there is too little space, or the limit of the process (`ulimit -f`) is lower.
     """
     limit = most_bytes()
     if limit is not None and os.fstat(descriptor).st_size + size > limit:

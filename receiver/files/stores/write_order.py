@@ -1,10 +1,10 @@
-"""The order in which what HDF5 has written goes to the disk, so that any part of it leaves a file that reads.
+"""The order in which HDF5's writes go to the disk, so that a file is readable wherever they stop.
 
-HDF5 writes its index in no particular order: a parent may name a node that is not there yet, or a node may
-have handed half of its entries to another that nobody names yet. So: first what lies where nothing was, which
-nothing names; then the nodes of trees, parents before children, whose former content only is more than they
-need; then heaps; then all the rest, and what names it; at last the superblock. Layouts: HDF5 file format
-specification, III.A.1 (version 1 B-trees), III.B (symbol table nodes), III.D and III.E (heaps).
+HDF5 writes its index in no particular order: a parent node may refer to a child that is not written yet, or a
+node may have moved half of its entries to a new node that no parent refers to yet. So the order is: places
+that were empty, to which nothing refers; nodes of trees, parents before children, since their old content has
+all entries and more; heaps; everything else, and then what refers to it; last the superblock. Layouts: HDF5
+file format specification, III.A.1 (version 1 B-trees), III.B (symbol table nodes), III.D and III.E (heaps).
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import bisect
 from collections.abc import Callable, Iterable, Sequence
 
 Write = tuple[int, bytes]
-"""Where, and what."""
+"""Offset and data."""
 TREE, HEAPS, NAMES = b"TREE", (b"HEAP", b"GCOL"), b"SNOD"
 LEVEL = 5
-"""Byte of a node of a tree that has its height above the leaves."""
+"""Offset of the level of a tree node: 0 for leaves."""
 
 
 def in_order(writes: Sequence[Write], is_new: Callable[[int], bool]) -> list[Write]:
-    """Sort writes; of two to the same place the later one is left.
+    """Return the writes in a safe order; of two to the same place only the later one.
 
     Args:
-        writes: as HDF5 made them.
-        is_new: whether nothing was at a place when the file was flushed before.
+        writes: writes in HDF5's order.
+        is_new: tells whether an offset was unused at the last flush.
     """
 
     def turn(write: Write) -> tuple[int, int]:
@@ -41,7 +41,7 @@ def in_order(writes: Sequence[Write], is_new: Callable[[int], bool]) -> list[Wri
 
 
 def _latest(writes: Iterable[Write]) -> list[Write]:
-    """Without what was written over later."""
+    """Return the writes without those parts that were overwritten later."""
     starts: list[int] = []
     left: dict[int, bytes] = {}
     for at, data in reversed(list(writes)):

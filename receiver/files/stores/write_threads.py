@@ -1,7 +1,7 @@
-"""Who writes the blobs of frames to their places in a file: the caller, or threads behind a bounded queue.
+"""Writing of blobs to their offsets in a file: by the caller, or by threads behind a bounded queue.
 
-The caller is the data process' loop. `pwrite` releases the interpreter lock while it copies, and a frame
-reaches a thread by reference, where another process would need a copy of it.
+The caller is the loop of the data process. `pwrite` releases the interpreter lock while it copies, and
+threads share frames by reference, where processes would need copies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.stins.messages import Buffer
 from penstock.stins.texts import plural
 
 LEAST_HANDED_BYTES = 2**18
-"""Of a blob. Below, handing it to a thread costs as much as writing it."""
+"""Smallest blob handed to a thread. Below this size, handing it over takes as long as writing it."""
 
 
 class WriteThreads:
@@ -22,15 +22,15 @@ class WriteThreads:
     every blob where it is the only writer.
 
     Args:
-        descriptor: of the file; stays the caller's.
-        number: of writers, as configured; one is the caller, without a thread.
-        most_bytes: bytes that may be queued or being written; a single larger frame is accepted.
+        descriptor: descriptor of the file; remains the caller's.
+        number: configured number of writers; a single one is the caller, without threads.
+        most_bytes: most bytes that may be queued or being written; a single larger frame is accepted.
     """
 
     def __init__(self, descriptor: int, number: int, most_bytes: int) -> None:
         self.waiting_bytes = 0
         self.lost: set[int] = set()
-        """Frames that were taken and could not be written."""
+        """Indices of frames that were taken and could not be written."""
         self._descriptor = descriptor
         self._most_bytes = most_bytes
         self._queue: deque[tuple[int, Buffer, int]] = deque()
@@ -45,7 +45,7 @@ class WriteThreads:
             thread.start()
 
     def wait(self, nbytes: int) -> None:
-        """Return when there is room in the queue for a blob of so many bytes, if it goes there.
+        """Wait until the queue has room for a blob of so many bytes, if it would be queued.
 
         Raises:
             OSError: an earlier frame, in `lost`, could not be written.
@@ -60,10 +60,10 @@ class WriteThreads:
                 raise self._error
 
     def put(self, index: int, blob: Buffer, offset: int) -> None:
-        """Let the blob of a frame be written at this offset; waits while too much is queued.
+        """Write the blob of a frame at this offset, or queue it; waits while the queue is full.
 
         Raises:
-            OSError: an earlier frame, in `lost`, could not be written, or this one; it was not taken.
+            OSError: an earlier frame, in `lost`, or this one could not be written; this one was not taken.
         """
         if not self._threads or len(blob) < LEAST_HANDED_BYTES:
             pwrite_all(self._descriptor, blob, offset)
@@ -75,10 +75,10 @@ class WriteThreads:
             self._changed.notify_all()
 
     def drain(self) -> None:
-        """Return when everything is written.
+        """Wait until everything is written.
 
         Raises:
-            OSError: a frame, in `lost`, could not be.
+            OSError: a frame, in `lost`, could not be written.
         """
         with self._changed:
             while self.waiting_bytes:
@@ -87,7 +87,7 @@ class WriteThreads:
                 raise self._error
 
     def close(self) -> None:
-        """End the threads once the queue is empty; calling it again does nothing."""
+        """End the threads once the queue is empty; may be called again."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
@@ -105,8 +105,8 @@ class WriteThreads:
                 failed = self._error is not None
             error = None
             try:
-                # After a failure the rest is not tried: the series ends, and a disk that is full for one
-                # frame but not for the next would leave holes that nobody expects.
+                # After a failure nothing more is written: the series ends, and a disk that is full for one
+                # frame but not for the next would leave unexpected gaps.
                 if not failed:
                     pwrite_all(self._descriptor, blob, offset)
             except OSError as reason:
@@ -120,10 +120,10 @@ class WriteThreads:
 
 
 def pwrite_all(descriptor: int, blob: Buffer, offset: int) -> None:
-    """Write all of it: a call may write less, at most 2 GiB (write(2)).
+    """Write a whole blob: a single call writes at most 2 GiB, and may write less (write(2)).
 
     Raises:
-        OSError: it could not be written, or not all of it.
+        OSError: the blob could not be written, or only in part.
     """
     written = os.pwrite(descriptor, blob, offset)
     while written < len(blob):
