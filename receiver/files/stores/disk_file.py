@@ -1,10 +1,10 @@
-"""The bytes of a file that HDF5 writes: HDF5 never hears that a write of its own structures has failed.
+"""The file as HDF5 reads and writes it: HDF5 never sees that a write of its own structures has failed.
 
-HDF5 that could not write its index can neither flush nor close the file any more, and crashes the process
-one day; h5py loses an error that comes up as an object is let go of. So HDF5 writes through an object here
-(h5py's driver for Python's file objects, 1.5 µs per write). Frames go to the file at once. What else HDF5
-writes is kept in memory, and shown to HDF5 as written, until `flush` writes it, in an order that leaves a
-file that reads wherever it stops. Why so: docs/explanation/decisions/0028-hdf5-never-sees-a-failed-write.md.
+When HDF5 cannot write its index, it can neither flush nor close the file any more and may crash the process
+later; h5py loses errors raised while an object is released. So HDF5 writes through an object of this module
+(h5py's driver for Python file objects, 1.5 µs per write). Frames go to the file at once. Everything else that
+HDF5 writes is kept in memory, and appears to HDF5 as written, until `flush` writes it in an order that leaves
+a readable file wherever it stops. See docs/explanation/decisions/0028-hdf5-never-sees-a-failed-write.md.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ from penstock.receiver.files.stores.write_threads import pwrite_all
 from penstock.stins.messages import Buffer
 
 MAX_ADDRESS = 2**63 - 1
-"""In a file: what the kernel takes for an offset."""
+"""Largest offset in a file that the kernel accepts."""
 _numbers = itertools.count()
 _open: dict[str, DiskFile] = {}
-"""By the name that HDF5 has for the file."""
+"""Open files by the name under which HDF5 knows them."""
 
 
 class DiskFile:
-    """What HDF5 reads and writes.
+    """A file object for HDF5.
 
     Args:
-        descriptor: of the file, open for reading and writing; closed by `close`.
-        path: by which it was opened.
+        descriptor: descriptor of the file, open for reading and writing; closed by `close`.
+        path: path by which the file was opened.
     """
 
     def __init__(self, descriptor: int, path: str | os.PathLike[str]) -> None:
         self.descriptor = descriptor
         self.path = path
         self.error: OSError | None = None
-        """Why what was kept could not be written when it should have been."""
+        """Error of a write that failed; what it should have written is kept."""
         self.at_once = False
         """Whether everything is written at once, in HDF5's own order: readers follow the file (SWMR)."""
         self.frame: Buffer | None = None
-        """Blob that HDF5 is given just now: where its write fails HDF5 is told, and leaves it out."""
+        """Blob passed to HDF5 at this moment: if its write fails, HDF5 sees the error and leaves it out."""
         self.put: Callable[[Buffer, int], None] | None = None
-        """Takes that blob and its address, where several writers write; see `write_threads`."""
+        """Queues that blob for its offset if there are several writers; see `write_threads`."""
         self._name = f"penstock-{next(_numbers)}"
         self._at = 0
         self._kept: list[tuple[int, bytes]] = []
         self._size: int | None = None
-        """To which the file was cut, or made longer, since then."""
-        self._top = 0  # where the last of what is kept ends
+        """Size to which the file was truncated or extended since the last flush."""
+        self._top = 0  # end of the last kept write
         self._opened = os.fstat(descriptor).st_size
-        self._used: set[int] = set()  # places behind that where something was written
+        self._used: set[int] = set()  # offsets beyond that where something was written
 
-    # -- for HDF5: an unbuffered file of Python's ------------------------------------------------
+    # -- for HDF5: an unbuffered Python file ----------------------------------------------------
 
     def __repr__(self) -> str:
-        """What HDF5 takes for the name."""
+        """Return the name of the file for HDF5."""
         return self._name
 
     def seek(self, at: int, whence: int = os.SEEK_SET) -> int:
         """See io.RawIOBase.
 
         Raises:
-            OSError: a damaged file names an address that none can have.
+            OSError: a damaged file refers to an impossible offset.
         """
         at = at if whence == os.SEEK_SET else self._end() + at
         if at > MAX_ADDRESS:
@@ -87,7 +87,7 @@ class DiskFile:
         return bytes(data[: self.readinto(data)])
 
     def readinto(self, buffer: Any) -> int:
-        """See io.RawIOBase; behind the end of the file there are zeros, as HDF5 expects it."""
+        """See io.RawIOBase; beyond the end of the file there are zeros, as HDF5 expects."""
         view = memoryview(buffer).cast("B")
         done = 0
         while done < len(view) and (more := os.preadv(self.descriptor, [view[done:]], self._at + done)):
@@ -102,12 +102,12 @@ class DiskFile:
         return len(view)
 
     def write(self, view: Any) -> int:
-        """See io.RawIOBase; only the write of a frame fails."""
+        """See io.RawIOBase; only writes of frames raise."""
         at, size = self._at, len(view)
         self._at = at + size
         if at == 0:
             view = marked_for_swmr(bytes(view))
-        # Another write as long as the frame does not matter here.
+        # Another write of the same length does no harm here.
         is_frame = self.frame is not None and size == len(self.frame) and at >= self._top
         if is_frame or self.at_once:
             try:
@@ -141,21 +141,21 @@ class DiskFile:
         return size
 
     def flush(self) -> None:
-        """See io.RawIOBase; the kernel has everything."""
+        """See io.RawIOBase; does nothing: see the function `flush`."""
 
-    # -- for who writes the file -----------------------------------------------------------------
+    # -- for the writer --------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Say that something which HDF5 has written is not with the kernel.
+        """Raise the error of an earlier write that failed, if there is one.
 
         Raises:
-            OSError: why not.
+            OSError: the error.
         """
         if self.error is not None:
             raise OSError(*self.error.args)
 
     def finalize(self) -> None:
-        """Write what was kept.
+        """Write what is kept in memory.
 
         Raises:
             OSError: it cannot be written.
@@ -173,7 +173,7 @@ class DiskFile:
         self._kept.clear()
 
     def forget(self) -> None:
-        """Let go of the file, without a word of what it did not get."""
+        """Close the descriptor and drop what was not written, without an error."""
         _open.pop(self._name, None)
         self._kept.clear()
         if self.descriptor >= 0:
@@ -192,16 +192,16 @@ class DiskFile:
 
 
 def open_file(descriptor: int, path: str | os.PathLike[str], mode: str, libver: str | None = None) -> Any:
-    """An h5py file over an open file of the system, which is closed with it, or at once if this fails.
+    """Return an h5py file on top of a descriptor, which is closed with it, or at once if this fails.
 
     Args:
-        descriptor: of the file, open for reading and writing.
-        path: by which it was opened.
-        mode: "w" for one that is new and empty, else "r+".
-        libver: bounds of HDF5's versions.
+        descriptor: descriptor of the file, open for reading and writing.
+        path: path by which the file was opened.
+        mode: "w" for a new, empty file, else "r+".
+        libver: bounds of HDF5's format versions.
 
     Raises:
-        OSError, RuntimeError: it cannot be opened, or not be written.
+        OSError, RuntimeError: the file cannot be opened or written.
     """
     disk = DiskFile(descriptor, path)
     _open[repr(disk)] = disk
@@ -213,22 +213,22 @@ def open_file(descriptor: int, path: str | os.PathLike[str], mode: str, libver: 
 
 
 def disk_of(file: Any) -> DiskFile:
-    """What an h5py file of `open_file` is written by.
+    """Return the file object below an h5py file of `open_file`.
 
     Raises:
-        KeyError: HDF5 reads it itself.
+        KeyError: the h5py file was opened otherwise.
     """
     return _open[file.filename]
 
 
 def descriptor_of(file: Any) -> int:
-    """Descriptor of an open h5py file; stays the file's."""
+    """Return the descriptor of an open h5py file; it remains the file's."""
     disk = _open.get(file.filename)
     return int(file.id.get_vfd_handle()) if disk is None else disk.descriptor
 
 
 def path_of(file: Any) -> str:
-    """By which an open h5py file was opened."""
+    """Return the path by which an open h5py file was opened."""
     disk = _open.get(file.filename)
     return os.fspath(file.filename if disk is None else disk.path)
 
@@ -237,8 +237,8 @@ def flush(file: Any) -> None:
     """Hand everything that was written into an h5py file to the kernel.
 
     Raises:
-        OSError: why something could not be written, even if it could the second time.
-        RuntimeError: HDF5 could not.
+        OSError: a write failed, even if it succeeded the second time.
+        RuntimeError: HDF5 failed.
     """
     disk = disk_of(file)
     put_end_ahead(file, disk.descriptor)
@@ -250,10 +250,10 @@ def flush(file: Any) -> None:
 
 
 def close(file: Any) -> None:
-    """Close an h5py file, and give back what `make_room` took behind its end; one that is closed stays so.
+    """Close an h5py file; release the space that `make_room` allocated behind it. May be called again.
 
     Raises:
-        OSError: not all of it could be written. It is closed all the same.
+        OSError: something could not be written. The file is closed all the same.
     """
     if not file:
         return
@@ -275,7 +275,7 @@ def close(file: Any) -> None:
 
 @atexit.register
 def _close_all() -> None:
-    """HDF5 closes what is open when the process ends, which is too late for Python."""
+    """Close open files before Python ends: HDF5 would do so too late."""
     for disk in list(_open.values()):
         for file in h5py.h5f.get_obj_ids(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_FILE):
             if h5py.h5f.get_name(file) == repr(disk).encode():
@@ -283,6 +283,6 @@ def _close_all() -> None:
 
 
 def _place(buffer: Any) -> tuple[int, int]:
-    """Where a buffer lies in memory, and its bytes."""
+    """Return address and size of a buffer."""
     array = np.frombuffer(buffer, np.uint8)
     return array.ctypes.data, array.size

@@ -1,6 +1,6 @@
-"""The first bytes of an HDF5 file whose writer died, made such that the file opens and can be continued.
+"""The first bytes of an HDF5 file, repaired after its writer died so that the file can be continued.
 
-Both is what HDF5's own `h5clear` does (`--filesize`, `--status`), which no wheel of h5py has. Layouts: HDF5
+HDF5's own `h5clear` does the same (`--filesize`, `--status`), but h5py's wheels do not have it. Layouts: HDF5
 file format specification, II.A.
 """
 
@@ -12,28 +12,28 @@ import struct
 from typing import Any
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-"""Of HDF5. Source: HDF5 file format specification, II.A."""
+"""First bytes of an HDF5 file. Source: HDF5 file format specification, II.A."""
 HEAD = 48
-"""Bytes that a superblock has at least: HDF5 writes it last, and until then they are zeros, or not there."""
+"""Smallest size of a superblock. HDF5 writes it last; until then these bytes are zeros, or missing."""
 FOR_SWMR = 3
-"""Version of a file for SWMR; 0 is what HDF5's default bounds give."""
+"""Version of the superblock for SWMR; with HDF5's default bounds it is 0."""
 V0_END = 40
 V3_FLAGS, V3_END, V3_CHECKSUM = 11, 28, 44
 WRITTEN, SWMR = 1, 4
-"""Flags of version 3."""
+"""Flags of a superblock of version 3."""
 
 
 def can_be_torn(path: str | os.PathLike[str], folder: int | None = None) -> bool:
-    """Return whether a file is empty, or begins with zeros or as HDF5: as a writer that was killed leaves it.
+    """Return whether a killed writer may have left a file: it is empty, or begins with zeros or as HDF5.
 
     Args:
-        path: of the file.
-        folder: descriptor of the folder that a relative path begins at.
+        path: path of the file.
+        folder: descriptor of the folder to which a relative path refers.
 
     Returns:
-        `False` also for what is no file, and for one that may not be read.
+        `False` also for anything that is no regular file or cannot be read.
     """
-    try:  # whoever put a pipe there shall not make anybody wait
+    try:  # without O_NONBLOCK, opening a pipe would wait
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         return False
@@ -49,23 +49,23 @@ def can_be_torn(path: str | os.PathLike[str], folder: int | None = None) -> bool
 
 
 def version_of(path: str | os.PathLike[str]) -> int | None:
-    """Version of the superblock; `None` where there is none, or addresses have not eight bytes."""
+    """Return the version of the superblock; `None` without one, or if addresses do not have eight bytes."""
     with open(path, "rb") as file:
         return _version(file.read(HEAD))
 
 
 def is_followed(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file says that readers may follow it (SWMR): nobody has closed it."""
+    """Return whether a file is marked as open for SWMR: it was not closed."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
     return _version(head) == FOR_SWMR and bool(head[V3_FLAGS] & SWMR)
 
 
 def repair(path: str | os.PathLike[str]) -> None:
-    """Put the end of the file behind all that was ever written, and take back that somebody is writing.
+    """Set the end of the file behind all that was ever written, and clear the mark of an open file.
 
-    What HDF5 writes next must not lie where its index, which is written in no particular order, may name a
-    frame; and it refuses a file for SWMR that nobody has closed.
+    HDF5 must not write where its index, which is written in no particular order, may refer to a frame; and it
+    refuses an SWMR file that was not closed.
 
     Raises:
         OSError: the file cannot be written.
@@ -86,17 +86,17 @@ def repair(path: str | os.PathLike[str]) -> None:
 
 
 def put_end_ahead(file: Any, descriptor: int) -> None:
-    """Before the flush of an open h5py file: put the end where it will be.
+    """Set the end of file in the superblock to its new value before an open h5py file is flushed.
 
-    HDF5 writes its superblock last. Killed before that, a file would have an index whose nodes lie beyond
-    its own end, and readers refuse even frames that were flushed long ago.
+    HDF5 writes its superblock last. After a kill before that, nodes of the index would lie beyond the end of
+    the file, and readers would refuse even frames that were flushed long ago.
 
     Raises:
         OSError: the file cannot be written.
     """
     end = file.id.get_filesize()
     if os.fstat(descriptor).st_size < end:
-        os.ftruncate(descriptor, end)  # a file that is shorter than its superblock says does not open
+        os.ftruncate(descriptor, end)  # a file shorter than its superblock says cannot be opened
     head = os.pread(descriptor, HEAD, 0)
     match _version(head):
         case 0 if struct.unpack_from("<Q", head, V0_END)[0] < end:
@@ -109,8 +109,8 @@ def put_end_ahead(file: Any, descriptor: int) -> None:
 
 
 def marked_for_swmr(written: bytes) -> bytes:
-    """Return what HDF5 writes to the beginning of a file, with the mark that somebody writes it where SWMR is
-    asked for: HDF5 sets it for its own drivers only, and refuses the file to readers without."""
+    """Return HDF5's write to the beginning of a file with the mark of an open file added if it is for SWMR:
+    HDF5 sets that mark for its own drivers only, and readers refuse the file without it."""
     if len(written) < HEAD or _version(written[:HEAD]) != FOR_SWMR or not written[V3_FLAGS] & SWMR:
         return written
     head = bytearray(written)
@@ -126,7 +126,7 @@ def _version(head: bytes | bytearray) -> int | None:
 
 
 def _lookup3(data: bytes) -> int:
-    """Bob Jenkins' hash, by which HDF5 guards its metadata (lookup3.c, `hashlittle`, start value 0)."""
+    """Return Bob Jenkins' hash, the checksum of HDF5's metadata (lookup3.c, `hashlittle`, start value 0)."""
 
     def rotated(value: int, bits: int) -> int:
         return (value << bits | value >> 32 - bits) & 0xFFFFFFFF

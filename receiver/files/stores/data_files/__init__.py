@@ -1,1 +1,1 @@
-"""Frames in data files beside the file of their series: a file for every N frames, a segment."""
+"""Frames in segments, which are files of N frames each next to the file of their series."""

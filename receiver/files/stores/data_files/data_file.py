@@ -1,4 +1,4 @@
-"""A file with frames beside the file of a series: silx shows it when it is opened alone."""
+"""A segment: a file with frames next to the file of a series, which silx can also show by itself."""
 
 from __future__ import annotations
 
@@ -16,33 +16,35 @@ from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.files.stores.superblock import HEAD, can_be_torn
 
 DATASET = "/entry/data/data"
-"""Frames of such a file."""
+"""Dataset of the frames in a segment."""
 LOCK_SECONDS = 0.2
-"""For readers to let go of a file that has just been created, or of a segment that gets a late frame."""
+"""Time for readers to close a segment that was just created, or that gets a late frame."""
 ROOM_BYTES = 2**18
-"""What the first flush of a file may need."""
+"""Bytes that the first flush of a segment may need."""
 
 
 class DataFile:
-    """The file, locked as long as it is open: HDF5 refuses it to readers meanwhile, and a virtual dataset
-    shows the fill value in its place, both of which are better than frames that are half there.
+    """A segment, locked while it is open for writing.
+
+    HDF5 does not open it for readers meanwhile, and a virtual dataset shows the fill value in its place: both
+    are better than half-written frames.
 
     Args:
         folder: descriptor of its folder, see `storage.open_folder`.
-        name: of the file in it.
-        mode: "x": create it exclusively; "r+": open one that is there.
+        name: name of the file in the folder.
+        mode: "x" to create it exclusively, "r+" to open an existing one.
 
     Raises:
-        FileExistsError: there is a file of that name already.
-        OSError: it cannot be created, or opened; one that was created is gone again.
+        FileExistsError: a file of that name exists already.
+        OSError: the file cannot be created or opened; a file that was created is removed again.
     """
 
     def __init__(self, folder: int, name: str, mode: str = "x") -> None:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT | os.O_EXCL if mode == "x" else 0)
-        # Locked before there is anything in it: who reads it first would keep the writer from locking it.
+        # Locked while still empty: a reader that opened it first would keep the writer from locking it.
         self._lock = os.open(name, flags, 0o666, dir_fd=folder)
         try:
-            with suppress(OSError):  # others read it at most for a moment; one that has no locks needs none
+            with suppress(OSError):  # a file system without locks: readers cannot be kept out
                 wait_for(lambda: lock_alone(self._lock), LOCK_SECONDS)
             self.file = self._create() if mode == "x" else self._open("r+")
         except BaseException:
@@ -72,16 +74,16 @@ class DataFile:
 
     @property
     def disk(self) -> DiskFile:
-        """What HDF5 writes it by."""
+        """The file as HDF5 writes it."""
         return disk_file.disk_of(self.file)
 
     @property
     def group(self) -> Any:
-        """NXdata group, in which `data` has the frames."""
+        """NXdata group; its dataset `data` has the frames."""
         return self.file["entry/data"]
 
     def close(self) -> None:
-        """Close it: from now on anybody may read it."""
+        """Close the segment, so that it can be read."""
         if self._lock < 0:
             return
         lock, self._lock = self._lock, -1
@@ -91,35 +93,36 @@ class DataFile:
             os.close(lock)
 
     def discard(self) -> None:
-        """Take away one that was created and has nothing in it; the folder must be open still. That it cannot
-        be closed is not said: something else went wrong before."""
+        """Remove a segment that was created and holds nothing; the folder must still be open. Errors of
+        closing it are ignored: another error came before."""
         if self._lock >= 0:
             _unlink(self._folder, self._name, self._lock)
         self.close_quietly()
 
     def close_quietly(self) -> None:
-        """Close it, where something went wrong that is told instead."""
+        """Close the segment after another error; a second one is ignored."""
         with suppress(OSError, RuntimeError):
             self.close()
 
 
 def _unlink(folder: int, name: str, descriptor: int) -> None:
-    """Remove a file of this process, unless somebody has put another in its place."""
+    """Remove a file of this process, unless it was replaced by another."""
     with suppress(OSError):
         if os.path.samestat(os.stat(name, dir_fd=folder, follow_symlinks=False), os.fstat(descriptor)):
             os.unlink(name, dir_fd=folder)
 
 
 def may_replace(name: str, folder: int) -> bool:
-    """Return whether a file is one of ours, or begins as one whose writer was killed: another series, or any
-    file of a user, may have a name that looks so.
+    """Return whether a file is a segment, or may be one whose writer was killed, by its content.
+
+    Other files, of a user for instance, may have a name like that of a segment.
 
     Args:
-        name: of the file.
+        name: name of the file.
         folder: descriptor of its folder.
 
     Raises:
-        FileNotFoundError: it is not there.
+        FileNotFoundError: there is no such file.
     """
     os.lstat(name, dir_fd=folder)
     if not can_be_torn(name, folder):
@@ -128,7 +131,7 @@ def may_replace(name: str, folder: int) -> bool:
         with h5py.File(f"{storage.by_descriptor(folder)}/{name}", "r", locking=False) as file:
             return _is_data_file(file)
     except (OSError, RuntimeError, KeyError, TypeError):
-        return True  # HDF5 cannot read it: its writer was killed
+        return True  # HDF5 cannot read it: the writer was killed
 
 
 def _is_data_file(file: h5py.File) -> bool:
@@ -136,10 +139,10 @@ def _is_data_file(file: h5py.File) -> bool:
 
 
 def holds_nothing(name: str, folder: int) -> bool:
-    """Return whether a file has no frame: as a writer leaves it that was killed at its beginning.
+    """Return whether a file has no frame: its writer was killed before the first one.
 
     Args:
-        name: of the file.
+        name: name of the file.
         folder: descriptor of its folder.
     """
     place = f"{storage.by_descriptor(folder)}/{name}"

@@ -1,4 +1,4 @@
-"""Where the frames of data files lie: the names of the files, and the virtual dataset that shows them."""
+"""Names of segments, and the virtual dataset that shows their frames."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from penstock.receiver.processing.fill_value import fill_value
 
 
 class Source(NamedTuple):
-    """A segment as the virtual dataset names it."""
+    """A segment as listed in the virtual dataset."""
 
     start: int
     """Index of its first frame."""
     length: int
-    """Frames in it."""
+    """Number of its frames."""
     name: str
 
 
 def file_name(path: Path, number: int) -> str:
-    """Name of the n-th segment, from 0, of a series whose file this is."""
+    """Return the file name of segment `number`, counted from 0, of the series with this file."""
     return f"{path.stem}_{number + 1:06d}.h5"
 
 
 def segments_of(data: Any) -> list[Source]:
-    """The segments of a virtual dataset; none where it shows something else, or is none."""
+    """Return the segments of a virtual dataset; none for any other dataset."""
     if not data.is_virtual:
         return []
     found = []
@@ -45,7 +45,7 @@ def segments_of(data: Any) -> list[Source]:
 
 
 def segments_there(detector: Any) -> Iterator[tuple[int, Path]]:
-    """First index and path of each segment that is there.
+    """Yield first index and path of each existing segment.
 
     Args:
         detector: NXdetector group of the open file of the series.
@@ -57,14 +57,14 @@ def segments_there(detector: Any) -> Iterator[tuple[int, Path]]:
 
 
 def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_file: int) -> Any:
-    """Create `data`, a virtual dataset that names every segment, before it is there too.
+    """Create `data`, a virtual dataset of all segments, also of those that do not exist yet.
 
     Args:
         detector: NXdetector group.
         path: file of the series.
-        frames: what every frame looks like.
-        rows: frames.
-        per_file: frames of a segment.
+        frames: format of the frames.
+        rows: number of frames.
+        per_file: number of frames per segment.
     """
     shape, rest = frames.shape, (0,) * len(frames.shape)
     layout = h5p.create(h5p.DATASET_CREATE)
@@ -74,7 +74,7 @@ def create_data(detector: Any, path: Path, frames: FrameFormat, rows: int, per_f
         block = (min(per_file, rows - start), *shape)
         here, there = h5s.create_simple((rows, *shape)), h5s.create_simple(block)
         here.select_hyperslab((start, *rest), one, block=block)
-        there.select_hyperslab((0, *rest), one, block=block)  # not all of it: one that is open may have more
+        there.select_hyperslab((0, *rest), one, block=block)  # not all of it: an open segment may have more
         layout.set_virtual(here, file_name(path, start // per_file).encode(), DATASET.encode(), there)
     kind = h5t.py_create(np.dtype(frames.dtype))
     return h5py.Dataset(

@@ -1,4 +1,4 @@
-"""The data files of a series, for whoever wants its blobs as they are stored."""
+"""Reading of blobs, as stored, from the segments of a series."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from penstock.receiver.files.stores.data_files.layout import segments_of
 
 
 class DataFiles:
-    """Which data file holds a frame, and what it holds there; files are opened when they are needed.
+    """The segments of one series; each is opened when it is needed.
 
     Args:
-        folder: of the file of the series.
-        data: its virtual dataset.
+        folder: folder of the file of the series.
+        data: virtual dataset of the series.
     """
 
     def __init__(self, folder: Path, data: Any) -> None:
@@ -25,11 +25,11 @@ class DataFiles:
         self._open: dict[str, h5py.File] = {}
 
     def has(self, index: int) -> bool:
-        """Return whether something was ever stored at this index."""
+        """Return whether a frame was stored at this index."""
         return self._find(index) is not None
 
     def blob(self, index: int) -> bytes | None:
-        """The blob of a frame as it is stored; `None` if nothing is there, or it cannot be read."""
+        """Return the blob of a frame as stored; `None` if there is none, or it cannot be read."""
         try:
             found = self._find(index)
             return None if found is None else bytes(found[0].id.read_direct_chunk(found[1])[1])
@@ -37,7 +37,7 @@ class DataFiles:
             return None
 
     def _find(self, index: int) -> tuple[Any, tuple[int, int, int]] | None:
-        """The dataset and the place in it, where there is a chunk; no file, or a damaged one, has none."""
+        """Return dataset and place of the chunk of a frame; `None` without a chunk, or a readable file."""
         try:
             for start, length, name in self._sources:
                 place = (index - start, 0, 0)
@@ -50,11 +50,11 @@ class DataFiles:
                 if there and dataset.id.get_chunk_info_by_coord(place).byte_offset is not None:
                     return dataset, place
         except (OSError, RuntimeError, ValueError, KeyError):
-            pass  # the caller says which frames that are
+            pass  # the caller names the frames
         return None
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close all segments."""
         for file in self._open.values():
             file.close()
         self._open.clear()

@@ -1,9 +1,9 @@
-"""The store of data files: segments of N frames each, one after the other, each closed as it fills.
+"""The store of segments: files of N frames each, one after the other, each closed as soon as it is full.
 
-A closed segment can be read by anybody while the series goes on. `data` is a virtual dataset with one mapping
-per segment, which names it before it is there: it is right from the first frame on, after an abort too, and
-shows the fill value where a segment is open, or never came. Frames that come late find their segment open for
-as long as the gap clock waits for them; after that it is opened again for them.
+A closed segment can be read while the series runs. `data` is a virtual dataset with one mapping per segment,
+also of those that do not exist yet: it is valid from the first frame on, even after an abort, and shows the
+fill value for segments that are open or missing. A segment stays open for late frames as long as the gap
+clock waits for them; after that it is reopened for them.
 """
 
 from __future__ import annotations
@@ -41,41 +41,40 @@ from penstock.stins.messages import Frame
 from penstock.stins.texts import plural
 
 ROOM_BYTES = 2**18
-"""What a flush of a segment may need: the index of its frames."""
+"""Bytes that a flush of a segment may need: the index of its frames."""
 FIRST_MAPPED = 1024
-"""Segments that the virtual dataset names at once; where more are planned, or nobody knows, it is made anew
-with twice as many when they come."""
+"""Segments in the first virtual dataset; if there are more, it is replaced by one of twice as many when they
+come."""
 
 
 @dataclass
 class Segment:
-    """One that is open."""
+    """An open segment."""
 
     file: DataFile
     store: ChunkedStore
     left: int
-    """Frames until it is full; more than there are where it was opened again."""
+    """Number of frames until it is full; after a reopening, more than can come."""
     empty: bool
-    """Nothing was ever written into it."""
+    """Whether nothing was ever written into it."""
     since: float = field(default=0.0)
-    """When a later one had its first frame; 0: it is the latest."""
+    """Time of the first frame of a later segment; 0 for the latest segment."""
     unsafe: set[int] = field(default_factory=set)
-    """Frames that came since it was handed to the kernel last."""
+    """Frames written since the last flush."""
 
 
 class DataFilesStore(FrameStore):
-    """Frames in files of `writing.frames_per_file` each.
+    """Frames in segments of `writing.frames_per_file` each.
 
     Args:
         detector: NXdetector group; `data` is created in it.
-        frames: what every frame looks like.
-        path: file of the series; the segments are created beside it, exclusively.
-        writing: how many frames a segment has, how long it waits for late ones, and whether files that are
-            there may be replaced.
-        data: the virtual dataset that another process has left, if it is not to be created.
+        frames: format of the frames.
+        path: file of the series; the segments are created next to it, exclusively.
+        writing: frames per segment, waiting time for late frames, and whether existing files may be replaced.
+        data: virtual dataset left by another process; `None` to create it.
 
     Raises:
-        FileExistsError: there is a file with the name of a segment.
+        FileExistsError: a file with the name of a segment exists.
     """
 
     def __init__(
@@ -107,11 +106,11 @@ class DataFilesStore(FrameStore):
             raise
 
     def write(self, index: int, frame: Frame) -> None:
-        """Store the blobs of a frame; closes its segment when it is full."""
+        """Store the blob of a frame; close its segment when it is full."""
         number, row = divmod(index, self._length)
         segment = self._open.get(number) or self._begin(number)
         if segment.left == 1:
-            # Before it is written: a frame that is in the file is not reported as one that could not be.
+            # Before the write: a frame that is in the file must not be reported as lost.
             _make_room(segment, sum(map(len, frame.blobs)))
         segment.store.write(row, frame)
         segment.file.disk.check()
@@ -129,7 +128,7 @@ class DataFilesStore(FrameStore):
             return stored_frame(file[DATASET], row, self._frames)
 
     def flush(self) -> None:
-        """Hand the open segments to the kernel, and close those whose late frames nobody waits for."""
+        """Hand the open segments to the kernel, and close those whose time for late frames is over."""
         now = time.monotonic()
         for number, segment in list(self._open.items()):
             _make_room(segment)
@@ -142,13 +141,13 @@ class DataFilesStore(FrameStore):
         self._say_gone()
 
     def lost(self) -> Collection[int]:
-        """Frames of segments that somebody has taken away, or whose end could not be written."""
+        """Return the frames of segments that were removed, or whose end could not be written."""
         gone = {number * self._length + row for number in self._gone for row in range(self._length)}
         return gone | self._lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
-        """Close the segments, and cut them and the virtual dataset to this length; what is wrong with one
-        segment keeps none of the others from it."""
+        """Close the segments, and cut them and the virtual dataset to this length; an error in one segment
+        does not keep the others from it."""
         length = len(statuses)
         errors: list[Exception] = []
         self._look_for(self._written)
@@ -174,7 +173,7 @@ class DataFilesStore(FrameStore):
         self._say_gone()
 
     def close(self, *, synced: bool) -> None:
-        """Let go of the segments."""
+        """Close the segments."""
         errors: list[Exception] = []
         for number in list(self._open):
             with _collected(errors):
@@ -202,7 +201,7 @@ class DataFilesStore(FrameStore):
         name = file_name(self._path, number)
         there = number in self._written
         if there:
-            repair(self._place(number))  # where a process has left it that was killed
+            repair(self._place(number))  # its writer may have been killed
         file = DataFile(self._folder, name, "r+" if there else "x")
         try:
             found = file.group.get("data")
@@ -238,13 +237,13 @@ class DataFilesStore(FrameStore):
             raise
 
     def _discard(self, number: int) -> None:
-        """Take away a segment in which nothing could be stored: without it the fill value is read."""
+        """Remove a segment in which nothing could be stored: its frames read as the fill value."""
         self._open.pop(number).file.discard()
         self._written.discard(number)
         self._gone.discard(number)
 
     def _look_for(self, numbers: Iterable[int]) -> None:
-        """Notice which of these segments are not where they were written: they read as the fill value."""
+        """Find out which of these segments were removed or replaced: their frames read as the fill value."""
         for number in numbers:
             segment = self._open.get(number)
             try:
@@ -257,13 +256,13 @@ class DataFilesStore(FrameStore):
 
     def _say_gone(self) -> None:
         if self._gone:
-            self._look_for(self._written)  # who took one may have taken more
+            self._look_for(self._written)  # more may have been removed
             names = ", ".join(file_name(self._path, number) for number in sorted(self._gone)[:3])
             more = f" and {len(self._gone) - 3} more" if len(self._gone) > 3 else ""
             raise FilesGoneError(f"{names}{more} was removed, moved or replaced")
 
     def _cut(self, number: int, rows: int) -> None:
-        repair(self._place(number))  # where a process has left it that was killed
+        repair(self._place(number))  # its writer may have been killed
         file = DataFile(self._folder, file_name(self._path, number), "r+")
         try:
             file.file[DATASET].resize(rows, axis=0)
@@ -274,16 +273,16 @@ class DataFilesStore(FrameStore):
         return f"{storage.by_descriptor(self._folder)}/{file_name(self._path, number)}"
 
     def _share(self, number: int) -> int:
-        """Frames that a segment has room for: the last one of an announced number may have less."""
+        """Return the number of frames of a segment; the last segment may have fewer."""
         if self._frames.planned is None:
             return self._length
         return max(1, min(self._length, self._frames.planned - number * self._length))
 
     def _find(self) -> None:
-        """The segments that another process has begun."""
+        """Take over the segments that another process has begun."""
         known = self._detector["frame_status"][:] != FrameStatus.MISSING
         for start, place in segments_there(self._detector):
-            # Killed before anything was in it, or before any of it was flushed: it may not even open.
+            # Its writer was killed before it had a frame, or before the first flush: it may not even open.
             nothing = not known[start : start + self._length].any() and may_replace(place.name, self._folder)
             if nothing or holds_nothing(place.name, self._folder):
                 os.unlink(place.name, dir_fd=self._folder)
@@ -310,7 +309,7 @@ class DataFilesStore(FrameStore):
                 os.unlink(name, dir_fd=self._folder)
 
     def _map(self, rows: int) -> None:
-        """Make the virtual dataset anew, with another length."""
+        """Replace the virtual dataset by one of another length."""
         detector, path = self._detector, self._path
         self.data = replace_data(
             detector, lambda: create_data(detector, path, self._frames, rows, self._length)
@@ -319,13 +318,13 @@ class DataFilesStore(FrameStore):
 
 
 def _make_room(segment: Segment, nbytes: int = 0) -> None:
-    """Before HDF5 writes what it needs to find the frames again, and so many bytes of a frame."""
+    """Allocate space for the index of a segment, and for `nbytes` of a frame."""
     make_room(descriptor_of(segment.file.file), ROOM_BYTES + nbytes)
 
 
 @contextlib.contextmanager
 def _collected(errors: list[Exception]) -> Iterator[None]:
-    """Go on after an error, and keep it."""
+    """Collect errors instead of raising them."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
