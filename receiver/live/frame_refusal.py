@@ -7,6 +7,14 @@ from penstock.stins.texts import of_series, plural
 
 HTTP_STATUS = {"not_yet": 409, "live_only": 409, "too_large": 409, "busy": 503, "not_unpacked": 500}
 """HTTP status by kind; 404 for every other kind."""
+NOT_IN_FILE = {
+    FrameStatus.DISCARDED: ("discarded", "was marked by the sender as not to be written"),
+    FrameStatus.CORRUPT: ("corrupt", "arrived damaged and was not written; see the receiver's log"),
+    FrameStatus.NOT_TRIGGERED: ("not_triggered", "was never triggered"),
+    FrameStatus.MISSING: ("missing", "is missing: it did not arrive"),
+    FrameStatus.PENDING: ("not_yet", "has not arrived yet; ask again, or look at the last frame"),
+}
+"""Kind and sentence by status."""
 
 
 class FrameRefused(Exception):
@@ -28,26 +36,11 @@ def check_status(index: int, status: FrameStatus, series: str) -> None:
     Raises:
         FrameRefused: frames of this status are not in the file.
     """
-    frame, of = f"frame {index}", of_series(series)
-    match status:
-        case FrameStatus.STORED | FrameStatus.PARTIAL:
-            return
-        case FrameStatus.PENDING:
-            raise FrameRefused(
-                "not_yet", f"{frame} has not arrived yet; ask again, or look at the last frame{of}"
-            )
-        case FrameStatus.DELIVERED:
-            raise live_only(series)
-        case FrameStatus.DISCARDED:
-            raise FrameRefused("discarded", f"{frame} was marked by the sender as not to be written{of}")
-        case FrameStatus.CORRUPT:
-            raise FrameRefused(
-                "corrupt", f"{frame} came damaged and was not written; see the receiver's log{of}"
-            )
-        case FrameStatus.NOT_TRIGGERED:
-            raise FrameRefused("not_triggered", f"{frame} was never triggered{of}")
-        case FrameStatus.MISSING:
-            raise FrameRefused("missing", f"{frame} is missing: it did not arrive{of}")
+    if status is FrameStatus.DELIVERED:
+        raise live_only(series)
+    if status in NOT_IN_FILE:
+        kind, why = NOT_IN_FILE[status]
+        raise FrameRefused(kind, f"frame {index} {why}{of_series(series)}")
 
 
 def live_only(series: str) -> FrameRefused:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import logging
 import mmap
 import os
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from queue import Queue
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -86,8 +85,8 @@ class LastFrame:
         self._memory = mmap.mmap(descriptor, _HEAD + CAPACITY)
         self._view = memoryview(self._memory)
         self._pixels = np.frombuffer(self._memory, np.uint8, offset=_HEAD)
-        self._orders: Queue[tuple[str, int, Frame]] = Queue()
-        self._copier: threading.Thread | None = None
+        self._copier = ThreadPoolExecutor(1, "last frame")
+        self._copying: Future[None] | None = None
         self._published = 0.0
         self._newest: tuple[str, int, Frame] | None = None
         self._saturation: float | None = None
@@ -108,56 +107,37 @@ class LastFrame:
     def step(self, now: float) -> None:
         """Show the newest frame if one was requested, at most once per `LEAST_SECONDS`."""
         if self._newest is not None and now - self._published >= LEAST_SECONDS and self._get(_WANTED):
-            if self._orders.unfinished_tasks:
-                return  # the last copy is still under way: do not queue a second one
+            if self._copying is not None and not self._copying.done():
+                return  # do not queue a second copy
             self._published = now
-            self._orders.put(self._newest)
+            self._copying = self._copier.submit(self._copy, *self._newest)
             self._newest = None
-            if self._copier is None:
-                self._copier = threading.Thread(target=self._copy, name="last frame", daemon=True)
-                self._copier.start()
 
     def finalize(self) -> None:
         """Show the newest frame, requested or not, before returning: the series has ended."""
-        self._orders.join()
+        if self._copying is not None:
+            self._copying.result()
         if self._newest is not None:
             self.show(*self._newest)
             self._newest = None
 
-    def _copy(self) -> None:
-        while True:
-            self._copy_next()
-
-    def _copy_next(self) -> None:  # a function of its own, so that nothing holds the frame afterwards
-        order = self._orders.get()
+    def _copy(self, series: str, index: int, frame: Frame) -> None:
         try:
-            self.show(*order)
+            self.show(series, index, frame)
         except Exception:
-            log.exception("frame %d cannot be shown%s", order[1], of_series(order[0]))
-        finally:
-            self._orders.task_done()
+            log.exception("frame %d cannot be shown%s", index, of_series(series))
 
     def show(self, series: str, index: int, frame: Frame) -> bool:
         """Show this frame, requested or not; return false if it is too large for the memory."""
         image = frame.image
+        layout, covered = (frame.layout, frame.covered) if isinstance(frame, JoinedFrame) else (None, ())
         sizes = tuple(len(blob) for blob in frame.blobs)
         info = msgspec.json.encode(
             FrameInfo(
-                index,
-                image.trigger,
-                series,
-                image.shape,
-                image.type,
-                image.compression,
-                sizes,
-                self._saturation,
-                self._channels,
-                frame.layout if isinstance(frame, JoinedFrame) else None,
-                frame.covered
-                if isinstance(frame, JoinedFrame) and len(frame.covered) <= MOST_COVERED
-                else (),
+                index, image.trigger, series, image.shape, image.type, image.compression, sizes,
+                self._saturation, self._channels, layout, covered if len(covered) <= MOST_COVERED else (),
             )
-        )
+        )  # fmt: skip
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
             return False
         # The version is odd already if a writer was killed in the middle of a copy.
