@@ -44,30 +44,22 @@ class CannotBind(Exception):
     """A consumer's address cannot be bound; the sentence names the consumer, the address and the reason."""
 
 
-class _Start(msgspec.Struct, frozen=True):
-    header: Header
-    metadata: Buffer
-    nbytes: int
+class _Queued(msgspec.Struct, frozen=True):
+    """A message that waits for a consumer; it is numbered and encoded at the send."""
 
-    def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
-        return [*encoder.start(self.header), self.metadata]
-
-
-class _Frame(msgspec.Struct, frozen=True):
-    image: Image
-    blobs: Sequence[Buffer]
-    nbytes: int
-
-    def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
-        return [encoder.image(self.image), *self.blobs]
-
-
-class _End(msgspec.Struct, frozen=True):
-    end: SeriesEnd
+    head: Header | Image | SeriesEnd
+    rest: Sequence[Buffer] = ()
+    """Metadata of a start message, blobs of a frame."""
     nbytes: int = 0
 
     def parts(self, encoder: SeriesEncoder) -> Sequence[Buffer]:
-        return encoder.end(self.end)
+        match self.head:
+            case Image():
+                return [encoder.image(self.head), *self.rest]
+            case Header():
+                return [*encoder.start(self.head), *self.rest]
+            case SeriesEnd():
+                return encoder.end(self.head)
 
 
 class Consumer:
@@ -91,7 +83,7 @@ class Consumer:
         """Bytes that wait in front of the socket."""
         self._every = config.every
         self._limit = int(config.queue_mb * 1e6)
-        self._queue: deque[_Start | _Frame | _End] = deque()
+        self._queue: deque[_Queued] = deque()
         self._open = False  # whether frames of the running series are accepted
         self._encoder = SeriesEncoder()
         self._socket = context.socket(zmq.PUSH)
@@ -148,7 +140,7 @@ class Consumer:
         if not self.peers:
             return
         nbytes = len(metadata)
-        series = sum(isinstance(item, _Start) for item in self._queue)
+        series = sum(isinstance(item.head, Header) for item in self._queue)
         if series >= MAX_SERIES or not self._make_room(nbytes):
             log.warning(
                 "consumer %s gets nothing of this series: %.1f MB of %d earlier ones still wait for it; "
@@ -159,7 +151,7 @@ class Consumer:
         # A series without a file name is sent as live only: STINS requires the key.
         named = msgspec.structs.replace(header, filename=header.filename or "")
         self._open = True
-        self._put(_Start(named, metadata, nbytes))
+        self._put(_Queued(named, [metadata], nbytes))
 
     def frame(self, index: int, frame: Frame) -> None:
         """Queue a frame, or count it as dropped; a frame without a number gets its index as number."""
@@ -173,13 +165,13 @@ class Consumer:
         image = frame.image
         if image.frame is None:
             image = msgspec.structs.replace(image, frame=index)
-        self._put(_Frame(image, frame.blobs, nbytes))
+        self._put(_Queued(image, frame.blobs, nbytes))
 
     def end(self, end: SeriesEnd) -> None:
         """End the series; the end message is queued and never dropped."""
         if self._open:
             self._open = False
-            self._put(_End(end))
+            self._put(_Queued(end))
 
     def step(self) -> None:
         """Send queued messages as far as possible now, and observe connections."""
@@ -199,7 +191,7 @@ class Consumer:
         self._monitor.close(linger=0)
         self._socket.close()
 
-    def _put(self, item: _Start | _Frame | _End) -> None:
+    def _put(self, item: _Queued) -> None:
         self._queue.append(item)
         self.waiting_bytes += item.nbytes
         self.step()
@@ -218,19 +210,19 @@ class Consumer:
 
     def _drop_oldest(self) -> bool:
         for place, item in enumerate(self._queue):
-            if isinstance(item, _Frame):
+            if isinstance(item.head, Image):
                 del self._queue[place]
                 self.waiting_bytes -= item.nbytes
                 self.dropped += 1
                 return True
         return False
 
-    def _sent(self, item: _Start | _Frame | _End) -> bool:
+    def _sent(self, item: _Queued) -> bool:
         """Send now or not at all: a consumer may disconnect between the poll of its socket and the send."""
         state, number = self._encoder.state, self._encoder.msg_number
         parts = item.parts(self._encoder)
         try:
-            self._socket.send_multipart(parts, zmq.NOBLOCK, copy=not isinstance(item, _Frame))
+            self._socket.send_multipart(parts, zmq.NOBLOCK, copy=not isinstance(item.head, Image))
         except zmq.Again:
             self._encoder.state, self._encoder.msg_number = state, number
             return False
@@ -250,7 +242,7 @@ class Consumer:
 
     def _forget(self, why: str) -> None:
         """Drop the queued messages and the rest of the series, which nobody will receive."""
-        frames = sum(isinstance(item, _Frame) for item in self._queue)
+        frames = sum(isinstance(item.head, Image) for item in self._queue)
         if self._open or self._queue:
             log.warning(
                 "consumer %s: %s, %s that waited for it dropped", self.name, why, plural(frames, "frame")
@@ -314,13 +306,8 @@ class Forwarder:
     def close(self) -> None:
         """Give queued messages a second to leave, then close every consumer."""
         due = time.monotonic() + CLOSE_SECONDS
-        poller = zmq.Poller()
         while (sockets := self.unsent()) and (left := due - time.monotonic()) > 0:
-            for socket in sockets:
-                poller.register(socket, zmq.POLLOUT)
-            poller.poll(int(left * 1000))
-            for socket in sockets:
-                poller.unregister(socket)
+            zmq.select([], sockets, [], left)
             self.step()
         for consumer in self.consumers:
             consumer.close()
