@@ -1,4 +1,4 @@
-"""A Door of a MacroServer, driven from outside: run a macro, follow what it says, stop it, know its end."""
+"""A Door of a MacroServer, driven from outside: run a macro, follow it, stop it, see how it ended."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any, Final
 import tango
 
 MESSAGES: Final = ("Output", "Info", "Warning", "Error", "Critical")
-"""Attributes of a Door whose change events carry what a macro says."""
+"""Attributes of a Door whose change events carry a macro's messages."""
 
 IDLE: Final = (tango.DevState.ON, tango.DevState.ALARM)
-"""States of a Door at which no macro runs; ALARM: the last one failed."""
+"""States of a Door in which no macro runs; ALARM: the last one failed."""
 SILENCE: Final = 2.0
-"""Seconds without an event after which the Door's State is asked whether the macro has ended."""
+"""Seconds without an event after which the Door's State is read, to see whether the macro has ended."""
 AGAIN: Final = 10.0
-"""Seconds after which `Door.end` presses again."""
+"""Seconds after which `Door.end` repeats the Abort."""
 
 
 class MacroTimeout(Exception):
-    """A macro has not ended in time; the sentence has what it said last."""
+    """A macro has not ended in time; the sentence has its messages."""
 
 
 @dataclass
@@ -34,21 +34,21 @@ class MacroRun:
 
     command: tuple[str, ...]
     ending: str = ""
-    """As Sardana says it: "finish", "stop", "abort" or "exception"."""
+    """Sardana's word for it: "finish", "stop", "abort" or "exception"."""
     messages: list[tuple[str, str]] = field(default_factory=list)
     """(level, line): level is one of `MESSAGES`."""
     error: str = ""
-    """Of the exception with which it ended."""
+    """Text of the exception with which it ended."""
     result: list[str] = field(default_factory=list)
     """What it returned."""
 
     def said(self, *levels: str) -> str:
-        """Return the lines of these levels, of all where none is given."""
+        """Return the lines of these levels, or of all levels if none is given."""
         return "\n".join(line for level, line in self.messages if not levels or level in levels)
 
 
 class Door:
-    """Runs one macro at a time; a context manager, for it holds subscriptions.
+    """Runs one macro at a time; a context manager, since it holds subscriptions.
 
     Args:
         name: Tango name of the Door, with `tango://HOST:PORT/` where it is not that of TANGO_HOST.
@@ -79,7 +79,7 @@ class Door:
                 self.proxy.unsubscribe_event(identity)
 
     def run(self, *command: str, timeout: float = 60.0) -> MacroRun:
-        """Run a macro and wait until it has ended, however it does.
+        """Run a macro and wait until it has ended, in whatever way.
 
         Args:
             command: its name and its parameters.
@@ -92,7 +92,7 @@ class Door:
         return self.wait(self.start(*command), timeout=timeout)
 
     def start(self, *command: str) -> MacroRun:
-        """Begin a macro; `wait` for what it returns."""
+        """Begin a macro; pass the result to `wait`."""
         self._forget()
         self.proxy.RunMacro(list(command))
         return MacroRun(command)
@@ -122,20 +122,20 @@ class Door:
     def end(
         self, run: MacroRun, motors: Sequence[tango.DeviceProxy] = (), *, timeout: float = 60.0
     ) -> MacroRun:
-        """Follow a macro that was stopped or aborted to its end, and press again as a user does.
+        """Follow a macro that was stopped or aborted to its end, and repeat the Abort as a user does.
 
-        Sardana 3.7 loses a Stop or Abort that comes as the macro begins. And where Pool and MacroServer are
+        Sardana 3.7 loses a Stop or Abort that is sent as the macro begins. And where Pool and MacroServer are
         one process, a motor that starts may swallow the exception of an Abort together with its own event
-        (`Motor.on_motor_changed`); the macro then waits for that event for ever, deaf to every further Abort
-        and Release, and a motion of the motor to where it is wakes it.
+        (`Motor.on_motor_changed`); the macro then waits for that event for ever and ignores every further
+        Abort and Release, until the motor is moved to its own position.
 
         Args:
-            run: as `start` has returned it.
+            run: as returned by `start`.
             motors: those that the macro moves.
             timeout: seconds that it may take.
 
         Raises:
-            MacroTimeout: it has not ended. A restart of the MacroServer is what is left.
+            MacroTimeout: it has not ended; only a restart of the MacroServer will help.
         """
         limit = time.monotonic() + timeout
         while True:
@@ -153,7 +153,7 @@ class Door:
         """Wait until no macro runs.
 
         Raises:
-            MacroTimeout: one still does after so many seconds.
+            MacroTimeout: a macro still runs after `within` seconds.
         """
         limit = time.monotonic() + within
         while self.proxy.State() not in IDLE:
@@ -164,8 +164,8 @@ class Door:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """What Ctrl-C in spock does: the macro ends in order, and so does everything that it uses. Nothing
-        where it has just ended."""
+        """Stop the macro and everything that it uses, as Ctrl-C in spock does; does nothing if it has just
+        ended."""
         try:
             self.proxy.StopMacro()
         except tango.DevFailed as error:
@@ -173,15 +173,15 @@ class Door:
                 raise
 
     def abort(self) -> None:
-        """What the second Ctrl-C in spock does."""
+        """Abort the macro, as the second Ctrl-C in spock does."""
         self.proxy.AbortMacro()
 
     def pause(self) -> None:
-        """Let the macro wait at its next pause point."""
+        """Pause the macro at its next pause point."""
         self.proxy.PauseMacro()
 
     def resume(self) -> None:
-        """Let a paused macro go on."""
+        """Resume a paused macro."""
         self.proxy.ResumeMacro()
 
     def _ended(self, run: MacroRun) -> bool:
@@ -190,7 +190,7 @@ class Door:
         return bool(run.ending) and self._idle
 
     def _ask_state(self, run: MacroRun) -> None:
-        """The event of the end may be lost, as while Tango connects to a Door that was restarted."""
+        """Read the Door's State: the event of the end may be lost, as while Tango reconnects to a Door."""
         try:
             state = self.proxy.State()
         except tango.CommunicationFailed:  # a busy machine; a Door that is gone raises ConnectionFailed
@@ -212,7 +212,7 @@ class Door:
         elif name == "result":
             run.result = [str(item) for item in value]
         elif name == "state":
-            # Events come in order: after this one the ending is that of the macro, and none of its hooks'.
+            # Events come in order: after this one the ending is that of the macro, not of one of its hooks.
             self._idle = value in IDLE
         else:
             level = name.capitalize()

@@ -20,9 +20,9 @@ RECORDERS: Final = HERE / "recorders"
 
 
 def is_ours(folder: str) -> bool:
-    """Tell whether a folder belongs to this or another installation of Penstock, there still or not.
+    """Return whether a folder belongs to this or another installation of Penstock, even a removed one.
 
-    A folder of the same name that holds anything else, or less, is a user's own: it is never replaced.
+    A folder of the same name with other files, or fewer, is a user's own: it is never replaced.
 
     Args:
         folder: of a path property.

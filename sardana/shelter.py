@@ -1,4 +1,4 @@
-"""A thread for calls that the end of a macro must not tear apart."""
+"""A thread for calls that the end of a macro must not interrupt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 import tango
 
 PATIENCE: Final = 30.0
-"""Seconds for which a macro that was aborted waits for its call."""
+"""Seconds for which an aborted macro waits for its call."""
 
 
 class Job:
@@ -25,7 +25,7 @@ class Job:
         self.error: BaseException | None = None
 
     def work(self) -> None:
-        """In the thread."""
+        """Run the call, in the thread."""
         try:
             self._call()
         except BaseException as error:
@@ -34,19 +34,19 @@ class Job:
         self._ended.release()
 
     def wait(self, patience: float = -1.0) -> None:
-        """Until the call has returned, at most for so many seconds; raises nothing of it."""
+        """Wait until the call has returned, at most `patience` seconds (-1: for ever); never raises."""
         # A plain lock: an asynchronous exception inside a Condition's Python code would leave it locked.
         if not self.over and self._ended.acquire(timeout=patience):
             self._ended.release()
 
 
 class Shelter:
-    """Runs calls one after the other, in a thread that begins here and ends with the last reference.
+    """Runs calls one after the other, in a thread that starts here and ends with the last reference.
 
     Where Pool and MacroServer are one process, AbortMacro raises an exception in the macro's thread, wherever
-    that is: between Arm and the note that the series is this channel's own, too. Nor may such a thread begin
-    another one: in Python 3.11 an exception that comes at that moment hits the new thread instead, which dies
-    of it, and `Thread.start` waits for ever.
+    that is: even after Arm and before the series is recorded as this channel's own. Nor may such a thread
+    start another one: in Python 3.11 an exception at that moment hits the new thread instead, which dies of
+    it, and `Thread.start` waits for ever.
 
     Args:
         name: of the thread.
@@ -65,7 +65,7 @@ class Shelter:
         return job
 
     def run(self, call: Callable[[], None]) -> None:
-        """Hand a call over and wait for it, also where the waiting thread is to end.
+        """Hand a call over and wait for it, even if the waiting thread is being ended.
 
         Raises:
             BaseException: what the call has raised, or what was raised in the waiting thread.

@@ -1,4 +1,4 @@
-"""A train of triggers for simulated detectors, made by a thread: what a pulse generator is to real ones."""
+"""A train of triggers for simulated detectors, sent by a thread: their pulse generator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.streamer.triggers import TriggerSource
 
 
 class TriggerTrainError(Exception):
-    """A train that cannot be made; the sentence has the remedy."""
+    """A train cannot be made; the sentence has the remedy."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ def check(groups: Sequence[Group]) -> None:
     """Refuse what no pulse generator can do.
 
     Raises:
-        TriggerTrainError: a time is negative or no number, or a group begins before the last edge of the one
-            before it.
+        TriggerTrainError: a time is negative or not a number, or a group begins before the last edge of the
+            previous one.
     """
     end = -math.inf
     for number, group in enumerate(groups, 1):
         if not all(math.isfinite(t) and t >= 0 for t in (group.delay, group.active, group.total)):
             raise TriggerTrainError(
-                f"trigger group {number}: {group}; delay, active and total time are in seconds, from 0 on"
+                f"trigger group {number}: {group}; delay, active and total time are in seconds, at least 0"
             )
         if (group.repeats > 1 and group.total <= 0) or group.delay <= end:
             raise TriggerTrainError(
@@ -92,7 +92,7 @@ class TriggerLine:
         self._train: Job | None = None
         self._stop = Event()
         self.error = ""
-        """Why the last train ended early; "" where it did not."""
+        """Why the last train ended early; "" if it did not."""
 
     def reset(self, addresses: Sequence[tuple[str, int]]) -> None:
         """Begin a series: count edges from 0 again, for the detectors at these addresses."""
@@ -108,7 +108,7 @@ class TriggerLine:
 
     @property
     def emitted(self) -> int:
-        """Edges of the series so far, those that were missed too."""
+        """Edges of the series so far, missed ones included."""
         return self._source.counter
 
     def start(self, groups: Sequence[Group], missed: Sequence[int] = ()) -> None:
@@ -124,7 +124,7 @@ class TriggerLine:
         self._train = self._shelter.begin(lambda: self._emit(begin, edges, dropped, stop))
 
     def stop(self) -> None:
-        """Emit no further edge; returns when there can be none."""
+        """Emit no further edge; return when there can be none."""
         self._stop.set()
         if self._train is not None:
             self._train.wait()
@@ -135,10 +135,10 @@ class TriggerLine:
         self._source.close()
 
     def _emit(self, start: float, groups: Sequence[Group], missed: frozenset[int], stop: Event) -> None:
-        """Each edge at its own time from the start: what is late does not move those after it.
+        """Emit each edge at its own time from the start: a late one does not delay those after it.
 
-        The edge says when it was due, as one from a pulse generator would have come: a detector judges
-        by it whether it was still busy.
+        The edge carries the time at which it was due, when that of a pulse generator would have come: by this
+        the detector judges whether it was still busy.
         """
         try:
             for group in groups:

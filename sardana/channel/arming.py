@@ -1,4 +1,4 @@
-"""What comes before the first point: a free detector, its settings, the name of the file, Arm."""
+"""The steps before the first point: wait for the detector, its settings, the name of the file, Arm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOSING_WITHIN: Final = 2.0
 """Seconds that a new series waits for the file of the last one: Sardana gives all channels of a group 3 s
 together to prepare."""
 POLL: Final = 0.01
-"""Seconds between two looks."""
+"""Seconds between two polls."""
 SETTINGS: Final = (
     "TriggerMode", "ExposureTime", "LatencyTime", "nTriggers", "nFramesPerTrigger", "DestinationFilename",
     "DestinationFileOverwritable", "Metadata", "SaveRaw",
@@ -30,9 +30,9 @@ class Arming:
 
     Args:
         detector: its device.
-        name: of the channel, asked for when a file is named.
+        name: returns the channel's name; called when a file is named.
         clock: monotonic seconds.
-        pause: waits between two looks.
+        pause: waits between two polls, in seconds.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Arming:
         self._context: dict[str, Any] = {}
         self.file_template = file_template.DEFAULT
         self.pattern = ""
-        """Of the measurement group; goes before `file_template`."""
+        """Of the measurement group; takes precedence over `file_template`."""
         self.references = True
         """Sardana wants references to files; else images."""
 
@@ -63,22 +63,22 @@ class Arming:
         """Take the context of the next series.
 
         Raises:
-            Refused: it is no JSON object.
+            Refused: it is not a JSON object.
         """
         try:
             found = json.loads(text) if text.strip() else {}
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise Refused("scan_context", f"ScanContext must be a JSON object, it is {text!r}")
+            raise Refused("scan_context", f"ScanContext must be a JSON object, not {text!r}")
         self._context = found
         self._last_folder = str(found.get("scan_dir") or self._last_folder)
 
     def await_idle(self, own: str) -> None:
-        """The detector is ready for a series afterwards.
+        """Wait until the detector is ready for a series.
 
         Args:
-            own: id of the last series of this channel, which is stopped where it still waits for triggers.
+            own: id of the last series of this channel, which is stopped if it still waits for triggers.
 
         Raises:
             Refused: somebody else uses it, it does not become ready, or it is in FAULT.
@@ -99,7 +99,7 @@ class Arming:
             raise Refused("not_idle", snapshot.status)
 
     def arm(self, asked: Plan) -> str:
-        """Arm a series; the name of its file, "" for none.
+        """Arm a series; return the name of its file, "" for none.
 
         Raises:
             Refused: nothing is armed.
@@ -165,10 +165,10 @@ class Arming:
         return name
 
     def _naming(self) -> dict[str, Any]:
-        """ScanContext; what it leaves open is as outside a scan."""
-        told = {key: value for key, value in self._context.items() if value}
-        folder = told.get("scan_dir") or self._last_folder or self._detector.data_root()
-        return {"scan_file": "ct", "scan_id": 0, **told, "scan_dir": folder}
+        """Return the ScanContext; where it has no value, that of `ct` outside a scan."""
+        given = {key: value for key, value in self._context.items() if value}
+        folder = given.get("scan_dir") or self._last_folder or self._detector.data_root()
+        return {"scan_file": "ct", "scan_id": 0, **given, "scan_dir": folder}
 
     def _file_name(self, context: Mapping[str, Any], number: int) -> str:
         try:
@@ -177,7 +177,7 @@ class Arming:
             raise Refused("file_template", str(error)) from error
 
     def _write(self, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        """Only what differs: after each write the device measures anew."""
+        """Write only what differs: after each write the device measures again."""
         differing = {name: value for name, value in wanted.items() if not _same(present[name], value)}
         if differing:
             self._detector.write(differing)
@@ -198,7 +198,7 @@ class Arming:
 
 
 def stop_quietly(detector: Detector) -> None:
-    """Leave nothing armed where it can be reached."""
+    """Stop the detector, if it can be reached."""
     try:
         detector.stop()
     except Refused:

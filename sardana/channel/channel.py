@@ -22,11 +22,11 @@ READY_WITHIN: Final = 2.0
 ENDED_WITHIN: Final = 0.5
 """Seconds that Stop and Abort wait for the series to end; it may take longer."""
 POLLED_WITHIN: Final = 0.3
-"""Seconds in which Sardana's loop of an acquisition comes round."""
+"""Seconds in which Sardana's acquisition loop polls once."""
 IMAGE_WITHIN: Final = 2.0
 """Seconds for a frame that was taken to reach the receiver."""
 EARLY: Final = ("not_ready", "not_running")
-"""Kinds with which the device refuses a trigger that comes too early."""
+"""Kinds of the device's refusals of a trigger that is too early."""
 
 
 class Channel:
@@ -34,9 +34,9 @@ class Channel:
 
     Args:
         detector: its device.
-        name: of the channel, asked for when a file is named.
+        name: returns the channel's name; called when a file is named.
         clock: monotonic seconds.
-        pause: waits between two looks.
+        pause: waits between two polls, in seconds.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Channel:
         self._shelter = Shelter("arming")
         self.arming = Arming(detector, name, clock=clock, pause=pause)
         self.missing_trigger_time = 10.0
-        """Seconds beyond the planned period; 0 waits for ever."""
+        """Seconds beyond the planned period after which a trigger counts as lost; 0 waits for ever."""
         self.phase = Phase.IDLE
         self.warning = ""
         self.file = ""
@@ -63,7 +63,7 @@ class Channel:
         self._asked_since_end = True
         """Sardana has asked for the references since the series ended: its acquisition is over."""
         self._cancelled = False
-        """Stop or Abort has come since the last series began to be prepared."""
+        """Stop or Abort was called since the preparation of the last series began."""
         self._forget()
 
     def _forget(self) -> None:
@@ -77,9 +77,9 @@ class Channel:
     # What the user sees -----------------------------------------------------------------------
 
     def facts(self) -> Facts:
-        """Of the running, or else the next, series; the last that are known while the device is away.
+        """Return those of the running, or else the next, series; the last known while the device is away.
 
-        Where only its hardware can say what the next frames will be, those of the last series stand for them.
+        Where only the hardware knows what the next frames will be, shape and type are the last series'.
         """
         with self._lock:
             if self.phase not in UNDER_WAY:
@@ -106,7 +106,7 @@ class Channel:
         if not self.arming.references and asked.synchronization.polled:
             raise Refused(
                 "no_references",
-                f"{self._name()}: images themselves come from step scans and ct only, not with "
+                f"{self._name()}: only step scans and ct can show images themselves, not scans with "
                 f"synchronization {synchronization}; switch value references on (set_meas_conf "
                 "ValueRefEnabled)",
             )
@@ -120,7 +120,7 @@ class Channel:
             raise
 
     def _prepare(self, asked: Plan) -> None:
-        self._let_go()
+        self._release()
         with self._lock:
             self.arming.await_idle(self._series)
             if self.phase is not Phase.IDLE:
@@ -139,8 +139,8 @@ class Channel:
             self._move(Event.PREPARED)
 
     def _check_wanted(self) -> None:
-        """Stop and Abort wait for the series to be armed; the other channels of the group must not be armed
-        after it."""
+        """Refuse a series that was stopped while it was being armed, so that the other channels of the group
+        are not armed after it."""
         if self._cancelled:
             raise Refused("cancelled", f"{self._name()}: stopped while the series was being armed")
 
@@ -162,7 +162,7 @@ class Channel:
                 self._trigger()
 
     def state(self) -> tuple[str, str]:
-        """Name of Sardana's state and a sentence; never raises."""
+        """Return the name of Sardana's state and a sentence; never raises."""
         with self._lock:
             if self.phase is Phase.FAILED:
                 return STATE[self.phase], self._sentence
@@ -180,13 +180,13 @@ class Channel:
             return STATE[self.phase], self._sentence or self.warning or snapshot.status
 
     def reference(self) -> str:
-        """Of the point that was started last."""
+        """Return the reference of the point that was started last."""
         with self._lock:
             self._note_asked()
             return self._reference(max(0, self._due - 1))
 
     def new_references(self) -> list[str]:
-        """Those that were not given yet: one for each index, in order."""
+        """Return those that were not given yet: one per index, in order."""
         with self._lock:
             whole = self.phase not in (Phase.EXPOSING, Phase.ENDING, Phase.FAILED) and not self._stopped
             self._note_asked()
@@ -197,7 +197,7 @@ class Channel:
         """Return the frame of the point that was started last.
 
         Raises:
-            Refused: it has not come to the receiver.
+            Refused: it has not reached the receiver.
         """
         with self._lock:
             series, index = self._series, self._due - 1
@@ -209,21 +209,21 @@ class Channel:
         return self._plan is not None and self._plan.synchronization.polled
 
     def stop(self) -> None:
-        """Complete the file with what there is; does nothing where there is nothing; never raises."""
+        """Complete the file with the frames so far; does nothing without a series; never raises."""
         self._end(self._detector.stop)
 
     def abort(self) -> None:
-        """The same, dropping what is queued; Sardana calls no hook that would end the scan's context."""
+        """Stop, dropping what is queued, and end the scan's context: Sardana calls no hook that would."""
         self._end(self._detector.abort, ends_context=True)
 
     def _note_asked(self) -> None:
         self._asked_since_end = self._asked_since_end or self.phase not in UNDER_WAY
 
-    def _let_go(self) -> None:
-        """End an acquisition that Sardana still polls, for another channel of the group has failed.
+    def _release(self) -> None:
+        """End an acquisition that Sardana still polls because another channel of the group has failed.
 
-        Were the next series armed at once, the old acquisition would take its states and references for its
-        own, and die of them, and every later one would wait for it.
+        If the next series were armed at once, the old acquisition would take its states and references for
+        its own and fail on them, and every later one would wait for it.
         """
         with self._lock:
             if self.phase is not Phase.EXPOSING:
@@ -254,7 +254,7 @@ class Channel:
         try:
             while (snapshot := self._detector.snapshot()).state == "MOVING":
                 if self._is_foreign(snapshot):
-                    return  # the next look at the state says so
+                    return  # the next poll of the state reports it
                 if self._clock() >= limit:
                     stop_quietly(self._detector)
                     self._fail(
@@ -267,7 +267,7 @@ class Channel:
             self._fail(str(refused))
 
     def _learn(self, snapshot: Snapshot) -> None:
-        """Take over the id and the facts of the series that was armed, as soon as there are any."""
+        """Take the id and the facts of the armed series, as soon as there are any."""
         if self._learned or self._is_foreign(snapshot):
             return
         self._series = snapshot.series
@@ -311,13 +311,12 @@ class Channel:
             self._give_up(asked)
 
     def _ready_for_edge(self, asked: Plan) -> bool:
-        """Return whether an electrical signal would be seen; of software triggers the detector says it
-        itself."""
+        """Return whether an electrical signal would be seen; the detector itself refuses software ones."""
         since = self._clock() - self._progress
         return not asked.synchronization.hardware or since >= self._facts.readout_time
 
     def _give_up(self, asked: Plan) -> None:
-        """A frame does not come any more: the next start goes on; where there is none, the series ends."""
+        """Give up on a lost frame: continue with the next start or, if there is none, end the series."""
         if asked.synchronization.hardware and self._due < asked.frames:
             self._skipped = self._due - self._acquired
             return
@@ -326,21 +325,21 @@ class Channel:
         self._move(Event.END)
 
     def _overdue(self, asked: Plan) -> bool:
-        """Return whether a trigger was lost: the frames after it do not come any more."""
+        """Return whether a trigger was lost, so that its frames will not come."""
         if self.missing_trigger_time <= 0.0 or (asked.synchronization.hardware and not self._acquired):
             return False
         period = max(asked.spacing, self._facts.frame_time)
         return self._clock() - self._progress > period + self.missing_trigger_time
 
     def _closed(self) -> None:
-        """The file is closed; was it as planned?"""
+        """Judge the series now that its file is closed."""
         asked, verdict = self._plan, self._detector.verdict()
         self._acquired = self._detector.snapshot().acquired
         if asked is None or self._stopped:
             self._move(Event.CLOSED)
             return
         if verdict.series != self._series:
-            self._fail(f"{self._detector.name} does not know any more how the series ended")
+            self._fail(f"{self._detector.name} no longer knows how the series ended")
             return
         assessment = assess(
             verdict, self._acquired, self._name(), self.file, self._facts.index_source,
@@ -376,15 +375,15 @@ class Channel:
                     self._fail(str(refused))
 
     def _await_end(self) -> None:
-        """Give the series a moment to end: Sardana 3.7 loses events, and its next scan hangs, where a channel
-        is still moving when the group's Abort returns."""
+        """Give the series a moment to end: Sardana 3.7 loses events, and its next scan hangs, if a channel is
+        still moving when the group's Abort returns."""
         limit = self._clock() + ENDED_WITHIN
         while (snapshot := self._detector.snapshot()).state in ACTIVE and self._clock() < limit:
             self._pause(POLL)
         self._check(snapshot)
 
     def _end_own(self, call: Callable[[], None]) -> None:
-        """After a failure: the series may still run, or another one of somebody else."""
+        """End the series after a failure, unless somebody else has armed another one."""
         with contextlib.suppress(Refused):
             if self._detector.snapshot().series == self._series:
                 call()
@@ -392,7 +391,7 @@ class Channel:
     def _is_foreign(self, snapshot: Snapshot) -> bool:
         """Return whether this is not the series under way, but one that was armed since.
 
-        One that had no id yet when Arm returned is its own.
+        A series that had no id yet when Arm returned is the channel's own.
         """
         return bool(self._series) and snapshot.series != self._series
 

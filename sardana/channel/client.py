@@ -18,7 +18,7 @@ NOT_ITS_SETTINGS: Final = frozenset({
     "unavailable", "not_connected", "other_consumer", "in_error", "no_receiver", "no_streamer",
     "streamer_died", "broken",
 })  # fmt: skip
-"""Refusals that the command Check gives whatever the next series is: a streamer or receiver is away."""
+"""Refusals of the command Check that hold for any series: a streamer or receiver is away."""
 COMPLETED_WITHIN: Final = 20.0
 """Seconds in which a detector must have completed its file when its series has ended."""
 ACTIVE: Final = (tango.DevState.RUNNING, tango.DevState.MOVING)
@@ -41,7 +41,7 @@ class NotReady(Exception):
 
 
 class ChannelClient:
-    """One channel."""
+    """One channel, and its detector's device."""
 
     def __init__(self, name: str, proxy: tango.DeviceProxy, detector: str) -> None:
         self.name = name
@@ -62,13 +62,13 @@ class ChannelClient:
         return self._detector
 
     def read(self, attribute: str) -> Any:
-        """Value of an attribute of the channel, such as Warning."""
+        """Return the value of an attribute of the channel, such as Warning."""
         return self.proxy.read_attribute(attribute).value
 
     def check_ready(self) -> None:
-        """Refuse a detector that could not take a series, whatever the series is.
+        """Refuse a detector that could take no series at all.
 
-        One that runs a series is left to the channel, which knows whether it is its own.
+        A detector that runs a series is left to the channel, which knows whether it is its own.
 
         Raises:
             NotReady: it is in FAULT or OFF or does not answer, or its streamer or receiver does not.
@@ -86,11 +86,11 @@ class ChannelClient:
             raise NotReady(f"{self.name}: {self.detector_name}: {answer['sentence']}")
 
     def sentence_of(self, error: tango.DevFailed) -> str:
-        """Return what a person needs to know of an error of the detector's device."""
+        """Return the sentence for users about an error of the detector's device."""
         return not_answering(self.detector_name) if isinstance(error, UNREACHABLE) else sentence(error)
 
     def in_use(self) -> str:
-        """Sentence about a series that the channel does not know for its own."""
+        """Return the sentence about a series that the channel does not recognize as its own."""
         device = self.detector
         return f"{self.name}: {in_use(self.detector_name, device.ArmedBy, device.status())}"
 
@@ -104,19 +104,19 @@ class ChannelClient:
         return Series.COMPLETE if device.nFramesAcquired >= device.nFramesPlanned else Series.RUNNING
 
     def _is_own(self, device: tango.DeviceProxy) -> bool:
-        """By its file; of one without a file only a channel that is busy with it can tell."""
+        """Compare the files; without a file, it is the channel's own if the channel is busy."""
         if device.FileWritten:
             return bool(self.read("LastFile") == device.DestinationFilename)
         return not self.read("LastFile") and self.proxy.state() is tango.DevState.MOVING
 
     def fault(self) -> str:
-        """Sentence of a channel whose series failed; "" for none."""
+        """Return the sentence of a channel whose series failed; "" for none."""
         if self.proxy.state() is not tango.DevState.FAULT:
             return ""
         return str(self.read("Warning") or self.proxy.status())
 
     def forget_scan(self) -> None:
-        """Take the scan's entries out of the Metadata of a detector that is ready for another series."""
+        """Remove the scan's entries from the Metadata of a detector that is ready for another series."""
         device = self.detector
         if device.state() is not tango.DevState.ON:
             return
@@ -125,12 +125,13 @@ class ChannelClient:
             device.write_attribute("Metadata", left)
 
     def await_idle(self, slow: Callable[[str], None]) -> str:
-        """Wait until the detector runs nothing; "" or what it is still doing after `COMPLETED_WITHIN`.
+        """Wait until the detector runs no series; return "", or what it is still doing after
+        `COMPLETED_WITHIN`.
 
         Args:
             slow: called once, after a second, with what is being waited for.
         """
-        device, begin, told = self.detector, time.monotonic(), False
+        device, begin, reported = self.detector, time.monotonic(), False
         while (state := device.state()) in ACTIVE:
             waited = time.monotonic() - begin
             if waited > COMPLETED_WITHIN:
@@ -138,8 +139,8 @@ class ChannelClient:
                     f"{self.name}: {self.detector_name} is {state} {COMPLETED_WITHIN:g} s after the series: "
                     f"{device.status()}; its command Stop ends it"
                 )
-            if waited > 1.0 and not told:
-                told = True
+            if waited > 1.0 and not reported:
+                reported = True
                 slow(f"{self.name}: waiting until {self.detector_name} has completed {device.FileWritten}")
             time.sleep(0.02)
         return "" if state is tango.DevState.ON else f"{self.name}: {self.detector_name}: {device.status()}"
@@ -163,5 +164,5 @@ def find(names: Iterable[str]) -> list[ChannelClient]:
 
 
 def sentence(error: tango.DevFailed) -> str:
-    """Return what a person needs to know of it."""
+    """Return the sentence for users in a Tango error."""
     return str(error.args[0].desc).strip()

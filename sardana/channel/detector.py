@@ -20,15 +20,15 @@ TIMEOUT: Final = 3.0
 ACTIVE: Final = ("RUNNING", "MOVING")
 """Tango states with a series."""
 PREFIX: Final = "Penstock_"
-"""Of the reasons of the device's own refusals."""
+"""Prefix of the reasons of the device's own refusals."""
 LOST: Final = "lost"
 """Kind of a refusal: the device does not answer."""
 UNREACHABLE: Final = (tango.ConnectionFailed, tango.CommunicationFailed)
-"""What PyTango raises then."""
+"""What PyTango raises in that case."""
 
 
 class Refused(Exception):
-    """The device, or this channel, says no; `kind` is stable, the text is a sentence for the user."""
+    """A refusal by the device or by the channel; `kind` is stable, the text is a sentence for the user."""
 
     def __init__(self, kind: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -37,7 +37,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What changes while a series runs; from one call."""
+    """What changes while a series runs; read in one call."""
 
     state: str
     """Name of `tango.DevState`."""
@@ -51,7 +51,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Facts:
-    """What stays while a series runs, and is true of the next one otherwise."""
+    """What is fixed while a series runs; otherwise that of the next series."""
 
     shape: tuple[int, ...] = ()
     dtype: str = ""
@@ -86,31 +86,31 @@ class Detector(Protocol):
     """
 
     name: str
-    """Of the Tango device."""
+    """Name of the Tango device."""
 
     def snapshot(self) -> Snapshot:
         """Return the series as it stands."""
 
     def facts(self) -> Facts:
-        """Return what a series has in common."""
+        """Return what is fixed for a series."""
 
     def verdict(self) -> Verdict:
         """Return how the last series ended."""
 
     def settings(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Attributes as they are set."""
+        """Return the present values of these attributes."""
 
     def write(self, settings: Mapping[str, Any]) -> None:
         """Set attributes."""
 
     def check(self) -> str:
-        """Kind of the refusal that Arm would meet now; "" for none."""
+        """Return the kind of refusal that Arm would get now; "" for none."""
 
     def arm(self) -> None:
         """Begin a series."""
 
     def trigger(self) -> None:
-        """One software trigger."""
+        """Send one software trigger."""
 
     def stop(self) -> None:
         """Complete the file."""
@@ -119,7 +119,7 @@ class Detector(Protocol):
         """Drop what is queued."""
 
     def data_root(self) -> str:
-        """Folder below which the receiver writes."""
+        """Return the folder below which the receiver writes."""
 
     def image(self, series: str, index: int, within: float) -> Any:
         """Return a frame of a series without a file, or a newer one, as an array."""
@@ -129,7 +129,7 @@ class TangoDetector:
     """See `Detector`."""
 
     def __init__(self, name: str) -> None:
-        """Nothing is asked of the device before the first call, so that it may come later."""
+        """The device is not contacted before the first call, so it may be started later."""
         self.name = name
         self._proxy: tango.DeviceProxy | None = None
         self._receiver: ReceiverClient | None = None
@@ -157,10 +157,10 @@ class TangoDetector:
         (text,) = self._read("LastSeries")
         if not text:
             return Verdict()
-        told = json.loads(text)
+        found = json.loads(text)
         return Verdict(
-            told["series"], told["complete"], told["verdict"], told["planned"], told["counts"],
-            tuple((first, last, fate) for first, last, fate in told["lost"]),
+            found["series"], found["complete"], found["verdict"], found["planned"], found["counts"],
+            tuple((first, last, fate) for first, last, fate in found["lost"]),
         )  # fmt: skip
 
     def settings(self, names: tuple[str, ...]) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class TangoDetector:
             self._write_singly(settings)
 
     def _write_singly(self, settings: Mapping[str, Any]) -> None:
-        """The error of a group says neither which setting was refused nor why."""
+        """Write one by one: the error of a group names neither the refused setting nor the reason."""
         for name, value in settings.items():
             try:
                 self._device().write_attribute(name, value)
@@ -191,15 +191,15 @@ class TangoDetector:
 
     def _limits(self, name: str) -> str:
         try:
-            told = self._device().get_attribute_config(name)
+            info = self._device().get_attribute_config(name)
         except tango.DevFailed:
             return ""
-        return f" (least {told.min_value}, greatest {told.max_value} {told.unit})"
+        return f" (minimum {info.min_value}, maximum {info.max_value} {info.unit})"
 
     def check(self) -> str:
         """See `Detector`."""
-        told = json.loads(self._command("Check"))
-        return "" if told["ok"] else str(told["kind"])
+        answer = json.loads(self._command("Check"))
+        return "" if answer["ok"] else str(answer["kind"])
 
     def arm(self) -> None:
         """See `Detector`."""

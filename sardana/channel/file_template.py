@@ -10,7 +10,7 @@ from typing import Final
 
 DEFAULT: Final = "{ScanDir}/{ScanFile}_{ScanID:05d}_{detector}_{number:04d}.h5"
 SCHEME: Final = "h5file://"
-"""A template may begin with it, as a reference does; the name of the file has none."""
+"""A template may begin with it, as a reference does; it is no part of the file name."""
 FIELDS: Final[Mapping[str, str | int]] = {
     "ScanDir": "/data", "ScanFile": "scan", "ScanID": 1, "detector": "sim", "number": 1,
 }  # fmt: skip
@@ -23,7 +23,7 @@ _NOT_IN_A_PATH = re.compile(r"[\x00-\x1f\x7f]|::")
 
 
 class TemplateError(ValueError):
-    """A template that cannot name files; the sentence has the remedy."""
+    """A template cannot name files; the sentence has the remedy."""
 
 
 def render(template: str, context: Mapping[str, object], detector: str, number: int) -> str:
@@ -37,7 +37,7 @@ def render(template: str, context: Mapping[str, object], detector: str, number: 
         number: of the series in the scan, from 1.
 
     Raises:
-        TemplateError: the template is unfit, or ScanDir is.
+        TemplateError: the template or ScanDir is not valid.
     """
     check(template)
     scan_dir = str(context.get("scan_dir") or "")
@@ -63,7 +63,7 @@ def check(template: str) -> None:
 
     Raises:
         TemplateError: a field is unknown, {number} is missing, the path would not be absolute or
-            would not end as HDF5 files do, or a character is impossible.
+            would not end as HDF5 files do, or a character is not allowed.
     """
     try:
         parts = list(string.Formatter().parse(template))
@@ -88,16 +88,14 @@ def _fill(template: str, values: Mapping[str, str | int]) -> str:
     try:
         path = template.format_map(dict(values)).removeprefix(SCHEME)
     except ValueError as error:
-        raise TemplateError(
-            f"FileTemplate {template}: {error}; numbers are written {{number:04d}}"
-        ) from error
+        raise TemplateError(f"FileTemplate {template}: {error}; write numbers as {{number:04d}}") from error
     if not path.startswith("/"):
         raise TemplateError(
             f"FileTemplate {template} makes {path}, not an absolute path; begin it with {{ScanDir}}/ or /"
         )
     if found := _NOT_IN_A_PATH.search(path):
         raise TemplateError(
-            f"FileTemplate {template!r} makes {path!r}: {found[0]!r} is impossible; remove it"
+            f"FileTemplate {template!r} makes {path!r}: {found[0]!r} is not allowed; remove it"
         )
     if ".." in path.split("/"):
         raise TemplateError(f"FileTemplate {template} makes {path}: write the folder without '..'")
@@ -109,5 +107,5 @@ def _fill(template: str, values: Mapping[str, str | int]) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return what may stand in the name of one file; a path's slashes would make folders."""
+    """Return text for the name of one file: no slashes, which would make folders, and no odd characters."""
     return _NOT_IN_A_NAME.sub("_", text).lstrip(".") or "_"

@@ -1,4 +1,4 @@
-"""Numbers of the files of one scan: none is used twice, and files that exist are skipped."""
+"""Numbers of the files of one scan: none is used twice, and existing files are skipped."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class NoName(Exception):
 
 
 def free_number(taken: Callable[[int], bool], first: int) -> int:
-    """Return a number from `first` on that is free although the one before it is taken.
+    """Return a free number above `first` whose predecessor is taken.
 
-    Asks for some twenty numbers however many are taken: the steps double until one is free, then halve.
+    It tries some twenty numbers, however many are taken: the steps double until one is free, then halve.
 
     Args:
-        taken: whether there is a file of that number already.
+        taken: returns whether a file of that number exists already.
         first: known to be taken, or 0.
 
     Raises:
-        NoName: a million further on all are taken.
+        NoName: all numbers tried are taken, up to a million further on.
     """
     step = 1
     while taken(first + step):
@@ -45,15 +45,15 @@ def free_number(taken: Callable[[int], bool], first: int) -> int:
 
 
 def choose_free(detector: Detector, name: Callable[[int], str], first: int) -> tuple[int, str]:
-    """Set the detector's DestinationFilename to one that does not exist; its number and name.
+    """Set the detector's DestinationFilename to a file that does not exist; return its number and name.
 
     Args:
         detector: sees the files as its receiver does.
-        name: of the file with a number.
+        name: returns the file name for a number.
         first: see `free_number`.
 
     Raises:
-        NoName: there is none.
+        NoName: there is no such file name.
         Refused: the detector refuses a name.
     """
 
@@ -75,7 +75,7 @@ class SeriesNumber:
         self.value = 0
 
     def next(self, scan: object) -> int:
-        """Number of the next series; `scan` differs from scan to scan."""
+        """Return the number of the next series; `scan` differs from scan to scan."""
         if scan != self._scan:
             self._scan, self.value = scan, 0
         self.value += 1

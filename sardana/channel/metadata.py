@@ -1,4 +1,4 @@
-"""What the scan tells of itself, merged into the detector's Metadata and taken out again."""
+"""The scan's entries in the detector's Metadata: merged into it and removed again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ScanMetadata:
-    """Remembers what it has put there, so that what the user has put there stays."""
+    """Remembers the scan's entries, so that the user's own stay."""
 
     def __init__(self) -> None:
         self._merged = ""
@@ -29,7 +29,7 @@ class ScanMetadata:
         return merged
 
     def _without_ours(self, present: str) -> str:
-        """Return the user has changed the text since: our own entries leave it, all others stay."""
+        """Return a text that the user has changed since, without our own entries."""
         found = _parsed(present)
         left = _less(found, self._ours)
         if left == found:
@@ -38,7 +38,7 @@ class ScanMetadata:
 
 
 def without_scan(present: str) -> str:
-    """Return the text of Metadata without what a scan has put there; the same text where there is nothing.
+    """Return the text of Metadata without a scan's entries; the same text if it has none.
 
     Args:
         present: what it is now; it names the scan's entries in `scan.entries`.
@@ -64,18 +64,18 @@ def of_scan(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context of a scan under the keys that have a place in the file."""
     if not context:
         return {}
-    told: dict[str, Any] = {
+    entries: dict[str, Any] = {
         "title": context.get("title"),
         "entry_identifier": str(context["scan_id"]) if context.get("scan_id") else None,
         "collection_identifier": context.get("scan_file"),
         "user": {"name": context["user"]} if context.get("user") else None,
         "scan": {key: context[key] for key in ("macro", "motors", "points") if context.get(key)},
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in entries.items() if value}
 
 
 def _added(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of ours the user does not say already, with the list of its names in `scan.entries`."""
+    """Return our entries that the user has not set, with the list of their names in `scan.entries`."""
     if not ours:
         return {}
     added: dict[str, Any] = {}
@@ -101,7 +101,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
-    """Both; where both have a key, the user's goes first."""
+    """Return both; where both have a key, the user's value stays."""
     merged = dict(theirs)
     for key, value in ours.items():
         there = merged.get(key)

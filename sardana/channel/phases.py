@@ -18,7 +18,7 @@ class Phase(StrEnum):
     CLOSING = "closing"
     """All frames were taken; the file is being closed."""
     ENDING = "ending"
-    """The series was told to end early; the file is being closed."""
+    """The series was stopped early; the file is being closed."""
     FAILED = "failed"
     """Until the next series is prepared: Sardana asks more than once how an acquisition ended."""
 
@@ -79,7 +79,7 @@ class IllegalEvent(Exception):
 
 
 def next_phase(phase: Phase, event: Event) -> Phase:
-    """Phase that follows.
+    """Return the phase that follows.
 
     Raises:
         IllegalEvent: the table has no such transition.

@@ -1,4 +1,4 @@
-"""What Sardana asks for, as the settings of one series: one table."""
+"""Sardana's request as the settings of one series: one table."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ SYNCHRONIZATIONS: Final[Mapping[str, Synchronization]] = {
     "HardwareGate": Synchronization(EXTERNAL_MULTI_GATE, burst=False, polled=True),
     "HardwareStart": Synchronization(EXTERNAL, burst=True, polled=True),
 }
-"""By the name in Sardana's AcqSynch. To software triggers and gates Sardana gives repetitions = 1 and counts
-every repetition as a start."""
+"""By the name in Sardana's AcqSynch. With software triggers and gates, Sardana gives repetitions = 1 and
+counts every repetition as a start."""
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,24 @@ class Plan:
     """One series."""
 
     name: str
-    """Of the synchronization."""
+    """Name of the synchronization."""
     synchronization: Synchronization
     mode: str
     """TriggerMode."""
     triggers: int
     frames_per_trigger: int
     per_start: int
-    """Frames that each start of Sardana brings."""
+    """Frames per start by Sardana."""
     exposure: float
     """Seconds."""
     latency: float
-    """Seconds of dead time that the detector itself has to keep."""
+    """Seconds of dead time that the detector itself must keep."""
     spacing: float
     """Seconds from one frame to the next, as Sardana plans them."""
 
     @property
     def frames(self) -> int:
-        """Of the whole series."""
+        """Frames of the whole series."""
         return self.triggers * self.frames_per_trigger
 
 
@@ -73,15 +73,15 @@ def plan(synchronization: str, value: float, repetitions: int, latency: float, s
         synchronization: a key of `SYNCHRONIZATIONS`.
         value: exposure in seconds.
         repetitions: frames of each start.
-        latency: least seconds between two frames.
+        latency: minimum seconds between two frames.
         starts: how often Sardana will start the channel.
     """
     found = SYNCHRONIZATIONS[synchronization]
     triggers, frames = (starts, repetitions) if found.burst else (starts * repetitions, 1)
     # EXTERNAL is one edge for the whole series; with several starts each needs an edge of its own.
     mode = EXTERNAL_MULTI if found.mode == EXTERNAL and starts > 1 else found.mode
-    # Where each frame has its trigger, that alone decides when: a detector that keeps the same dead time by
-    # itself misses each trigger that comes a microsecond early.
+    # Where each frame has its own trigger, that alone sets the time: a detector that kept the same dead time
+    # itself would miss every trigger that is a microsecond early.
     own_latency = latency if frames > 1 else 0.0
     return Plan(
         synchronization, found, mode, triggers, frames, repetitions, value, own_latency, value + latency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def in_use(detector: str, armed_by: str, status: str) -> str:
-    """Whose the running series is; it may be the channel's own, from before a restart of the Pool."""
+    """Return the sentence about somebody else's series, or the channel's own from before a restart."""
     return (
         f"{detector} runs a series of somebody else, or one from before a restart of the Pool, armed by "
         f"{armed_by or 'an unknown client'}: {status} Stop it there, or send the command Stop to {detector}"
@@ -12,9 +12,9 @@ def in_use(detector: str, armed_by: str, status: str) -> str:
 
 
 def no_files(detector: str, channel: str) -> str:
-    """Return the refusal for a file that is wanted from a detector that writes none."""
+    """Return the refusal if a file is wanted from a detector that writes none."""
     return (
-        f"{detector} writes no files, for its SaveRaw is false; write SaveRaw true (det_setup {channel} "
+        f"{detector} writes no files, because its SaveRaw is false; set it to true (det_setup {channel} "
         "SaveRaw true)"
     )
 

@@ -1,4 +1,4 @@
-"""What macros print about a detector: 80 columns."""
+"""What macros print about a detector, in 80 columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NoSuchValue(Exception):
 
 
 def status_lines(channel: ChannelClient) -> Iterator[str]:
-    """State, series, frames, file, the device's own sentence, and what would keep a scan from beginning."""
+    """Yield state, series, frames, file, the device's own sentence, and what would prevent a scan."""
     try:
         device = channel.detector
         state, status = device.state(), device.status()
@@ -50,7 +50,7 @@ def status_lines(channel: ChannelClient) -> Iterator[str]:
 
 
 def parameter_lines(device: tango.DeviceProxy) -> Iterator[str]:
-    """Parameters with value, unit and limits or choices, as the device declares them."""
+    """Yield parameters with value, unit and limits or choices, as the device declares them."""
     entries = json.loads(device.Parameters)
     configuration = {info.name: info for info in device.get_attribute_config([e["name"] for e in entries])}
     group = ""
@@ -68,13 +68,14 @@ def write(device: tango.DeviceProxy, name: str, text: str) -> None:
     """Set a parameter from a text.
 
     Raises:
-        NoSuchValue: there is no such parameter, it can only be read, or the text is no such value.
+        NoSuchValue: there is no such parameter, it is read-only, or the text is not a valid value.
         tango.DevFailed: the device refuses it.
     """
     names = {entry["name"].lower(): entry["name"] for entry in json.loads(device.Parameters)}
     if name.lower() not in names:
-        near = ", ".join(difflib.get_close_matches(name, names.values())) or "the macro det_setup shows them"
-        raise NoSuchValue(f"{device.dev_name()} has no parameter {name}; there are others: {near}")
+        near = ", ".join(difflib.get_close_matches(name, names.values()))
+        remedy = f"similar ones: {near}" if near else "the macro det_setup shows all"
+        raise NoSuchValue(f"{device.dev_name()} has no parameter {name}; {remedy}")
     info = device.get_attribute_config(names[name.lower()])
     if info.writable == tango.AttrWriteType.READ:
         raise NoSuchValue(f"{info.name} can only be read")
@@ -84,11 +85,11 @@ def write(device: tango.DeviceProxy, name: str, text: str) -> None:
         if error.args[0].reason != "API_WAttrOutsideLimit":
             raise
         unit = f" {info.unit}" if info.unit else ""
-        raise NoSuchValue(f"{info.name} = {text}: allowed are values {_limits(info)}{unit}") from error
+        raise NoSuchValue(f"{info.name} = {text}: allowed: {_limits(info)}{unit}") from error
 
 
 def read(device: tango.DeviceProxy, name: str) -> Any:
-    """Value of an attribute; `None` while the device has none."""
+    """Return the value of an attribute; `None` while the device has none."""
     try:
         answer = device.read_attribute(name)
     except tango.DevFailed:
@@ -123,7 +124,7 @@ def _limits(info: Any) -> str:
     low, high = (limit if limit != NO_LIMIT else "" for limit in (info.min_value, info.max_value))
     if low and high:
         return f"{low} to {high}"
-    return f"from {low}" if low else f"to {high}" if high else ""
+    return f"at least {low}" if low else f"at most {high}" if high else ""
 
 
 def _text(value: Any) -> str:

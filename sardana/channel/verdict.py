@@ -9,7 +9,7 @@ from penstock.sardana.channel.detector import Verdict
 from penstock.stins.texts import plural
 
 BY_ARRIVAL: Final = "arrival"
-"""IndexSource of a detector that counts its frames as they come."""
+"""IndexSource of a detector that counts its frames as they arrive."""
 MOST_NAMED: Final = 10
 """Ranges of indices that a warning names."""
 
@@ -29,19 +29,19 @@ def assess(
 
     Args:
         verdict: how it ended.
-        acquired: frames out of the hardware.
+        acquired: frames that the hardware has delivered.
         channel: its name, for the warning.
         file: of the series.
         index_source: how the detector knows the index of a frame.
-        hardware: whether an electrical signal triggered it, of which some may have been lost.
+        hardware: whether electrical signals triggered it, some of which may have been lost.
     """
     if verdict.complete:
         return Assessment()
     counts = verdict.counts
     never = (counts.get("missing") or 0) + (counts.get("not_triggered") or 0)
     damaged = (counts.get("corrupt") or 0) + (counts.get("partial") or 0) + (counts.get("pending") or 0)
-    # What came out of the hardware and is not in the file was lost by Penstock or the disk, not by a trigger.
-    # And without a single frame the triggers never came: there is no scan.
+    # What the hardware delivered and the file lacks was lost by Penstock or the disk, not by a trigger.
+    # And without a single frame no trigger arrived: there is no scan.
     if not hardware or not acquired or damaged or never != verdict.planned - acquired:
         return Assessment(fault=verdict.sentence)
     return Assessment(warning=_missing(verdict, never, channel, file, index_source))
@@ -62,7 +62,7 @@ def _missing(verdict: Verdict, never: int, channel: str, file: str, index_source
 
 
 def _merged(verdict: Verdict) -> list[tuple[int, int, str]]:
-    """Ranges that touch, whatever their fates, as one."""
+    """Return ranges that touch as one, whatever their fates."""
     merged: list[tuple[int, int, str]] = []
     for first, last, fate in verdict.lost:
         if merged and merged[-1][1] == first - 1:

@@ -1,4 +1,4 @@
-"""The 2D channel of a Penstock detector, as Sardana loads it; the logic: `penstock.sardana.channel`."""
+"""The 2D channel of a Penstock detector, as Sardana loads it; its logic is in `penstock.sardana.channel`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from penstock.sardana.channel.channel import Channel
 from penstock.sardana.channel.detector import PREFIX, Refused, TangoDetector
 from penstock.sardana.shelter import Shelter
 
-TELL_AGAIN_AFTER = (1.0, 2.0)
-"""Seconds after Stop or Abort, and after that, at which the group's state is told once more."""
+SEND_AGAIN_AFTER = (1.0, 2.0)
+"""Seconds after Stop or Abort, and after that, at which the group's state is sent once more."""
 
 
-def _tell_state(group: Any, hush: threading.Event) -> None:
-    for seconds in TELL_AGAIN_AFTER:
-        if hush.wait(seconds):
+def _send_state(group: Any, cancelled: threading.Event) -> None:
+    for seconds in SEND_AGAIN_AFTER:
+        if cancelled.wait(seconds):
             return
         state = group.inspect_state()
         if state != State.Moving:
@@ -83,12 +83,12 @@ class PenstockDetector(TwoDController, Referable):
             Memorize: NotMemorized,
         },
         "DetectorDevice": _read_only(str, "Tango name of the detector."),
-        "FrameShape": _read_only(str, "Rows and columns last, of a frame in the file, as a JSON list."),
-        "FrameType": _read_only(str, "NumPy name of the pixels."),
+        "FrameShape": _read_only(str, "Shape of a frame in the file, rows and columns last, as a JSON list."),
+        "FrameType": _read_only(str, "NumPy name of the pixel type."),
         "FileDataset": _read_only(str, "Path of the frames inside the file."),
         "IndexSource": _read_only(str, "How the detector knows which trigger a frame belongs to."),
         "LastFile": _read_only(str, 'File of the running, or else the last, series; "" for none.'),
-        "Warning": _read_only(str, 'What to know of the running, or else the last, series; "" for nothing.'),
+        "Warning": _read_only(str, 'Warning about the running, or else the last, series; "" for none.'),
     }
 
     def __init__(self, inst: str, props: dict[str, Any], *args: Any, **kwargs: Any) -> None:
@@ -97,8 +97,8 @@ class PenstockDetector(TwoDController, Referable):
         self._synchronization = AcqSynch.SoftwareTrigger
         self._detector = TangoDetector(self.DetectorDevice)
         self._channel = Channel(self._detector, self._channel_name)
-        self._teller = Shelter("state of the group")
-        self._hush = threading.Event()
+        self._sender = Shelter("state of the group")
+        self._cancelled = threading.Event()
 
     def _element(self) -> Any:
         return self._getPoolController().get_element(axis=1)
@@ -109,8 +109,8 @@ class PenstockDetector(TwoDController, Referable):
     # An acquisition
 
     def PrepareOne(self, axis: int, value: float, repetitions: int, latency: float, nb_starts: int) -> None:
-        """Arm one series for everything that is to come."""
-        self._hush.set()  # or the new acquisition would look finished as it begins
+        """Arm one series for the whole scan."""
+        self._cancelled.set()  # else the new acquisition would look finished at its start
         synchronization = AcqSynch(self._synchronization)
         if synchronization == AcqSynch.SoftwareStart:
             nb_starts = self._true_starts(nb_starts)
@@ -121,31 +121,32 @@ class PenstockDetector(TwoDController, Referable):
         # Without this event the group stays in Fault after a failed scan, and MacroServer waits 3 s for it.
         self._element().set_state(State.On, propagate=2)
 
-    def _true_starts(self, told: int) -> int:
-        """Sardana 3.7 multiplies the starts by the repetitions where the group has channels with a software
-        trigger, too (PoolAcquisition.prepare): the series would wait for frames that never come.
+    def _true_starts(self, given: int) -> int:
+        """Return the number of starts, which Sardana 3.7 multiplies by the repetitions where the group has
+        channels with a software trigger, too (PoolAcquisition.prepare): the series would wait for frames
+        that never come.
         """
-        starts = getattr(self._getPoolController().operator, "nb_starts", told)
-        return min(int(starts), told)
+        starts = getattr(self._getPoolController().operator, "nb_starts", given)
+        return min(int(starts), given)
 
     def LoadOne(self, axis: int, value: float, repetitions: int, latency: float) -> None:
-        """Everything is known since PrepareOne."""
+        """Do nothing: PrepareOne has done it."""
 
     def StartOne(self, axis: int, value: float) -> None:
-        """Software trigger, or wait for those of the hardware."""
+        """Send a software trigger, or wait for those of the hardware."""
         self._channel.start()
 
     def StateOne(self, axis: int) -> tuple[Any, str]:
-        """Moving while frames, or the file, are to be waited for."""
+        """Return Moving until all frames were taken and the file is closed."""
         state, status = self._channel.state()
         return State[state], status
 
     def RefOne(self, axis: int) -> Any:
-        """References by index."""
+        """Return the references, by index."""
         return self._channel.new_references() if self._channel.polled else self._channel.reference()
 
     def ReadOne(self, axis: int) -> Any:
-        """Return the image, where Sardana wants no references."""
+        """Return the image, if Sardana wants no references."""
         try:
             return self._channel.image()
         except Refused as refused:
@@ -154,35 +155,35 @@ class PenstockDetector(TwoDController, Referable):
     def StopOne(self, axis: int) -> None:
         """Complete the file."""
         self._channel.stop()
-        self._tell_state_again()
+        self._send_state_again()
 
     def AbortOne(self, axis: int) -> None:
         """Drop what is queued."""
         self._channel.abort()
-        self._tell_state_again()
+        self._send_state_again()
 
-    def _tell_state_again(self) -> None:
-        """Sardana 3.7 loses the last state event of a group that is stopped or aborted, once in some twenty
-        times on a busy machine, and its macro then waits for it for ever.
+    def _send_state_again(self) -> None:
+        """Repeat the state of a group that was stopped or aborted: Sardana 3.7 loses its last state event,
+        about once in twenty times on a busy machine, and the macro then waits for it for ever.
         """
         group = getattr(self._getPoolController(), "operator", None)
         if group is None:
             return
-        self._hush.set()
-        self._hush = hush = threading.Event()
-        self._teller.begin(lambda: _tell_state(group, hush))
+        self._cancelled.set()
+        self._cancelled = cancelled = threading.Event()
+        self._sender.begin(lambda: _send_state(group, cancelled))
 
     # Parameters
 
     def GetAxisPar(self, axis: int, parameter: str) -> Any:
-        """Shape of the images: rows, columns."""
+        """Return the shape of the images: rows, columns."""
         if parameter != "shape":
             return super().GetAxisPar(axis, parameter)
         shape = self._channel.facts().shape
         return list(shape[-2:]) if len(shape) >= 2 else [0, 0]
 
     def SetAxisPar(self, axis: int, parameter: str, value: Any) -> None:
-        """References or not, and the measurement group's own pattern."""
+        """Set whether references are wanted, and the measurement group's own pattern."""
         if parameter == "value_ref_enabled":
             self._channel.arming.references = bool(value)
             if not value:
@@ -191,7 +192,7 @@ class PenstockDetector(TwoDController, Referable):
             self._channel.arming.pattern = value or ""
 
     def GetCtrlPar(self, parameter: str) -> Any:
-        """Least time between two exposures, in seconds."""
+        """Return the minimum time between two exposures, in seconds."""
         if parameter == "latency_time":
             return float(self._channel.facts().readout_time)
         return super().GetCtrlPar(parameter)
@@ -233,6 +234,6 @@ class PenstockDetector(TwoDController, Referable):
 
 
 def _raise(refused: Refused) -> NoReturn:
-    """Return what spock shows is the description of the first error, as it is."""
+    """Raise a refusal as a Tango error; spock shows the description of the first one as it is."""
     tango.Except.throw_exception(PREFIX + refused.kind, str(refused), "PenstockDetector")
     raise AssertionError("throw_exception returned")

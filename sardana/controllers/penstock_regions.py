@@ -1,4 +1,4 @@
-"""Counters of regions of interest, as Sardana loads them; the logic: `penstock.sardana.regions`."""
+"""Counters of regions of interest, as Sardana loads them; their logic is in `penstock.sardana.regions`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PenstockRegions(CounterTimerController):
         },
         "RegionValue": {
             Type: str,
-            Description: "What of the region: sum, mean or max.",
+            Description: "Value of the region: sum, mean or max.",
             Access: DataAccess.ReadWrite,
             Memorize: Memorized,
             DefaultValue: "sum",
@@ -62,11 +62,11 @@ class PenstockRegions(CounterTimerController):
         self._counter = RegionCounter(TangoSource(self.DetectorDevice))
 
     def AddDevice(self, axis: int) -> None:
-        """A further counter."""
+        """Add a counter."""
         self._counter.add(axis)
 
     def DeleteDevice(self, axis: int) -> None:
-        """One counter less; the thread ends with the last one."""
+        """Remove a counter; the thread ends with the last one."""
         self._counter.remove(axis)
 
     # An acquisition
@@ -76,39 +76,39 @@ class PenstockRegions(CounterTimerController):
         self._counter.prepare(repetitions)
 
     def LoadOne(self, axis: int, value: float, repetitions: int, latency: float) -> None:
-        """Everything is known since PrepareOne."""
+        """Do nothing: PrepareOne has done it."""
 
     def StartOne(self, axis: int, value: float) -> None:
         """See `StartAll`."""
 
     def StartAll(self) -> None:
-        """Once for all axes: values of further frames are to come."""
+        """Expect the values of further frames; called once for all axes."""
         self._counter.start()
 
     def StateOne(self, axis: int) -> tuple[Any, str]:
-        """Moving while values are to come."""
+        """Return Moving while values are still to come."""
         state, status = self._counter.state(axis)
         return State[state], status
 
     def ReadOne(self, axis: int) -> Any:
-        """Return the value of this point's frame; the new ones, in order of the frames, where there are
-        many."""
+        """Return the value of this point's frame or, where Sardana wants lists, the new values in the order
+        of the frames."""
         if self._synchronization in ONE_VALUE:
             return self._counter.value(axis)
         return self._counter.new_values(axis)
 
     def StopOne(self, axis: int) -> None:
-        """Wait for nothing more."""
+        """Wait for no further values."""
         self._counter.stop()
 
     def AbortOne(self, axis: int) -> None:
-        """Wait for nothing more."""
+        """Wait for no further values."""
         self._counter.stop()
 
     # Parameters
 
     def GetCtrlPar(self, parameter: str) -> Any:
-        """It needs no time between two frames."""
+        """Return a latency of 0 s: counters need no time between two frames."""
         return 0.0 if parameter == "latency_time" else super().GetCtrlPar(parameter)
 
     def GetAxisExtraPar(self, axis: int, parameter: str) -> Any:

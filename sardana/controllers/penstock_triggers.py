@@ -42,8 +42,8 @@ class PenstockTriggers(TriggerGateController):
     axis_attributes: ClassVar[dict[str, Any]] = {
         "Missed": {
             Type: str,
-            Description: "Numbers of edges in a series, from 0, that reach no detector: a JSON list"
-            " such as [3, 7]. To see what becomes of a lost trigger.",
+            Description: "Numbers of edges in a series, from 0, that reach no detector, to try out lost"
+            " triggers: a JSON list such as [3, 7].",
             DefaultValue: "[]",
             Memorize: NotMemorized,
         },
@@ -76,7 +76,7 @@ class PenstockTriggers(TriggerGateController):
         self._groups = groups
 
     def PreStartOne(self, axis: int, value: float | None = None) -> bool:
-        """Sardana calls it without a value here."""
+        """Do nothing; Sardana calls it without a value here."""
         return True
 
     def StartOne(self, axis: int) -> None:
@@ -84,7 +84,7 @@ class PenstockTriggers(TriggerGateController):
         self._line.start(self._groups, self._missed)
 
     def StateOne(self, axis: int) -> tuple[State, str]:
-        """Moving while edges are to come."""
+        """Return Moving while edges are still to come."""
         if self._line.running:
             return State.Moving, f"{self._line.emitted} triggers emitted"
         if self._line.error:
@@ -106,7 +106,7 @@ class PenstockTriggers(TriggerGateController):
         return self._groups[0].active if self._groups else 0.0
 
     def SetAxisExtraPar(self, axis: int, name: str, value: Any) -> None:
-        """Only Missed can be set."""
+        """Set Missed; GateTime is read-only."""
         try:
             missed = json.loads(value or "[]")
         except ValueError:
@@ -118,7 +118,7 @@ class PenstockTriggers(TriggerGateController):
         self._missed = missed
 
     def SetAxisPar(self, axis: int, parameter: str, value: Any) -> None:
-        """There is one line, which follows no moveable."""
+        """Do nothing: the one line follows no moveable."""
 
 
 def _group(description: Mapping[Any, Any]) -> Group:
@@ -128,7 +128,7 @@ def _group(description: Mapping[Any, Any]) -> Group:
         if SynchDomain.Time not in value:
             raise TriggerTrainError(
                 f"the synchronisation gives {parameter.name.lower()} in positions only; PenstockTriggers"
-                " emits at times: use a scan that gives times too, such as ascanct"
+                " emits at times: use a scan that gives times, too, such as ascanct"
             )
         times[parameter] = float(value[SynchDomain.Time])
     return Group(

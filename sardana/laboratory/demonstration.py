@@ -19,18 +19,18 @@ SIZE = (256, 512)
 
 
 class DemonstrationFailed(Exception):
-    """It cannot be done here; the sentence says why."""
+    """The demonstration is not possible here; the sentence says why."""
 
 
 class SardanaDemonstration:
     """The laboratory and its files; a context manager.
 
     Args:
-        folder: where files go; made when it is not there, nothing in it is overwritten.
-        progress: told what happens.
+        folder: for the files; created if it is missing; nothing in it is overwritten.
+        progress: called with each step.
 
     Raises:
-        DemonstrationFailed: a folder, a process, or an element of Sardana; from `__enter__`.
+        DemonstrationFailed: a folder, a process, or an element of Sardana failed; from `__enter__`.
     """
 
     def __init__(self, folder: Path, progress: Callable[[str], None] = lambda text: None) -> None:
@@ -59,17 +59,17 @@ class SardanaDemonstration:
 
     @property
     def door(self) -> Door:
-        """Where macros run."""
+        """The Door at which macros run."""
         return self._laboratory.door
 
     @property
     def receiver_url(self) -> str:
-        """Of the detector's receiver."""
+        """URL of the detector's receiver."""
         return self._laboratory.receiver_urls[DETECTOR]
 
     @property
     def scan_file(self) -> Path:
-        """Sardana's file of this run; it is there after the first scan."""
+        """Sardana's file of this run; it exists after the first scan."""
         return self._laboratory.scan_file
 
     def image_files(self) -> list[Path]:
@@ -78,7 +78,7 @@ class SardanaDemonstration:
         return sorted(there, key=lambda file: (file.stat().st_mtime, file.name))
 
     def run_spock(self) -> int:
-        """Leave the terminal to spock until the user leaves it; returns its exit status."""
+        """Hand the terminal to spock until the user exits; return its exit status."""
         return spock.run(self._scratch / "ipython", self._laboratory.tango_host)
 
     def _start(self) -> None:

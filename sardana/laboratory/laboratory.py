@@ -33,7 +33,7 @@ from penstock.sardana.registration.hooks import HOOKS
 MOTOR_CLASS = "DummyMotorController"
 MOTORS = ("mot01", "mot02")
 MOTOR_SPEED, RAMP = 10.0, 0.1
-"""Units per second, and seconds up to that: nobody waits for a motor that is not there."""
+"""Units per second, and seconds up to that: fast, since the motors are simulated."""
 TIMER = "ct01"
 GROUP = "mntgrp"
 SARDANA = "Sardana"
@@ -43,7 +43,7 @@ TRIGGERS = "tg01"
 FLY_GROUP = "fly"
 """The detectors alone, synchronised by the trigger line."""
 EVENTS_WITHIN = 60.0
-"""Seconds in which events must come again from a Sardana that was restarted."""
+"""Seconds in which the events of a restarted Sardana must arrive again."""
 READY_WITHIN = 20.0
 """Seconds in which a detector must be ready."""
 
@@ -57,9 +57,9 @@ class Unit:
     """One detector of the laboratory, and its receiver."""
 
     name: str
-    """Of the channel in Sardana, too."""
+    """Name of the channel in Sardana, too."""
     properties: Mapping[str, object] = field(default_factory=dict)
-    """Of the detector's Tango device, beyond what it needs."""
+    """Of the detector's Tango device, in addition to the necessary ones."""
     receiver: Mapping[str, object] = field(default_factory=dict)
     """Keys of the receiver's configuration, likewise."""
     model: str = "Simulator"
@@ -87,10 +87,11 @@ class Laboratory:
         data: another folder for the files of detectors and scans.
         scan_file: name of the file of the scans.
         plugins: whether Sardana finds Penstock; else it has motors and timer only.
-        progress: told what happens.
+        progress: called with each step.
 
     Raises:
-        ProcessFailed: a process; LaboratoryFailed: a detector or an element of Sardana; from `__enter__`.
+        ProcessFailed: a process did not start; from `__enter__`.
+        LaboratoryFailed: a detector or an element of Sardana cannot be set up; from `__enter__`.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Laboratory:
     """Measurement groups: timer and detectors by software, detectors by the trigger line."""
 
     def device(self, name: str) -> tango.DeviceProxy:
-        """Proxy of a Tango device of the laboratory, by its name or alias."""
+        """Return the proxy of a Tango device of the laboratory, by its name or alias."""
         return tango.DeviceProxy(f"tango://{self.tango_host}/{name}")
 
     def detector(self, unit: str = "sim") -> tango.DeviceProxy:
@@ -151,7 +152,7 @@ class Laboratory:
         return self._children[name]
 
     def restart(self, name: str) -> None:
-        """Start a process again, whatever has become of it; `door` is a new one after Sardana's."""
+        """Restart a process, whatever its state; after a restart of Sardana `door` is a new one."""
         self._children.pop(name).stop()
         self._children[name] = self._commands[name]()
         if name == SARDANA:
@@ -159,7 +160,7 @@ class Laboratory:
             self.door.__exit__(None, None, None)
             self._open_door()
             limit = time.monotonic() + EVENTS_WITHIN
-            while not self.run("lsgh").messages:  # Tango connects to the new process as its heart beats
+            while not self.run("lsgh").messages:  # Tango reconnects with its next heartbeat
                 if time.monotonic() > limit:
                     raise LaboratoryFailed(f"no events of {servers.DOOR} within {EVENTS_WITHIN:g} s")
 
@@ -193,7 +194,7 @@ class Laboratory:
         """Wait until a detector is ready for the next series and its receiver idle.
 
         Raises:
-            LaboratoryFailed: it is not within so many seconds; the sentence is the detector's.
+            LaboratoryFailed: it is not ready within so many seconds; the sentence is the detector's.
         """
         proxy, receiver = self.detector(unit), self.receiver(unit)
         limit = time.monotonic() + within
@@ -206,7 +207,7 @@ class Laboratory:
             time.sleep(0.02)
 
     def kill(self, name: str) -> None:
-        """SIGKILL to a process and its children, as a power cut would; `restart` starts it again."""
+        """Kill a process and its children (SIGKILL), like a power cut; `restart` starts it again."""
         child = self._children[name]
         for pid in (child.pid, *children(child.pid)):
             with contextlib.suppress(ProcessLookupError):
@@ -214,7 +215,7 @@ class Laboratory:
         child.wait(5.0)
 
     def recover(self, unit: str = "sim") -> None:
-        """Bring a detector and its receiver back after a fault, as somebody at the panel would."""
+        """Reset a detector and its receiver after a fault, as a user at the panel would."""
         if self.receiver(unit).status().state == "error":
             self.receiver(unit).reset()
         proxy = self.detector(unit)
@@ -226,7 +227,7 @@ class Laboratory:
         """Run a macro that must not fail.
 
         Raises:
-            LaboratoryFailed: it did.
+            LaboratoryFailed: it has failed.
         """
         run = self.run(*command)
         if run.ending != "finish":
@@ -243,12 +244,12 @@ class Laboratory:
         self._progress(f"Tango database {self.tango_host} (embedded)")
         self._progress("Sardana: Pool, MacroServer, Door")
         servers.register_sardana(self._database(), own, plugins=self._plugins)
-        # It computes while the detectors, which it does not know yet, start.
+        # It is busy with itself while the detectors, which it does not know yet, start.
         self._launch(SARDANA, lambda: servers.start_sardana(self.tango_host))
         for unit in self.units.values():
             self._progress(f"detector {unit.device}, its streamer and its receiver")
             self._start_unit(unit, own)
-        self._children[SARDANA] = self._children.pop(SARDANA)  # the last one is the first to be ended
+        self._children[SARDANA] = self._children.pop(SARDANA)  # the last one is stopped first
         servers.wait_sardana(self._children[SARDANA], self.tango_host)
         self._open_door()
         self._progress("elements: two motors, a timer, the detectors, a measurement group")
@@ -260,7 +261,7 @@ class Laboratory:
         self.door = self._stack.enter_context(Door(f"tango://{self.tango_host}/{servers.DOOR}"))
 
     def _await_pool(self) -> None:
-        """The MacroServer hears of the Pool's classes by an event, which may come after the Door answers."""
+        """Wait until the MacroServer knows the Pool's classes, which may be after the Door answers."""
         limit = time.monotonic() + READY_WITHIN
         while MOTOR_CLASS not in self.run("lsctrllib").said():
             if time.monotonic() > limit:
@@ -359,7 +360,7 @@ class Laboratory:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let a second Ctrl-C not break off what the first one began: processes would stay behind."""
+    """Ignore further signals: a second Ctrl-C would leave processes behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

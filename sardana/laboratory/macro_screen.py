@@ -1,4 +1,4 @@
-"""What a macro says, on a terminal or into a pipe, as spock shows it."""
+"""A macro's messages, on a terminal or in a pipe, as spock shows them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rich.text import Text
 
 STYLES = {"Info": "bright_blue", "Warning": "yellow", "Error": "red", "Critical": "bright_red"}
 BEGIN, END = "<BLOCK>", "</BLOCK>"
-"""Lines between which a macro shows what replaces itself, such as positions on the way."""
+"""Lines around a block that replaces the one before, such as the positions of moving motors."""
 
 
 class MacroScreen:
-    """Shows lines as they come; give `on_message` to a Door.
+    """Shows lines as they arrive; give `on_message` to a Door.
 
     Args:
-        console: where to. Where it is no terminal, of a block that replaces itself the last one is shown.
+        console: where they are shown; if it is not a terminal, only the last of such blocks is.
     """
 
     def __init__(self, console: Console) -> None:
@@ -29,7 +29,7 @@ class MacroScreen:
 
         Args:
             level: "Output", "Info", "Warning", "Error" or "Critical".
-            line: without its end.
+            line: without its line end.
         """
         if line == BEGIN:
             self._within = True
@@ -45,7 +45,7 @@ class MacroScreen:
             self._console.print(Text(line, style=STYLES.get(level, "")))
 
     def flush(self) -> None:
-        """What was shown last stays; at the end of a macro."""
+        """Keep the last block; call this at the end of a macro."""
         if not self._console.is_terminal:
             for line in self._block:
                 self._console.print(line)

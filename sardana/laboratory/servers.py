@@ -1,4 +1,4 @@
-"""A Sardana of its own: Pool, MacroServer and Door in one server process, on a Tango database."""
+"""A separate Sardana: Pool, MacroServer and Door in one server process, in a Tango database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POOL, MACRO_SERVER, DOOR = "pool/penstock/1", "macroserver/penstock/1", "door/pe
 SERVER = "Sardana/penstock"
 STARTING = "Sardana starts"
 ANSWERS_WITHIN = 90.0
-"""Seconds: Sardana computes for one or two, ten times that on a machine that has much else to do."""
+"""Seconds; Sardana needs one or two, ten times that on a busy machine."""
 START = f"""\
 print("{STARTING}", flush=True)
 import ast, functools
@@ -25,14 +25,14 @@ from sardana.tango import main
 main()
 """
 """Sardana keeps the source of each macro; to find it, Python up to 3.12 parses the whole file for each one.
-With the trees kept, Sardana starts in a third of the time."""
+With the syntax trees cached, Sardana starts in a third of the time."""
 
 
 def register_sardana(database: tango.Database, folder: Path, *, plugins: bool = True) -> None:
     """Register the three devices.
 
     Args:
-        database: into which.
+        database: where to register them.
         folder: for the environment of the MacroServer.
         plugins: whether they find Penstock's controllers, macros and recorders.
     """
@@ -75,7 +75,7 @@ def start_sardana(tango_host: str) -> Child[bool]:
 
 
 def wait_sardana(child: Child[object], tango_host: str, deadline: float = ANSWERS_WITHIN) -> None:
-    """Wait until the Door answers; Sardana says nothing when it is ready.
+    """Wait until the Door answers; Sardana itself does not report that it is ready.
 
     Raises:
         ProcessFailed: it ended, or did not answer within `deadline` seconds.
@@ -92,4 +92,4 @@ def wait_sardana(child: Child[object], tango_host: str, deadline: float = ANSWER
                 raise ProcessFailed(ended) from error
             if time.monotonic() > limit:
                 raise ProcessFailed(f"{child.name} does not answer within {deadline:g} s") from error
-            time.sleep(0.1)  # each try costs the database of a busy machine something
+            time.sleep(0.1)  # each attempt is a load on the database

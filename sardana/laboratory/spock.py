@@ -1,4 +1,4 @@
-"""Spock, Sardana's command line, in this terminal, with a profile that is none of the user's own."""
+"""Spock, Sardana's command line, in this terminal, with a profile apart from the user's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ config.Spock.door_name = "{door}"
 config.Spock.macro_server_name = "{macro_server}"
 sardana.spock.load_config(config)
 """
-"""As spock itself makes it, but without the question which Door it shall be."""
+"""As spock itself writes it, but without asking for the Door."""
 START = """\
 import taurus
 taurus.setLogLevel(taurus.Error)
@@ -41,10 +41,10 @@ PATIENCE = 5.0
 
 
 def run(folder: Path, tango_host: str) -> int:
-    """Leave the terminal to spock until the user leaves it; returns its exit status.
+    """Hand the terminal to spock until the user exits; return its exit status.
 
-    It has no windows (expconf, showscan). Ctrl-C is spock's alone meanwhile. Whatever else ends the wait
-    (`SystemExit` out of a signal handler) ends spock, and the terminal is as it was before.
+    It has no windows (expconf, showscan). Meanwhile, only spock reacts to Ctrl-C. Whatever else ends the wait
+    (`SystemExit` from a signal handler) ends spock and restores the terminal.
 
     Args:
         folder: for the profile and its history, so that the user's IPython stays as it is.
@@ -59,7 +59,7 @@ def run(folder: Path, tango_host: str) -> int:
     (profile / "ipython_config.py").write_text(text)
     command = [*PYTHON, "-c", START, f"--profile={PROFILE}"]
     environment = {**os.environ, "TANGO_HOST": tango_host, "IPYTHONDIR": str(folder)}
-    # With a screen spock loads Qt, and there is a traceback at its start where Qt cannot open a window.
+    # With a display, spock loads Qt, and starts with a traceback where Qt cannot open a window.
     environment.pop("DISPLAY", None)
     with _terminal_restored(), _interrupts_are_for_the_child():
         process = subprocess.Popen(command, env=environment)
@@ -76,7 +76,7 @@ def run(folder: Path, tango_host: str) -> int:
 
 @contextlib.contextmanager
 def _terminal_restored() -> Iterator[None]:
-    """For a spock that is ended while it reads a line."""
+    """Restore the terminal's settings, should spock be ended while it reads a line."""
     import termios
 
     if not sys.stdin.isatty():
@@ -91,7 +91,7 @@ def _terminal_restored() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interrupts_are_for_the_child() -> Iterator[None]:
-    """The terminal sends Ctrl-C to both; a handler, unlike SIG_IGN, is not handed down to the child."""
+    """Ignore Ctrl-C, which the terminal sends to both; a handler, unlike SIG_IGN, is not inherited."""
     before = signal.signal(signal.SIGINT, lambda number, frame: None)
     try:
         yield

@@ -24,8 +24,8 @@ class det_begin(Macro):
 
     Each Penstock detector in the active measurement group must be ready, and so must its receiver:
     otherwise the scan ends here, with the detector's own sentence, before anything moves. The
-    detectors are told folder, file, number and title of the scan: files are named after it, and
-    say what they belong to.
+    detectors receive folder, file, number and title of the scan: their files are named after it,
+    and record which scan they belong to.
 
     Examples:
 
@@ -46,11 +46,11 @@ class det_begin(Macro):
 class det_end(Macro):
     """Leave Penstock detectors idle after a scan; a hook: `defgh det_end post-scan`.
 
-    A detector that still waits for triggers of this scan, which failed or was stopped, is stopped,
-    and its file is complete so far. Frames that were lost, and what else there is to know of a
-    detector's series, is told as a warning. A continuous scan whose detector has failed fails here, with
-    the detector's own sentence: Sardana itself does not look. Nothing else that goes wrong here spoils
-    a scan.
+    If the scan failed or was stopped, a detector that still waits for its triggers is stopped, and
+    its file is completed with the frames so far. Lost frames, and whatever else there is to know
+    about a detector's series, are reported as warnings. A continuous scan whose detector has failed
+    fails here, with the detector's own sentence: Sardana itself does not check. Nothing else that
+    goes wrong here makes a scan fail.
 
     Examples:
 
@@ -70,7 +70,7 @@ class det_end(Macro):
                     group, [c for c, ran in zip(channels, series, strict=True) if ran is Series.RUNNING]
                 )
             for channel, ran in zip(channels, series, strict=True):
-                if ran is not None:  # else it does not answer, which has been said
+                if ran is not None:  # else it does not answer, which was reported
                     _quietly(self, channel, partial(self._end_channel, ran=ran))
         except InterruptException:
             raise
@@ -84,10 +84,10 @@ class det_end(Macro):
                 raise RuntimeError("; ".join(faults))
 
     def _stop_group(self, group: Any, channels: list[ChannelClient]) -> None:
-        """Through the group: Sardana 3.7 never ends the next count of a channel stopped by itself."""
+        """Stop the whole group: Sardana 3.7 never ends the next count of a channel that was stopped alone."""
         try:
             tango.DeviceProxy(group.getFullName()).command_inout("Stop")
-        except tango.DevFailed as error:  # another channel of it hangs
+        except tango.DevFailed as error:  # another of its channels hangs
             self.warning(f"{group.getName()}: {sentence(error)}")
             for channel in channels:
                 _quietly(self, channel, lambda channel: channel.detector.command_inout("Stop"))
@@ -98,13 +98,13 @@ class det_end(Macro):
                 self.warning(late)
         elif self.getParentMacro() is None:  # a scan has failed with this sentence
             self.warning(channel.in_use())
-        if told := channel.read("Warning"):
-            self.warning(told)
+        if warning := channel.read("Warning"):
+            self.warning(warning)
         channel.forget_scan()
 
 
 def _ended_well(macro: Macro) -> bool:
-    """Return whether it was a scan that called, and Sardana takes it for a good one so far."""
+    """Return whether the caller is a scan that is good so far, as Sardana sees it."""
     scan = macro.getParentMacro()
     gscan = getattr(scan, "gscan", None)
     if gscan is None or scan.isStopped() or scan.isAborted():
@@ -143,12 +143,12 @@ def _channels(group: Any) -> list[ChannelClient]:
 
 
 def _context(macro: Macro) -> dict[str, Any]:
-    """Return what the channels' ScanContext holds."""
+    """Return the content of the channels' ScanContext."""
     parent = macro.getParentMacro()
     gscan = getattr(parent, "gscan", None)
     if gscan is None:
         caller = parent.getName() if parent is not None else "the command line"
-        macro.info(f"det_begin: {caller} is no scan; the detectors' files are named as those of ct")
+        macro.info(f"det_begin: {caller} is not a scan; the detectors' files are named like those of ct")
         return {
             "scan_dir": _environment(macro, "ScanDir") or "", "scan_file": "", "scan_id": 0,
             "title": parent.getMacroCommand() if parent is not None else "",

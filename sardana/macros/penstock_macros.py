@@ -23,7 +23,7 @@ from penstock.stins.texts import plural
 
 
 class det_status(Macro):
-    """Show state, series, frames and file of Penstock detectors, and what they say themselves.
+    """Show state, series, frames and file of Penstock detectors, and their own status.
 
     Examples:
 
@@ -32,7 +32,7 @@ class det_status(Macro):
     """
 
     param_def: ClassVar[list[Any]] = [
-        ["channels", [["channel", Type.TwoDExpChannel, None, "2D channel"], {"min": 0}], None, "all, if none"]
+        ["channels", [["channel", Type.TwoDExpChannel, None, "2D channel"], {"min": 0}], None, "default: all"]
     ]
 
     def run(self, channels: list[Any]) -> None:
@@ -66,7 +66,7 @@ class det_setup(Macro):
                 {"min": 0},
             ],
             None,
-            "none: show all",
+            "default: show all",
         ],
     ]
 
@@ -85,7 +85,7 @@ class det_setup(Macro):
 
 
 class det_live(Macro):
-    """Let a Penstock detector show frames at its own pace, without a file, until it is switched off.
+    """Show live frames of a Penstock detector, at its own pace, without a file, until it is switched off.
 
     Examples:
 
@@ -106,7 +106,7 @@ class det_live(Macro):
         device = client.detector
         running = device.state() in ACTIVE
         if running and device.FileWritten:
-            raise RuntimeError(f"{client.name} takes a series into a file: {device.status()}")
+            raise RuntimeError(f"{client.name} is taking a series into a file: {device.status()}")
         if switch == "on" and not running:
             _command(device, "Continuous")
         elif switch == "off" and running:
@@ -121,7 +121,7 @@ class det_take(Macro):
 
     Without ScanDir the folder is that of the last scan, or else the receiver's.
 
-    Ctrl-C ends the series; the file is complete so far.
+    Ctrl-C ends the series; the file is completed with the frames so far.
 
     Examples:
 
@@ -143,7 +143,7 @@ class det_take(Macro):
         for name, value in (
             ("TriggerMode", "INTERNAL"), ("ExposureTime", exposure), ("LatencyTime", 0.0), ("nTriggers", 1),
             ("nFramesPerTrigger", frames), ("DestinationFileOverwritable", False),
-            ("Metadata", without_scan(str(device.Metadata or ""))),  # of a scan that was aborted, say
+            ("Metadata", without_scan(str(device.Metadata or ""))),  # left by an aborted scan, say
         ):  # fmt: skip
             try:
                 device.write_attribute(name, value)
@@ -165,10 +165,10 @@ class det_take(Macro):
                     device.command_inout("Stop")
                 if late := client.await_idle(self.output):
                     self.warning("%s", late)
-                self._tell_account(device, series)
+                self._report_account(device, series)
 
     def _choose_file(self, client: ChannelClient) -> str:
-        """Choose a file that does not exist, by the rule of scans."""
+        """Return a file that does not exist, named as in scans."""
         context = {"scan_dir": self._folder(client), "scan_file": "take", "scan_id": 0}
         template = self._pattern(client.name) or client.read("FileTemplate")
 
@@ -178,7 +178,7 @@ class det_take(Macro):
         return choose_free(TangoDetector(client.detector_name), name, 0)[1]
 
     def _pattern(self, channel: str) -> str:
-        """ValueRefPattern of the active measurement group, where the channel gives references in it."""
+        """Return ValueRefPattern of the active measurement group, if the channel gives references in it."""
         try:
             group = self.getMeasurementGroup(self.getEnv("ActiveMntGrp"))
         except UnknownEnv:
@@ -188,7 +188,7 @@ class det_take(Macro):
         return str(group.getValueRefPattern().get(channel) or "")
 
     def _folder(self, client: ChannelClient) -> str:
-        """ScanDir, or else the folder of the last scan, or else that of the receiver."""
+        """Return ScanDir, or else the folder of the last scan, or else that of the receiver."""
         with contextlib.suppress(UnknownEnv):
             if folder := self.getEnv("ScanDir"):
                 return str(folder)
@@ -201,11 +201,11 @@ class det_take(Macro):
         except Refused as refused:
             raise RuntimeError(f"ScanDir is not set, and {refused}") from refused
 
-    def _tell_account(self, device: tango.DeviceProxy, series: str) -> None:
+    def _report_account(self, device: tango.DeviceProxy, series: str) -> None:
         last = json.loads(device.LastSeries or "{}")
         if last.get("series") == series:
-            tell = self.output if last["complete"] else self.warning
-            tell("%s", last["verdict"])
+            report = self.output if last["complete"] else self.warning
+            report("%s", last["verdict"])
             self.output("%s", last["file"])
 
 
@@ -213,7 +213,7 @@ def _client(channel: Any) -> ChannelClient:
     found = find([channel.getFullName()])
     if not found:
         raise ValueError(
-            f"{channel.getName()} is no Penstock detector, or its Pool does not answer; see `det_status`"
+            f"{channel.getName()} is not a Penstock detector, or its Pool does not answer; see `det_status`"
         )
     return found[0]
 

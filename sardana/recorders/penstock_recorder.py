@@ -18,21 +18,21 @@ from penstock.sardana.scan_file import links
 from penstock.sardana.shelter import Shelter
 
 UNITS = {"timestamp": "s", "epoch": "s"}
-"""Of Sardana's own columns."""
+"""Units of Sardana's own columns."""
 SHELTER = Shelter("recorder")
-"""Of all scans: a recorder is made in the macro's thread, which may begin no other."""
+"""Shared by all scans: a recorder is created in the macro's thread, which must not start another."""
 
 
 class PenstockRecorder(NXscanH5_FileRecorder):
     """Sardana's recorder of NeXus files, with frames linked by virtual datasets and plots for viewers.
 
-    It takes no extension for its own: `senv ScanRecorder PenstockRecorder` selects it.
+    It claims no file extension: `senv ScanRecorder PenstockRecorder` selects it.
     """
 
     formats: ClassVar[dict[str, str]] = {}
 
     def getFormat(self) -> str:
-        """As Sardana says it before each scan."""
+        """Return the format that Sardana prints before each scan."""
         return "HDF5::NeXus"
 
     def _openFile(self, fname: str) -> Any:
@@ -45,7 +45,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             ) from error
 
     def _endRecordList(self, recordlist: Any) -> None:
-        """Not in the macro's thread: AbortMacro raises an exception there."""
+        """End the record outside the macro's thread: AbortMacro raises an exception in that."""
         if self.filename is not None:
             SHELTER.run(lambda: self._end(recordlist))
 
@@ -67,10 +67,10 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             self._write_units(entry, columns)
             scan_entry.add_plots(entry, self._columns(entry, images, columns))
         except Exception as error:
-            self._warn(f"{self.filename}: the plots of {self.entryname} are not all there ({error})")
+            self._warn(f"{self.filename}: not all plots of {self.entryname} could be written ({error})")
 
     def _close_entry(self, recordlist: Any) -> None:
-        """Sardana's own end: references of others, the time, the file closed."""
+        """Let Sardana write the references of other detectors and the time, and close the file."""
         try:
             super()._endRecordList(recordlist)
         except Exception as error:
@@ -87,7 +87,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             super()._endRecordList(recordlist)
 
     def _link(self, entry: Any, column: Any) -> bool:
-        """Put the images in place of the references, which move to _NAME; of ours only."""
+        """Replace references of Penstock's form by the images, and move them to _NAME."""
         measurement, label = entry["measurement"], column.label
         try:
             texts = list(measurement[label].asstr()[:])
@@ -109,7 +109,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
 
     def _replace(self, measurement: Any, label: str, texts: list[str], frame: links.FrameFormat) -> None:
         points, kept = len(measurement[scan_entry.POINTS]), f"_{label}"
-        if len(texts) < points:  # they end with the last one that came
+        if len(texts) < points:  # they end with the last one received
             measurement[label].resize(points, axis=0)
         files = measurement.parent.create_group(f"files_{label}")
         files.attrs["NX_class"] = "NXcollection"
@@ -123,7 +123,7 @@ class PenstockRecorder(NXscanH5_FileRecorder):
             raise
 
     def _link_instrument(self, entry: Any, column: Any) -> None:
-        """The group of the channel's instrument has a link to the column from the start of the scan."""
+        """Renew the link to the column in the channel's instrument, made at the start of the scan."""
         if getattr(column, "instrument", None):
             place = self._createNXpath(column.instrument, prefix=entry.name)
             if column.label in place:
@@ -158,12 +158,12 @@ class PenstockRecorder(NXscanH5_FileRecorder):
     def _warn(self, sentence: str) -> None:
         macro = None if self.macro is None else self.macro()
         if macro is not None:
-            Logger.warning(macro, "%s", sentence)  # the macro's own ends here when the macro is stopped
+            Logger.warning(macro, "%s", sentence)  # the macro's own raises once the macro is stopped
         self.warning(sentence)
 
 
 def _frame_format(name: str) -> links.FrameFormat:
-    """Return what the channel says of its frames."""
+    """Return shape and type of the channel's frames."""
     channel = tango.DeviceProxy(name)
     shape = json.loads(channel.read_attribute("FrameShape").value)
     if not shape:

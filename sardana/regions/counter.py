@@ -1,6 +1,6 @@
 """Values of regions of interest as counters: by frame index, for step scans and for continuous ones.
 
-A thread reads the values of the series that the detector's own channel has armed. Whatever Sardana calls
+A thread reads the values of the series that the detector's own channel has armed. Every call by Sardana
 returns at once.
 """
 
@@ -18,16 +18,16 @@ from penstock.receiver.models import RoiValues
 from penstock.sardana.regions.source import Look, Source, SourceError
 
 VALUES: Final = ("sum", "mean", "max")
-"""What there is of each region per frame."""
+"""Values of each region per frame."""
 WAIT: Final = 0.5
 """Seconds for which one request may wait for values: bounds how long `close` takes."""
 MOST: Final = 10_000
 """Frames in one answer."""
 POLL: Final = 0.02
-"""Seconds between two looks at a detector that is still arming."""
+"""Seconds between two polls of a detector that is still arming."""
 MISSING_AFTER: Final = 10.0
-"""Seconds without a further value, all frames being out of the detector, after which those that lack are
-given up: in a step scan the series does not end before they are."""
+"""Seconds without a further value, once the detector has delivered all frames, after which missing values are
+given up: in a step scan the series does not end before that."""
 
 
 @dataclass(frozen=True)
@@ -40,32 +40,32 @@ class Axis:
 
 @dataclass
 class _Series:
-    """What is read of one series. Written by the reader's thread, but for `due`, `stopped` and `given`."""
+    """What is read of one series. Written by the reader's thread, except `due`, `stopped` and `given`."""
 
     per_start: int
-    """Frames that each start brings."""
+    """Frames per start."""
     before: Look | None
     """The detector when the series was announced; it may have been armed already, or not yet."""
     axes: dict[int, Axis]
     last: str
-    """Id of the series of the last acquisition, which cannot be the one of this."""
+    """Id of the last acquisition's series, which cannot be that of this one."""
     due: int = 0
-    """Frames that were asked for by now."""
+    """Frames requested so far."""
     id: str = ""
     upto: int = 0
-    """Frames whose values are there, or known to be missing."""
+    """Frames whose values are present, or known to be missing."""
     ended: bool = False
     """Nothing more will come."""
     stopped: bool = False
     fault: str = ""
     regions: frozenset[str] | None = None
-    """Those of the series, as soon as they are known."""
+    """Regions of the series, as soon as they are known."""
     values: dict[int, array[float]] = field(default_factory=dict)
-    """By axis, one per frame."""
+    """Values by axis, one per frame."""
     given: dict[int, int] = field(default_factory=dict)
-    """By axis: values that Sardana was given."""
+    """By axis, the number of values that Sardana was given."""
     waits_since: float = 0.0
-    """Monotonic time from which on nothing came although all frames are out of the detector; 0: no such."""
+    """Monotonic time since which no value has come although the detector has delivered all frames; or 0."""
 
     @property
     def busy(self) -> bool:
@@ -93,8 +93,8 @@ class RegionCounter:
     # Axes ---------------------------------------------------------------------------------------
 
     def add(self, axis: int) -> None:
-        """A counter that has no region yet. The thread begins with the first one, not with a measurement:
-        see `penstock.sardana.shelter`."""
+        """Add a counter without a region. The first one starts the thread, not a measurement: see
+        `penstock.sardana.shelter`."""
         self._axes.setdefault(axis, Axis())
         if self._thread is None:
             self._closing = False
@@ -127,10 +127,10 @@ class RegionCounter:
     # An acquisition -----------------------------------------------------------------------------
 
     def prepare(self, per_start: int) -> None:
-        """A new series is to come, or has just been armed; never raises.
+        """Expect a new series, which may have been armed just now; never raises.
 
         Args:
-            per_start: frames that each start brings.
+            per_start: frames per start.
         """
         last = "" if self._series is None else self._series.id or self._series.last
         before, fault = None, ""
@@ -142,7 +142,7 @@ class RegionCounter:
             self._series = _Series(per_start, before, dict(self._axes), last, fault=fault)
 
     def start(self) -> None:
-        """The next frames have been, or are about to be, triggered; never raises."""
+        """Expect the next frames, which have been, or are about to be, triggered; never raises."""
         with self._changed:
             series = self._series
             if series is None:
@@ -151,7 +151,7 @@ class RegionCounter:
             self._changed.notify_all()
 
     def state(self, axis: int) -> tuple[str, str]:
-        """Name of Sardana's state, and a sentence."""
+        """Return the name of Sardana's state, and a sentence."""
         shows, series = self._axes[axis], self._series
         if not shows.region:
             return "Fault", "no region: write the name of one to the attribute Region"
@@ -165,7 +165,7 @@ class RegionCounter:
         return ("Moving" if series.busy else "On"), done
 
     def value(self, axis: int) -> float:
-        """Of the frame that was started last; NaN where it is not there, or not yet."""
+        """Return the value of the frame that was started last; NaN if it is missing, or not there yet."""
         series = self._series
         if series is None:
             return math.nan
@@ -173,7 +173,7 @@ class RegionCounter:
         return values[index] if values is not None and 0 <= index < len(values) else math.nan
 
     def new_values(self, axis: int) -> list[float]:
-        """Those that were not given yet, by the frames' order: NaN for each frame that is missing."""
+        """Return those that were not given yet, in the order of the frames; NaN for each missing frame."""
         series = self._series
         if series is None:
             return []
@@ -194,7 +194,7 @@ class RegionCounter:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Stop, and end the thread: it takes as long as the request under way."""
+        """Stop, and end the thread; takes as long as the current request."""
         self.stop()
         with self._changed:
             self._closing = True
@@ -240,7 +240,7 @@ class RegionCounter:
             self._wait_on(series)
 
     def _find(self, series: _Series) -> None:
-        """Which series is it? That which was armed since the last acquisition, or just before this one."""
+        """Find the series, which was armed since the last acquisition, or just before this one."""
         look = self._source.look()
         before = series.before
         idle_since = before is not None and before.state not in ("RUNNING", "MOVING")
@@ -255,13 +255,13 @@ class RegionCounter:
             raise SourceError(
                 "not_armed",
                 f"{self._source.name} was not armed for this acquisition: regions are counted in the frames "
-                "that its own channel takes, so put that into the measurement group too, and enable it",
+                "that its own channel takes, so add that to the measurement group, too, and enable it",
             )
         else:
             series.id = look.series
 
     def _take(self, series: _Series, answer: RoiValues) -> bool:
-        """Return whether something new was in it."""
+        """Store the values of an answer; return whether any was new."""
         series.regions = frozenset(answer.values)
         for axis, shows in series.axes.items():
             known = answer.values.get(shows.region)
@@ -272,12 +272,12 @@ class RegionCounter:
                 math.nan if value is None else value for value in found
             )
         new = bool(answer.upto > series.upto)
-        series.upto = max(series.upto, answer.upto)  # last: what lies below it is there
+        series.upto = max(series.upto, answer.upto)  # last: all below it is present
         series.ended = answer.ended and not new
         return new
 
     def _wait_on(self, series: _Series, why: str = "") -> None:
-        """Nothing came: is the series still the detector's, and are frames still to come?"""
+        """Check on the detector when no value came: still the same series, and frames still to come?"""
         look = self._source.look()
         if look.series != series.id:
             raise SourceError(

@@ -1,4 +1,4 @@
-"""What a counter of regions asks: the detector's device for its series, its receiver for the values."""
+"""What a counter of regions reads: the series from the detector's device, the values from its receiver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT: Final = 3.0
 
 
 class SourceError(Exception):
-    """No answer, or no; `kind` is stable, the text is a sentence for the user."""
+    """No answer, or a refusal; `kind` is stable, the text is a sentence for the user."""
 
     def __init__(self, kind: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -32,24 +32,24 @@ class Look:
     series: str
     """Unique id of the running, or else the last, series."""
     acquired: int
-    """Frames of it that are out of the hardware."""
+    """Frames of it that the hardware has delivered."""
 
 
 class Source(Protocol):
     """One detector and its receiver; every call is bounded, and raises `SourceError`."""
 
     name: str
-    """Of the detector's Tango device."""
+    """Name of the detector's Tango device."""
 
     def look(self) -> Look:
         """Return the series as it stands."""
 
     def values(self, first: int, count: int, series: str, wait: float) -> RoiValues:
-        """Values of frames of a series, from index `first` on; waits up to `wait` seconds for that one."""
+        """Return values of frames of a series, from index `first`; wait up to `wait` seconds for that one."""
 
 
 class TangoSource:
-    """See `Source`; nothing is asked of the device before the first call, so that it may come later."""
+    """See `Source`; the device is not contacted before the first call, so it may be started later."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -89,8 +89,8 @@ class TangoSource:
         if not found or not found[0]:
             raise SourceError(
                 "no_receiver",
-                f"{self.name} has no device property ReceiverUrl, so nobody knows where its regions of "
-                "interest are; write it, and restart the detector's server",
+                f"{self.name} has no device property ReceiverUrl, so its regions of interest cannot be "
+                "found; set it, and restart the detector's server",
             )
         return str(found[0])
 

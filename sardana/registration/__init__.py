@@ -1,1 +1,1 @@
-"""`penstock sardana-register`: what an existing Sardana lacks of Penstock, and writing it."""
+"""`penstock sardana-register`: find out what an existing Sardana lacks of Penstock, and write it."""

@@ -14,7 +14,7 @@ from penstock.sardana.registration.paths import Change, Target
 
 CLASS, LIBRARY, TYPE = "PenstockDetector", "penstock_detector.py", "TwoDExpChannel"
 NAME = re.compile(r"[A-Za-z_]\w*")
-"""Such names Python, and with it spock, can use."""
+"""Names that Python, and so spock, can use."""
 
 
 def compare_detector(
@@ -23,20 +23,20 @@ def compare_detector(
     """Find out what is to be done about one channel.
 
     Args:
-        database: of both.
+        database: of the Pool and the detector.
         pool: the Pool.
         name: of the channel.
         device: Tango name of the detector; "" where it is removed.
-        remove: take channel and controller out.
+        remove: remove channel and controller.
 
     Returns:
-        what is to be done, and what speaks against it, or "".
+        what is to be done, and the reason against it, or "".
     """
     controller, blocked_by = f"{name}_ctrl", ""
     held = _detector_of(database, controller)
     there = held is not None
     if not pool.runs:
-        blocked_by = f"{pool.server} does not run"
+        blocked_by = f"{pool.server} is not running"
     elif not remove and not knows_class(pool):
         blocked_by = f"{pool.server} does not know {CLASS} yet"
     label = f"channel {name} of {pool.device}"
@@ -54,7 +54,7 @@ def compare_detector(
 
 
 def knows_class(pool: Target) -> bool:
-    """Tell whether a running Pool has loaded this installation's controllers."""
+    """Return whether a running Pool has loaded this installation's controllers."""
     from penstock.sardana import plugin
 
     listed = [json.loads(each) for each in tango.DeviceProxy(pool.device).ControllerClassList or ()]
@@ -62,7 +62,7 @@ def knows_class(pool: Target) -> bool:
 
 
 def controllers(database: tango.Database) -> list[str]:
-    """Names of the controllers of Penstock's classes."""
+    """Return the names of the controllers of Penstock's classes."""
     found = []
     for device in database.get_device_name("*", "Controller"):
         library = database.get_device_property(device, ["library"])["library"]
@@ -73,16 +73,14 @@ def controllers(database: tango.Database) -> list[str]:
 
 def _refusal(database: tango.Database, name: str, controller: str, device: str, held: str | None) -> str:
     if not NAME.fullmatch(name):
-        return f"{name!r} is no name for a channel; letters, digits and _, such as eiger"
+        return f"{name!r} is not a valid channel name; use letters, digits and _, such as eiger"
     if held:
         return f"{name} is the channel of {held}; choose another name, or remove it first"
     for alias in (name, controller):
         if taken := _device_of(database, alias):
             return f"the name {alias} belongs to {taken}; choose another name for {device}"
     if not _is_detector(database, device):
-        return (
-            f"{device} is no Penstock detector of this database; `penstock status --all` lists those that are"
-        )
+        return f"{device} is not a Penstock detector in this database; `penstock status --all` lists them"
     return ""
 
 
@@ -95,7 +93,7 @@ def _is_detector(database: tango.Database, device: str) -> bool:
 
 
 def _detector_of(database: tango.Database, controller: str) -> str | None:
-    """DetectorDevice of a controller of ours, `None` if there is none of this name."""
+    """Return DetectorDevice of a controller of ours; `None` if there is none of this name."""
     device = _device_of(database, controller)
     if not device:
         return None

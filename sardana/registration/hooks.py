@@ -20,7 +20,7 @@ def compare_hooks(database: tango.Database, target: Target, *, remove: bool = Fa
     A hook is not installed before its MacroServer knows the macro: until then every scan would fail.
     """
     if not target.runs:
-        waits = f"{target.server} does not run"
+        waits = f"{target.server} is not running"
         return [_change(target, hook, "remove" if remove else "add", waits) for hook in HOOKS]
     proxy = tango.DeviceProxy(target.device)
     there = _installed(proxy)
@@ -46,7 +46,7 @@ def _change(
 
 
 def _installed(macro_server: tango.DeviceProxy) -> set[tuple[str, str]]:
-    """In the MacroServer's environment, which Sardana sends as a pickle."""
+    """Return the hooks in the MacroServer's environment, which Sardana sends as a pickle."""
     environment = pickle.loads(macro_server.Environment[1])["new"]
     return {(macro, place) for macro, places in environment.get("_GeneralHooks", ()) for place in places}
 
@@ -64,8 +64,8 @@ def _door(database: tango.Database, target: Target) -> tuple[str, str]:
             continue
         if state in (tango.DevState.ON, tango.DevState.ALARM):
             return name, ""
-        busy = f"a macro runs at {name}"
-    return "", busy or f"no Door of {target.device} runs"
+        busy = f"a macro is running at {name}"
+    return "", busy or f"no Door of {target.device} is running"
 
 
 def _run(door: str, *command: str) -> Callable[[], None]:

@@ -1,6 +1,6 @@
-"""What an existing Sardana lacks of Penstock: found out first, then written.
+"""What an existing Sardana lacks of Penstock: first compared, then written.
 
-Everything else of it stays: other folders of its paths, other hooks, other elements.
+Everything else in it stays: other folders of its paths, other hooks, other elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Action = Literal["add", "change", "remove", "none"]
 
 
 class SardanaNotFound(Exception):
-    """Which Pool, or which MacroServer, is meant cannot be told; the sentence lists those that there are."""
+    """The Pool or MacroServer that is meant cannot be found; the sentence lists the existing ones."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class RegistrationFailed(Exception):
 
 
 def find(database: tango.Database, kind: str, names: Sequence[str], option: str) -> list[Target]:
-    """Devices of the class "Pool" or "MacroServer": those that are named, or else the only one.
+    """Return devices of the class "Pool" or "MacroServer": the named ones, or else the only one.
 
     Args:
-        database: where.
+        database: where they are registered.
         kind: the class.
         names: device names or aliases.
         option: of the command line, for the sentence.
@@ -73,7 +73,7 @@ def find(database: tango.Database, kind: str, names: Sequence[str], option: str)
     """
     there = [_target(database, device) for device in database.get_device_name("*", kind)]
     if not there:
-        raise SardanaNotFound(f"the database has no {kind}; is it the one of your Sardana?")
+        raise SardanaNotFound(f"the database has no {kind}; is it your Sardana's?")
     listed = "; ".join(map(str, there))
     if not names and len(there) > 1:
         raise SardanaNotFound(
@@ -84,7 +84,7 @@ def find(database: tango.Database, kind: str, names: Sequence[str], option: str)
     by_name |= {each.alias.lower(): each for each in there if each.alias}
     unknown = [name for name in names if name.lower() not in by_name]
     if unknown:
-        raise SardanaNotFound(f"{unknown[0]} is no {kind} of the database, which has: {listed}")
+        raise SardanaNotFound(f"{unknown[0]} is not a {kind} in the database, which has: {listed}")
     return list(dict.fromkeys(by_name[name.lower()] for name in names)) if names else there
 
 
@@ -102,7 +102,7 @@ def compare_paths(
         database: which holds them.
         target: whose they are.
         folders: wanted folder of each property.
-        remove: take Penstock's folders out.
+        remove: remove Penstock's folders.
         blocked_by: why nothing can be done now.
     """  # fmt: skip
     changes = []
@@ -149,8 +149,7 @@ def _target(database: tango.Database, device: str) -> Target:
 
 
 def _with(values: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """Return the folder in the place of that of another installation of Penstock, or else behind the
-    others."""
+    """Return the values with `folder` in the place of another installation's, or else at the end."""
     folders = [each for value in values for each in _parts(value)]
     ours = [each for each in folders if plugin.is_ours(each)]
     if ours == [folder]:
@@ -169,5 +168,5 @@ def _without(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(value: str) -> list[str]:
-    """Sardana takes several folders in one value, too."""
+    """Return the folders in a value; Sardana accepts several."""
     return [part for line in value.splitlines() for part in line.split(":") if part]

@@ -1,4 +1,4 @@
-"""All that is to be done about a Sardana, and doing it."""
+"""All changes to a Sardana, and carrying them out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from penstock.sardana.registration.paths import Change, Target
 
 @dataclass(frozen=True)
 class Plan:
-    """The difference, and what speaks against it."""
+    """The changes, and the reasons against them."""
 
     entries: list[Change] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
-    """Servers that run without what the database has for them."""
+    """Running servers that have not read what the database has for them."""
     warnings: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
 
@@ -30,7 +30,7 @@ class Plan:
 
     @property
     def blocked(self) -> list[Change]:
-        """Entries whose time has not come."""
+        """Entries that cannot be written yet."""
         return [entry for entry in self.entries if entry.action != "none" and entry.blocked_by]
 
 
@@ -45,7 +45,7 @@ def compare(
         pools: which get PoolPath; exactly one where there are detectors.
         macro_servers: which get MacroPath, RecorderPath and the hooks.
         detectors: by name of the channel, the detector's Tango name.
-        remove: take Penstock out instead.
+        remove: remove Penstock instead.
 
     Raises:
         tango.DevFailed: the database, a Pool or a MacroServer does not answer.
@@ -55,7 +55,7 @@ def compare(
         compare_detector(database, pools[0], name, device, remove=remove)
         for name, device in detectors.items()
     ]  # fmt: skip
-    if remove:  # in the other order: what is used goes last
+    if remove:  # in the reverse order, so that nothing in use is removed
         plan.entries.extend(change for change, _ in channels)
     for pool in pools:
         plan.entries.extend(
@@ -65,7 +65,7 @@ def compare(
             plan.stale.append(pool.server)
     for target in macro_servers:
         hooks = compare_hooks(database, target, remove=remove)
-        # A hook whose macro has gone would fail every scan.
+        # A hook whose macro is gone would make every scan fail.
         blocked_by = next((hook.blocked_by for hook in hooks if hook.blocked_by), "") if remove else ""
         folders = registration.macro_server_folders()
         paths = registration.compare_paths(database, target, folders, remove=remove, blocked_by=blocked_by)
@@ -76,8 +76,8 @@ def compare(
         left = [name for name in controllers(database) if name.removesuffix("_ctrl") not in detectors]
         if left:
             plan.warnings.append(
-                f"{', '.join(left)}: controllers of Penstock that stay, and fail once their Pool has been "
-                "restarted; remove their elements, then them: udefelem, udefctrl"
+                f"{', '.join(left)}: these controllers of Penstock stay, and fail once their Pool has been "
+                "restarted; remove their elements, then the controllers: udefelem, udefctrl"
             )
     else:
         plan.entries.extend(change for change, _ in channels)
@@ -86,7 +86,7 @@ def compare(
 
 
 def apply(plan: Plan) -> int:
-    """Do what can be done now; returns how many entries that were.
+    """Carry out what can be done now; return the number of entries.
 
     Raises:
         tango.DevFailed, RegistrationFailed: one is refused; those before it stay.
@@ -97,6 +97,6 @@ def apply(plan: Plan) -> int:
 
 
 def to_restart(plan: Plan) -> list[str]:
-    """Servers that read their paths as they start, and run with others now."""
+    """Return the servers that read their paths at their start, and are running with other ones."""
     changed = [entry.server for entry in plan.changes if entry.what == "path"]
     return sorted({*changed, *plan.stale})

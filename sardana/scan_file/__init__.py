@@ -1,1 +1,1 @@
-"""What the recorder makes of a scan: links to the frames, and plots that viewers find."""
+"""What the recorder adds to a scan: links to the frames, and plots that viewers find."""

@@ -1,5 +1,5 @@
-"""What makes an entry of a scan file open well: plots that viewers find by themselves, and nothing claimed
-that is not there."""
+"""Make an entry of a scan file open well in viewers: plots that they find by themselves, and no false
+claims."""
 
 from __future__ import annotations
 
@@ -47,15 +47,16 @@ def add_plots(entry: Any, columns: Columns) -> None:
 
 
 def drop_claim(entry: Any) -> None:
-    """Remove the claim to follow NXscan: that asks for a rotation angle, a monitor and a sample of every
+    """Remove the claim to follow NXscan, which requires a rotation angle, a monitor and a sample in every
     scan."""
     if "definition" in entry:
         del entry["definition"]
 
 
 def _images(entry: Any, label: str, moveables: Sequence[str]) -> str:
-    """No `axes`: nexusformat takes the number of a virtual dataset's blocks for that of points, and would
-    say that they do not fit. What varies from point to point is named by `_indices`, as NXdata has it."""
+    """Make a plot without `axes`: nexusformat takes the number of a virtual dataset's blocks for that of
+    points, and would call it a mismatch. What varies from point to point is named by `_indices`, as in
+    NXdata."""
     measurement = entry["measurement"]
     plot = _plot(entry, f"images_{label}", label)
     for beside in (f"{label}_status", *moveables):
@@ -90,8 +91,8 @@ def _plot(entry: Any, name: str, signal: str) -> Any:
 
 
 def _renew(entry: Any) -> None:
-    """Plots that Sardana makes where a channel has a plot type say so in the manner of 2014, by attributes of
-    the datasets; validators call these errors."""
+    """Convert the plots that Sardana makes for channels with a plot type: they use the form before 2014,
+    attributes of the datasets, which validators call errors."""
     plots = [
         group
         for group in entry.values()

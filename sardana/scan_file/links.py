@@ -1,6 +1,6 @@
 """Links from the points of a scan to their frames: virtual datasets, made from references alone.
 
-No file of a detector is opened for it, nor has it to exist: HDF5 looks for it when somebody reads.
+No file of a detector is opened for it, or need exist: HDF5 looks for it when somebody reads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Block:
     """Absolute path."""
     dataset: str
     index: int
-    """Of the first frame."""
+    """Index of the first frame."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class FrameFormat:
 
     @property
     def fill_value(self) -> Any:
-        """What a frame that is not there reads as, the same as in a detector's file."""
+        """The value that a missing frame reads as, the same as in a detector's file."""
         if self.dtype.kind == "u":
             return np.iinfo(self.dtype).max
         return -1 if self.dtype.kind == "i" else np.nan
 
 
 def blocks(references: Iterable[str]) -> list[Block]:
-    """Return the frames of a scan in as few blocks as there are.
+    """Return the frames of a scan in as few blocks as possible.
 
     Args:
         references: one per point; a point without one, or with one of another form, is in no block.
@@ -121,10 +121,10 @@ def link_frames(
 
 
 def _through(files: Any, found: Sequence[Block], frame: FrameFormat) -> list[Block]:
-    """Return the blocks by way of a dataset of each detector's file, made in `files`.
+    """Return the blocks as parts of one virtual dataset per detector's file, made in `files`.
 
-    A mapping with an end that reads beyond its source's shows whatever is there, arbitrary pixels where HDF5
-    has been told not to fill. One without an end knows where its source ends.
+    A mapping of fixed length that reads beyond the end of its source shows whatever is there: arbitrary
+    pixels, where HDF5 was told not to fill. One of unlimited length knows where its source ends.
     """
     ends: dict[tuple[str, str], int] = {}
     for block in found:
@@ -158,5 +158,5 @@ def _beside(dataset: str) -> str:
 
 
 def _literal(name: str) -> str:
-    """HDF5 takes "%b" in these names for a number."""
+    """Return a name with its % escaped: HDF5 takes "%b" in these names for a number."""
     return name.replace("%", "%%")

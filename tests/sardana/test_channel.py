@@ -445,14 +445,14 @@ def test_without_references_no_file_is_written(channel: Channel, detector: Stand
     assert detector.attributes["DestinationFilename"] == ""
     channel.start()
     assert channel.image()[0, 0] == 0
-    with pytest.raises(Refused, match="step scans and ct only"):
+    with pytest.raises(Refused, match="only step scans and ct"):
         channel.prepare("HardwareTrigger", 0.1, 5, 0.0, 1)
 
 
 def test_a_detector_that_saves_nothing_is_refused(channel: Channel, detector: StandIn) -> None:
     detector.attributes["SaveRaw"] = False
     with pytest.raises(
-        Refused, match=r"write SaveRaw true \(det_setup sim SaveRaw true\), or switch value references off"
+        Refused, match=r"set it to true \(det_setup sim SaveRaw true\), or switch value references off"
     ):
         channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
 

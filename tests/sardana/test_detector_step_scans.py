@@ -95,7 +95,7 @@ def test_a_setting_that_the_detector_refuses_fails_the_scan_in_its_own_words(
     run = laboratory.run(*command.split())
     assert run.ending == "exception"
     assert f"sim/det/1 refuses ExposureTime {value}: Set value for attribute ExposureTime is" in run.error
-    assert "(least 1e-" in run.error
+    assert "(minimum 1e-" in run.error
     works(laboratory)
 
 

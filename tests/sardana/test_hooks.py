@@ -272,7 +272,7 @@ def test_without_a_folder_for_scans_it_says_so(laboratory: Laboratory) -> None:
 def test_another_macro_may_use_them(laboratory: Laboratory) -> None:
     run = laboratory.run("own_loop")
     assert run.ending == "finish", (run.error, run.said())
-    assert "own_loop is no scan; the detectors' files are named as those of ct" in run.said()
+    assert "own_loop is not a scan; the detectors' files are named like those of ct" in run.said()
     assert Path(laboratory.detector().DestinationFilename).name.startswith("ct_00000_sim_")
 
 

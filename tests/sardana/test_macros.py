@@ -68,12 +68,12 @@ def test_parameters_are_set_and_read_back(laboratory: Laboratory) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("ExposureTime", "-1", "ExposureTime = -1: allowed are values 1e-05 to 3600.0 s"),
+        ("ExposureTime", "-1", "ExposureTime = -1: allowed: 1e-05 to 3600.0 s"),
         ("ExposureTime", "long", "ExposureTime = long: write a number"),
         ("Fliplr", "perhaps", "Fliplr = perhaps: write true or false"),
         ("SensorTemperature", "1", "SensorTemperature can only be read"),
-        ("Exposure", "1", "sim/det/1 has no parameter Exposure; there are others: ExposureTime"),
-        ("Gain", "1", "there are others: the macro det_setup shows them"),
+        ("Exposure", "1", "sim/det/1 has no parameter Exposure; similar ones: ExposureTime"),
+        ("Gain", "1", "the macro det_setup shows all"),
     ],
 )
 def test_refused_values_give_a_sentence(laboratory: Laboratory, name: str, value: str, sentence: str) -> None:
@@ -147,7 +147,7 @@ def test_taking_without_files_is_refused(laboratory: Laboratory) -> None:
     finally:
         detector.SaveRaw = True
     assert run.ending == "exception"
-    assert "sim/det/1 writes no files, for its SaveRaw is false; write SaveRaw true" in run.error
+    assert "sim/det/1 writes no files, because its SaveRaw is false; set it to true" in run.error
 
 
 def test_without_a_folder_for_scans_it_is_that_of_the_receiver(laboratory: Laboratory) -> None:
@@ -193,4 +193,4 @@ def test_another_2d_channel_is_refused(laboratory: Laboratory) -> None:
     laboratory.define("defctrl", "DummyTwoDController", "twodctrl")
     laboratory.define("defelem", "twod01", "twodctrl", "1")
     run = laboratory.run("det_take", "twod01", "1", "0.1")
-    assert "twod01 is no Penstock detector" in run.error
+    assert "twod01 is not a Penstock detector" in run.error

@@ -161,7 +161,7 @@ def fault(counter: RegionCounter) -> str:
 
 def test_a_detector_that_nobody_armed(counter: RegionCounter, detector: StandIn) -> None:
     counter.prepare(1)
-    assert "put that into the measurement group too" in fault(counter)
+    assert "add that to the measurement group, too" in fault(counter)
     detector.arm()
     counter.prepare(1)
     counter.start()

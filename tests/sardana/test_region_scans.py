@@ -160,7 +160,7 @@ def test_without_the_detectors_channel_it_says_so(laboratory: Laboratory) -> Non
     laboratory.define("defmeas", "lonely", TIMER, *COUNTERS)
     run = take(laboratory, "lonely", "ct", "0.01")
     assert run.ending == "exception"
-    assert "put that into the measurement group too" in run.said()
+    assert "add that to the measurement group, too" in run.said()
 
 
 @pytest.mark.slow

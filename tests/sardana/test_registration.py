@@ -128,11 +128,13 @@ def test_what_cannot_be_is_refused_in_words(
         assert status == 2
         return str(answer["error"])
 
-    assert "no Pool of the database, which has: pool/penstock/1 (Pool_penstock" in why("--pool", "other")
+    assert "is not a Pool in the database, which has: pool/penstock/1 (Pool_penstock" in why(
+        "--pool", "other"
+    )
     assert "write NAME=DEVICE" in why("--detector", "eiger")
-    assert "no Penstock detector of this database" in why("--detector", "pilatus=no/such/one")
-    assert "no Penstock detector of this database" in why("--detector", f"pilatus={servers.POOL}")
-    assert "is no name for a channel" in why("--detector", "a-b=sim/det/1")
+    assert "is not a Penstock detector in this database" in why("--detector", "pilatus=no/such/one")
+    assert "is not a Penstock detector in this database" in why("--detector", f"pilatus={servers.POOL}")
+    assert "is not a valid channel name" in why("--detector", "a-b=sim/det/1")
     assert "the name mot01 belongs to motor/" in why("--detector", "mot01=sim/det/1")
 
     second = tango.DbDevInfo()
