@@ -1,4 +1,4 @@
-"""Frames that threads transform before it is their turn: in order, bounded in bytes."""
+"""Frames that threads transform ahead of their turn: in order, bounded in bytes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from penstock.receiver.processing.frame_processor import FrameProcessor, Result
 from penstock.stins.messages import Frame, Message, Start
 
 FRAMES_PER_THREAD = 4
-"""So many keep a thread busy while the loop writes; more would only cost memory."""
+"""Frames that wait per thread: enough to keep it busy while the loop writes; more would only cost memory."""
 BYTES = 256_000_000
-"""Of the waiting frames, packed and plain; one frame may always wait."""
+"""Most bytes of waiting frames, as received and unpacked; one frame may always wait."""
 
 
 class Ready(NamedTuple):
@@ -20,32 +20,33 @@ class Ready(NamedTuple):
 
     message: Message
     result: Result | None
-    """What a thread makes of its frame; `None` where none does."""
+    """Result of the thread that transforms its frame; `None` if none does."""
     nbytes: int
-    """Of the frame, packed and plain."""
+    """Bytes of the frame, as received and unpacked."""
 
 
 class Prefetch:
-    """What was decoded, and not yet handed to the collector.
+    """The queue of decoded messages in front of the collector.
 
     Args:
-        processor: has the threads.
-        threads: their number.
+        processor: frame processor with the threads.
+        threads: number of its threads.
     """
 
     def __init__(self, processor: FrameProcessor, threads: int) -> None:
         self._processor = processor
         self._frames = threads * FRAMES_PER_THREAD
         self._waiting: deque[Ready] = deque()
-        self._bytes = 0
+        self.nbytes = 0
+        """Bytes of the waiting frames, as received and unpacked."""
         self._started = False
 
     def push(self, message: Message, running: bool) -> Iterator[Ready]:
-        """Take a message in; yield those whose turn it is meanwhile.
+        """Queue a message; yield those whose turn it is now.
 
         Args:
-            message: as it was decoded.
-            running: whether a series runs. Frames of none are not worth a thread's time.
+            message: the message as decoded.
+            running: whether a series is running. Frames outside a series are not worth a thread's time.
         """
         size, result = 0, None
         if isinstance(message, Frame):
@@ -55,24 +56,19 @@ class Prefetch:
         elif isinstance(message, Start):
             self._started = True
         self._waiting.append(Ready(message, result, size))
-        self._bytes += size
-        while len(self._waiting) > self._frames or (self._bytes > BYTES and len(self._waiting) > 1):
+        self.nbytes += size
+        while len(self._waiting) > self._frames or (self.nbytes > BYTES and len(self._waiting) > 1):
             yield self._next()
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the frames that wait, packed and plain."""
-        return self._bytes
-
     def drain(self) -> Iterator[Ready]:
-        """Yield all that waits: nothing more is there to be read."""
+        """Yield all waiting messages: the sockets have no more at the moment."""
         while self._waiting:
             yield self._next()
         self._started = False
 
     def _next(self) -> Ready:
         ready = self._waiting.popleft()
-        self._bytes -= ready.nbytes
+        self.nbytes -= ready.nbytes
         return ready
 
     def _size(self, frame: Frame) -> int:

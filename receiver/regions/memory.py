@@ -115,26 +115,19 @@ class RegionMemory:
     def progress(self) -> Progress | None:
         """Return the progress of the running or last series; `None` before the first."""
         for _ in range(LOOKS):
-            if int(self._numbers[_VERSION]) == 0:
+            version = int(self._numbers[_VERSION])
+            if version == 0:
                 return None
-            if (found := self._progress()) is not None:
-                return found
+            length, complete_below, highest, planned = (
+                int(self._numbers[place]) for place in (_LENGTH, _COMPLETE, _HIGHEST, _PLANNED)
+            )
+            info = bytes(self._memory[_NUMBERS : _NUMBERS + length])
+            if version % 2 == 0 and int(self._numbers[_VERSION]) == version:
+                kept = msgspec.json.decode(info, type=Kept)
+                first = max(0, highest + 1 - kept.slots) if kept.slots else 0
+                return Progress(version, kept, complete_below, first, None if planned < 0 else planned)
             time.sleep(LOOK_SECONDS)  # a series begins at this moment
         return None
-
-    def _progress(self) -> Progress | None:
-        version = int(self._numbers[_VERSION])
-        if version & 1:
-            return None
-        length, complete_below, highest, planned = (
-            int(self._numbers[place]) for place in (_LENGTH, _COMPLETE, _HIGHEST, _PLANNED)
-        )
-        info = bytes(self._memory[_NUMBERS : _NUMBERS + length])
-        if int(self._numbers[_VERSION]) != version:
-            return None
-        kept = msgspec.json.decode(info, type=Kept)
-        first = max(0, highest + 1 - kept.slots) if kept.slots else 0
-        return Progress(version, kept, complete_below, first, None if planned < 0 else planned)
 
     def read(self, progress: Progress, first: int, upto: int) -> np.ndarray[Any, Any] | None:
         """Return values as (frames, regions, values), NaN for missing ones; `None` if another series has

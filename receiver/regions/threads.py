@@ -51,13 +51,9 @@ class RegionThreads:
         self._queue: SimpleQueue[tuple[RegionSeries, int, Frame] | None] = SimpleQueue()
         self._changed = threading.Condition()
         self._pending: Counter[int] = Counter()  # indices of frames without values yet
-        self._bytes = 0
-        self._accounted = 0
-
-    @property
-    def nbytes(self) -> int:
+        self.nbytes = 0
         """Bytes of the waiting frames."""
-        return self._bytes
+        self._accounted = 0
 
     def begin(self, series: RegionSeries) -> None:
         """Begin a series."""
@@ -81,10 +77,10 @@ class RegionThreads:
         assert self.active is not None
         size = _size(frame)
         with self._changed:
-            while self._pending and (self._full or self._bytes + size > BYTES):
+            while self._pending and (self._pending.total() >= self._frames or self.nbytes + size > BYTES):
                 self._changed.wait()
             self._pending[index] += 1
-            self._bytes += size
+            self.nbytes += size
         self._queue.put((self.active, index, frame))
 
     def step(self, accounted: int) -> list[StinsError]:
@@ -110,8 +106,8 @@ class RegionThreads:
         self.active = None
 
     def now(self) -> list[Roi]:
-        """Return the regions of the running or last series with their newest values, or those of the first
-        one."""
+        """Return the regions of the running or last series with their newest values; before the first series,
+        the regions that it will have."""
         series = self._last
         rois = self.rois if series is None else series.rois
         newest = None if series is None else series.newest
@@ -134,11 +130,6 @@ class RegionThreads:
             self._queue.put(None)
         for thread in self._threads:
             thread.join()
-        self._threads.clear()
-
-    @property
-    def _full(self) -> bool:
-        return self._pending.total() >= self._frames
 
     def _publish_progress(self) -> None:
         self._memory.finalize(min(self._accounted, min(self._pending, default=self._accounted)))
@@ -163,7 +154,7 @@ class RegionThreads:
             if row is not None:
                 self._memory.put(index, row)
                 series.take(index, row)
-            self._bytes -= _size(frame)
+            self.nbytes -= _size(frame)
             self._pending[index] -= 1
             if not self._pending[index]:
                 del self._pending[index]
