@@ -41,7 +41,7 @@ def sound_ones(
     for place, (name, blob, announced) in enumerate(zip(names, frame.blobs, sums, strict=True)):
         if not len(blob):
             statuses[place] = FrameStatus.MISSING
-            said.append(f"{name} did not come")
+            said.append(f"{name} did not arrive")
             continue
         try:
             part = _checked(Frame(single, (blob,)), algorithm, announced)

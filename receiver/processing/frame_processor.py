@@ -1,7 +1,7 @@
-"""The frame processor: what is done to each frame between collector and outputs.
+"""The frame processor: checks and transforms each frame between collector and outputs.
 
-Checks the blob before anything is allocated for it, then sends the frame through the configured chain of
-transforms. With several threads, frames pass the chain before it is their turn (`Prefetch`).
+It checks the blob before anything is allocated for it, then applies the configured chain of transforms. With
+several threads, frames are transformed ahead of their turn (`Prefetch`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from penstock.stins.messages import Frame, Header, Start
 from penstock.stins.texts import plural
 
 MAX_FRAMES = 2**53
-"""More frames are refused: nothing honest announces them, and counts must stay exact everywhere."""
-
+"""Most frames of a series: above, counts would not be exact in JSON and floating point."""
 
 Result: TypeAlias = "Future[Frame]"
-"""A frame that a thread transforms."""
+"""A frame that is being transformed by a thread."""
 SentFormat: TypeAlias = tuple[tuple[int, ...], str, str]
 """Shape, type and compression of the frames of a series, as they are sent."""
 
@@ -33,9 +32,9 @@ class FrameProcessor:
     """Checks and transforms the frames of one series after another.
 
     Args:
-        chain: what every frame passes; `None`: nothing.
-        threads: for the chain; with one, frames pass it when their turn comes.
-        budget: what a series may take of the memory; any, if not given.
+        chain: transforms for every frame; `None` for none.
+        threads: number of threads for the chain; with one, frames are transformed when their turn comes.
+        budget: limit for the memory of a series; unlimited if not given.
     """
 
     def __init__(
@@ -52,15 +51,15 @@ class FrameProcessor:
         """Begin a series.
 
         Args:
-            start: its start message; of modules, a `JoinedStart`.
-            admitted: whether its memory has been bounded already, by the process before this one.
+            start: its start message; a `JoinedStart` for modules.
+            admitted: the series is resumed, and was admitted by the memory limit before.
 
         Returns:
-            The start message as file, consumers and live view shall see it; and what of it cannot be done,
-            though the series can be taken: checksums of an unknown algorithm stay unchecked.
+            The start message for file, consumers and live view; and an error to be counted although the
+            series is taken: checksums of an unknown algorithm are not verified.
 
         Raises:
-            StinsError: it announces frames that cannot be, or more than memory allows.
+            StinsError: the announced frames are impossible, or take more than the memory limit allows.
         """
         header = start.header
         self._checksum = header.checksum if header.checksum in ALGORITHMS else None
@@ -100,7 +99,7 @@ class FrameProcessor:
         return 0
 
     def unpacked_bytes(self, frame: Frame) -> int | None:
-        """What a frame takes beside its blobs once it is unpacked; `None` where its header does not tell."""
+        """Return the memory that a frame takes in addition once it is unpacked; `None` if unknown."""
         try:
             count, nbytes = blobs.blob_layout(frame.image.shape, frame.image.type)
         except BlobError:
@@ -109,16 +108,16 @@ class FrameProcessor:
 
     @property
     def parallel(self) -> bool:
-        """Whether `submit` does something."""
+        """True if `submit` hands frames to threads."""
         return self._pool is not None
 
     def keep_pixels(self, keep: bool) -> None:
-        """Whether frames that the transforms pack keep their pixels: regions of interest need them."""
+        """Set whether frames packed by the transforms keep their pixels, which regions of interest need."""
         if self._chain is not None:
             self._chain.keeps_pixels = keep
 
     def submit(self, frame: Frame) -> Result | None:
-        """Let a thread transform this frame; return what `process` takes when its turn comes."""
+        """Let a thread transform this frame; return the result for `process`, called when its turn comes."""
         pool, chain = self._pool, self._chain
         return None if pool is None or chain is None else pool.submit(chain.apply, frame)
 
@@ -128,20 +127,20 @@ class FrameProcessor:
             self._pool.shutdown(cancel_futures=True)
 
     def process(self, frame: Frame, result: Result | None = None) -> Frame:
-        """Return the frame as it goes into file, consumers and live view.
+        """Return the frame for file, consumers and live view.
 
         Args:
-            frame: as it was sent.
-            result: what `submit` returned for it.
+            frame: the frame as sent.
+            result: result of `submit` for this frame.
 
         Raises:
-            BlobError: the blob is not what the image header, or its checksum, says, or the frame
-                does not look like those before it, or a step of the chain cannot take it.
+            BlobError: the blob does not match the image header or its checksum, the frame has another format
+                than those before it, or a step of the chain cannot take it.
             TransformError: a step failed for another reason.
         """
         if self._chain is None:
             blobs.check(frame)
-        # Where the start message did not say, the first sound frame does.
+        # Without a format in the start message, the first sound frame sets it.
         format = self._check_sent(frame, self._format, f"frame {frame.image.frame}")
         if self._chain is not None:
             frame = self._chain.apply(frame) if result is None else result.result()
@@ -149,14 +148,14 @@ class FrameProcessor:
         return frame
 
     def _check_sent(self, frame: Frame, expected: SentFormat | None, name: str) -> SentFormat:
-        """Return the format of a series, by this frame if it is not known yet.
+        """Return the format of the series: that of this frame if it was not known before.
 
         Raises:
-            BlobError: the frame, of this name, has another format, or its checksum does not match.
+            BlobError: the frame has another format, or its checksum does not match; `name` is for the error.
         """
         image = frame.image
         shape, dtype, compression = expected or (image.shape, image.type, image.compression)
-        # A streamer may send a frame plain that does not shrink; the file can hold both.
+        # A streamer may send a frame uncompressed if it does not shrink; the file can hold both.
         if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
             raise BlobError(
                 "format_changed",
@@ -174,8 +173,7 @@ class FrameProcessor:
         return shape, dtype, compression
 
     def sound_channels(self, frame: Frame) -> PartialFrame | None:
-        """Of a frame that `process` has refused: its channels that are sound. `None` where there is none, or
-        a frame has no channels."""
+        """Return the sound channels of a frame that `process` has refused; `None` if there are none."""
         image, number = frame.image, len(self._channels)
         shape, dtype, compression = self._format or (image.shape, image.type, image.compression)
         alike = (image.shape, image.type) == (shape, dtype) and image.compression in (compression, "none")

@@ -1,6 +1,6 @@
-"""The processor of joined frames: each module is checked and transformed by itself, then they are assembled.
+"""The processor of joined frames: each module is checked and transformed separately.
 
-The last only if the steps say so. One bad module leaves the others of its frame as good as they are.
+Then they are assembled, if the steps include that. A bad module does not affect the others of its frame.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ class ModuleProcessor(FrameProcessor):
     """Checks and transforms the joined frames of one series after another.
 
     Args:
-        steps: what every frame passes; those before `assemble` each module, those behind it the whole image.
-        threads: for the steps.
-        budget: what a series may take of the memory; any, if not given.
+        steps: transforms for every frame: those before `assemble` for each module, those after it for the
+            whole image.
+        threads: number of threads for the steps.
+        budget: limit for the memory of a series; unlimited if not given.
 
     Raises:
-        TransformConfigError: the steps do not fit to each other, or a table cannot be read.
+        TransformConfigError: a step cannot take the result of the one before it, or its table cannot be read.
     """
 
     def __init__(self, steps: Sequence[Step], threads: int = 1, budget: MemoryLimit | None = None) -> None:
@@ -52,14 +53,14 @@ class ModuleProcessor(FrameProcessor):
         at = next((place for place, step in enumerate(steps) if isinstance(step, Assemble)), len(steps))
         before, after = steps[:at], steps[at + 1 :]
         self.assembles = at < len(steps)
-        """Whether frames leave as one image."""
+        """True if the steps assemble frames to one image."""
         self._before = Chain(before, budget) if before else None
         self._after = Chain(after, budget) if after else None
         if steps and threads > 1:
             self._pool = ThreadPoolExecutor(threads, "worker")
 
     def unpacked_bytes(self, frame: Frame) -> int | None:
-        """What a frame takes beside its blobs once it is unpacked; see `FrameProcessor.unpacked_bytes`."""
+        """Return the memory that a frame takes once it is unpacked; see `FrameProcessor.unpacked_bytes`."""
         each = super().unpacked_bytes(frame)
         if each is None or not isinstance(frame, JoinedFrame):
             return each
@@ -83,7 +84,7 @@ class ModuleProcessor(FrameProcessor):
         return assembled_bytes(self._each(start), start.joined, turn=self.assembles)
 
     def _each(self, start: JoinedStart) -> Mapping[str, Any]:
-        """Return the metadata with the image of each module as the steps before `assemble` leave it."""
+        """Return the metadata with the image of each module after the steps before `assemble`."""
         before, metadata = self._before, start.metadata
         if before is None:
             return metadata
@@ -95,22 +96,21 @@ class ModuleProcessor(FrameProcessor):
         return {**metadata, **images}
 
     def submit(self, frame: Frame) -> Result | None:
-        """Let a thread do it, once the format is known; see `FrameProcessor.submit`."""
+        """Let a thread do it once the format is known; see `FrameProcessor.submit`."""
         if self._pool is None or not isinstance(frame, JoinedFrame) or frame.joined.format is None:
             return None
         return self._pool.submit(self._checked, frame)
 
     def process(self, frame: Frame, result: Result | None = None) -> JoinedFrame:
-        """Return the frame as it goes into file, consumers and live view: modules that are corrupt, and why,
-        stand in `corrupt`.
+        """Return the frame for file, consumers and live view; the errors of corrupt modules are in `corrupt`.
 
         Args:
-            frame: as it was joined.
-            result: what `submit` returned for it.
+            frame: the joined frame.
+            result: result of `submit` for this frame.
 
         Raises:
             BlobError: its modules cannot be assembled.
-            TransformError: a step failed for another reason than what is in the frame.
+            TransformError: a step failed for a reason that is not in the frame.
         """
         assert isinstance(frame, JoinedFrame)
         done = self._checked(frame) if result is None else result.result()
@@ -135,7 +135,7 @@ class ModuleProcessor(FrameProcessor):
         return header if self._after is None else self._after.announce(header)
 
     def _checked(self, frame: JoinedFrame) -> JoinedFrame:
-        """Runs in any thread once `joined.format` is known."""
+        """Check and transform a frame; in any thread once `joined.format` is known."""
         good: dict[int, Frame] = {}
         corrupt: dict[int, StinsError] = {}
         for module in frame.came:
@@ -147,7 +147,7 @@ class ModuleProcessor(FrameProcessor):
         partial = [image.partial for image in frame.images if image is not None and image.partial is not None]
         if absent:
             partial.insert(0, f"without {', '.join(absent)}")
-        # Consumers are told; `images` says from here on which modules there are.
+        # `partial` is for the consumers.
         whole = msgspec.structs.replace(frame.image, partial="; ".join(partial) or None)
         checked = msgspec.structs.replace(frame, corrupt=corrupt, image=whole)
         if not good:
@@ -159,8 +159,8 @@ class ModuleProcessor(FrameProcessor):
         layout = _layout(frame.joined, size)
         dtype = np.dtype(first.type).newbyteorder("<")
         if self._budget is not None:
-            came = len(good) * size[0] * size[1]
-            self._budget.unpack(came * dtype.itemsize, layout.pixels * dtype.itemsize)
+            received = len(good) * size[0] * size[1]
+            self._budget.unpack(received * dtype.itemsize, layout.pixels * dtype.itemsize)
         images = [
             np.frombuffer(good[module].blobs[0], dtype).reshape(size) if module in good else None
             for module in range(len(frame.blobs))
@@ -201,7 +201,7 @@ class ModuleProcessor(FrameProcessor):
         return part
 
     def _blobs(self, frame: JoinedFrame, good: dict[int, Frame], layout: Layout | None) -> JoinedFrame:
-        """The blobs of the good modules under one header."""
+        """Return the blobs of the good modules under one header."""
         packed = {part.image.compression for part in good.values()}
         first = next(iter(good.values())).image
         parts: list[Buffer] = []
@@ -209,13 +209,13 @@ class ModuleProcessor(FrameProcessor):
         for module in range(len(frame.blobs)):
             part = good.get(module)
             blob: Buffer = b"" if part is None else part.blobs[0]
-            told = "" if part is None or part.image.checksums is None else part.image.checksums[0]
+            announced = "" if part is None or part.image.checksums is None else part.image.checksums[0]
             if part is not None and len(packed) > 1 and part.image.compression == "none":
-                # One header says how all blobs are packed, so the plain one is packed too.
+                # All blobs have the compression of the one header, so the plain one is packed too.
                 blob = bslz4.compress(np.frombuffer(blob, np.dtype(part.image.type).newbyteorder("<")))
-                told = checksums(self._checksum, [blob])[0] if told and self._checksum else ""
+                announced = checksums(self._checksum, [blob])[0] if announced and self._checksum else ""
             parts.append(blob)
-            sums.append(told)
+            sums.append(announced)
         image = msgspec.structs.replace(
             frame.image,
             shape=(len(parts), *first.shape[-2:]),

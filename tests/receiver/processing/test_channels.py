@@ -57,8 +57,8 @@ FLIPPED = b"\1" * 48
     [
         ({1: b"cut"}, (STORED, CORRUPT, STORED), "threshold_2: frame 1: blob of 3 bytes, 48 expected"),
         ({1: FLIPPED}, (STORED, CORRUPT, STORED), "threshold_2: the checksum does not match"),
-        ({0: b""}, (MISSING, STORED, STORED), "threshold_1 did not come"),
-        ({0: b"", 2: FLIPPED}, (MISSING, STORED, CORRUPT), "threshold_1 did not come; difference: the"),
+        ({0: b""}, (MISSING, STORED, STORED), "threshold_1 did not arrive"),
+        ({0: b"", 2: FLIPPED}, (MISSING, STORED, CORRUPT), "threshold_1 did not arrive; difference: the"),
     ],
 )
 def test_sound_channels_of_a_frame_outlive_a_broken_one(
