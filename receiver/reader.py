@@ -44,8 +44,11 @@ class SeriesFile:
 
     def __init__(self, path: str | Path, detector: str | None = None) -> None:
         self.path = Path(path)
-        self.file = _open(self.path)
-        """The HDF5 file, for callers who need more than frames and counts."""
+        try:
+            self.file = h5py.File(self.path, "r", locking=False)
+            """The HDF5 file, for callers who need more than frames and counts."""
+        except OSError as error:
+            raise ReaderError(_why_not(self.path, error)) from error
         try:
             self.group = _detector(self.file, self.path, detector)
             """The NXdetector group."""
@@ -112,7 +115,7 @@ class SeriesFile:
             yield self.frame(index)
 
     def frame(self, index: int) -> np.ndarray[Any, Any]:
-        """One frame unpacked, (rows, cols) or (k, rows, cols).
+        """Return one frame, unpacked: (rows, cols) or (k, rows, cols).
 
         A frame that never arrived reads as the fill value; see `frame_status`.
 
@@ -322,13 +325,6 @@ def text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return "" if value is None else str(value)
-
-
-def _open(path: Path) -> h5py.File:
-    try:
-        return h5py.File(path, "r", locking=False)
-    except OSError as error:
-        raise ReaderError(_why_not(path, error)) from error
 
 
 def _why_not(path: Path, error: OSError) -> str:

@@ -6,6 +6,7 @@ One YAML file per beamline, one entry per receiver: see `resources/detectors.yam
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -244,8 +245,6 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def template_name(self, detector: str, series: str) -> str:
         """Return the template's file name for a series without one; "" if there is no template."""
-        from datetime import datetime
-
         return self.filename_template.format(detector=detector, series=series, date=datetime.now())
 
 

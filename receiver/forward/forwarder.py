@@ -88,7 +88,7 @@ class Consumer:
         self._encoder = SeriesEncoder()
         self._socket = context.socket(zmq.PUSH)
         self._socket.set(zmq.SNDHWM, IN_SOCKET)
-        # This accepts everybody, but refuses peers older than ZMTP 3.0, as which libzmq takes HTTP requests.
+        # This refuses only peers older than ZMTP 3.0, for one of which libzmq takes an HTTP client.
         self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
@@ -113,11 +113,6 @@ class Consumer:
     def stalls(self) -> bool:
         """True while the running series has to wait for this consumer."""
         return self.when_full == "block" and self._open and self.waiting_bytes >= self._limit
-
-    @property
-    def has_waiting(self) -> bool:
-        """True while messages wait that a connected consumer would receive."""
-        return bool(self._queue) and self.peers > 0
 
     @property
     def status(self) -> ConsumerStatus:
@@ -301,7 +296,7 @@ class Forwarder:
 
     def unsent(self) -> list[zmq.Socket[bytes]]:
         """Return the sockets with queued messages, to be polled until they are writable."""
-        return [consumer._socket for consumer in self.consumers if consumer.has_waiting]
+        return [consumer._socket for consumer in self.consumers if consumer._queue and consumer.peers]
 
     def close(self) -> None:
         """Give queued messages a second to leave, then close every consumer."""

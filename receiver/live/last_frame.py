@@ -34,7 +34,8 @@ READ_SECONDS = 1.0
 MOST_COVERED = 64
 """Most modules whose positions fit into the head of the memory."""
 _HEAD = 4096
-_VERSION, _WANTED, _LENGTH, _INFO = slice(0, 8), slice(8, 16), slice(16, 24), 24
+_VERSION, _WANTED, _LENGTH = range(3)
+_INFO = 24
 
 
 class FrameInfo(msgspec.Struct, frozen=True):
@@ -84,6 +85,7 @@ class LastFrame:
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, _HEAD + CAPACITY)
         self._view = memoryview(self._memory)
+        self._numbers = np.frombuffer(self._memory, np.int64, _INFO // 8)
         self._pixels = np.frombuffer(self._memory, np.uint8, offset=_HEAD)
         self._copier = ThreadPoolExecutor(1, "last frame")
         self._copying: Future[None] | None = None
@@ -106,7 +108,11 @@ class LastFrame:
 
     def step(self, now: float) -> None:
         """Show the newest frame if one was requested, at most once per `LEAST_SECONDS`."""
-        if self._newest is not None and now - self._published >= LEAST_SECONDS and self._get(_WANTED):
+        if (
+            self._newest is not None
+            and now - self._published >= LEAST_SECONDS
+            and int(self._numbers[_WANTED])
+        ):
             if self._copying is not None and not self._copying.done():
                 return  # do not queue a second copy
             self._published = now
@@ -141,29 +147,29 @@ class LastFrame:
         if sum(sizes) > CAPACITY or len(info) > _HEAD - _INFO:
             return False
         # The version is odd already if a writer was killed in the middle of a copy.
-        copying = self._get(_VERSION) | 1
-        self._set(_VERSION, copying)
-        self._set(_WANTED, 0)
-        self._set(_LENGTH, len(info))
+        copying = int(self._numbers[_VERSION]) | 1
+        self._numbers[_VERSION] = copying
+        self._numbers[_WANTED] = 0
+        self._numbers[_LENGTH] = len(info)
         self._view[_INFO : _INFO + len(info)] = info
         place = 0
         for blob, size in zip(frame.blobs, sizes, strict=True):
             # NumPy releases the interpreter's lock meanwhile, a memoryview does not.
             self._pixels[place : place + size] = np.frombuffer(blob, np.uint8)
             place += size
-        self._set(_VERSION, copying + 1)
+        self._numbers[_VERSION] = copying + 1
         return True
 
     # -- HTTP process --------------------------------------------------------------------------
 
     def want(self) -> None:
         """Request a newer frame than the present one."""
-        self._set(_WANTED, 1)
+        self._numbers[_WANTED] = 1
 
     @property
     def version(self) -> int:
         """Version of the newest frame: grows with every frame that is shown; 0 before the first."""
-        return self._get(_VERSION) & ~1
+        return int(self._numbers[_VERSION]) & ~1
 
     def wait_for_newer(self, version: int, seconds: float) -> None:
         """Wait for a frame that is newer than this version, for at most so many seconds."""
@@ -178,26 +184,20 @@ class LastFrame:
         """
         due = time.monotonic() + READ_SECONDS
         while time.monotonic() < due:
-            version = self._get(_VERSION)
+            version = int(self._numbers[_VERSION])
             if version == 0:
                 return None
             if version & 1:
                 time.sleep(0.0005)  # the writer is copying
                 continue
-            info_bytes = bytes(self._view[_INFO : _INFO + self._get(_LENGTH)])
-            if self._get(_VERSION) != version:
+            info_bytes = bytes(self._view[_INFO : _INFO + int(self._numbers[_LENGTH])])
+            if int(self._numbers[_VERSION]) != version:
                 continue
             info = msgspec.json.decode(info_bytes, type=FrameInfo)
             blobs, place = [], _HEAD
             for size in info.sizes:
                 blobs.append(bytes(self._view[place : place + size]))
                 place += size
-            if self._get(_VERSION) == version:
+            if int(self._numbers[_VERSION]) == version:
                 return Held(version, info, blobs)
         return None
-
-    def _get(self, place: slice) -> int:
-        return int.from_bytes(self._view[place], "little")
-
-    def _set(self, place: slice, value: int) -> None:
-        self._view[place] = value.to_bytes(8, "little")

@@ -44,7 +44,10 @@ def sound_ones(
             said.append(f"{name} did not arrive")
             continue
         try:
-            part = _checked(Frame(single, (blob,)), algorithm, announced)
+            part = Frame(single, (blob,))
+            blobs.check(part)
+            if algorithm is not None and announced and checksums(algorithm, part.blobs) != (announced,):
+                raise BlobError("checksum", "the checksum does not match; the data were damaged on the way")
             part = part if transform is None else transform(part)
         except BlobError as error:
             statuses[place] = FrameStatus.CORRUPT
@@ -59,10 +62,3 @@ def sound_ones(
         checksums=kept if transform is None and any(kept) else None,
     )  # fmt: skip
     return PartialFrame(left, parts, tuple(statuses))
-
-
-def _checked(frame: Frame, algorithm: str | None, announced: str) -> Frame:
-    blobs.check(frame)
-    if algorithm is not None and announced and checksums(algorithm, frame.blobs) != (announced,):
-        raise BlobError("checksum", "the checksum does not match; the data were damaged on the way")
-    return frame

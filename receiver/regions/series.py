@@ -24,10 +24,6 @@ Row = np.ndarray[Any, Any]
 """Values of one frame: float64, (regions, values)."""
 
 
-class RegionError(StinsError):
-    """A region or a frame has no values; the sentence says why."""
-
-
 class RegionSeries:
     """The regions of interest of one series; `row` is called by any number of threads.
 
@@ -51,7 +47,7 @@ class RegionSeries:
         self.to_write: deque[tuple[int, Row]] | None = None
         """Values that are not in the file yet; `None` if no file is written."""
         self.sentences: deque[StinsError] = deque()
-        """Messages for the user; the receiver of a message removes it."""
+        """Why regions or frames have no values, for the user; whoever reports a sentence removes it."""
         self._metadata = metadata
         self._channel = channels[0] if channels else None
         self._lock = threading.Lock()
@@ -61,32 +57,30 @@ class RegionSeries:
     def row(self, frame: Frame) -> Row | None:
         """Return the values of one frame; `None`, with an entry in `sentences`, if it has none."""
         image = frame.image
+        if isinstance(frame, JoinedFrame) and len(image.shape) == 3:
+            self._say_once(
+                "roi_no_image",
+                "regions of interest need frames of one image, these are separate modules; put "
+                "{type: assemble} into the transforms",
+            )
+            return None
+        whole = image.partial is None or (isinstance(frame, PartialFrame) and len(frame.blobs[0]))
+        if not whole:
+            return None
+        covered = frame.covered if isinstance(frame, JoinedFrame) else ()
+        height, width = image.shape[-2:]
+        areas = self._areas_in((height, width), covered)
+        rows = pixels.rows_of(areas)
         try:
-            if isinstance(frame, JoinedFrame) and len(image.shape) == 3:
-                raise RegionError(
-                    "roi_no_image",
-                    "regions of interest need frames of one image, these are separate modules; put "
-                    f"{{type: assemble}} into the transforms{of_series(self.id)}",
-                )
-            whole = image.partial is None or (isinstance(frame, PartialFrame) and len(frame.blobs[0]))
-            if not whole:
-                return None
-            covered = frame.covered if isinstance(frame, JoinedFrame) else ()
-            height, width = image.shape[-2:]
-            areas = self._areas_in((height, width), covered)
-            rows = pixels.rows_of(areas)
             if isinstance(frame, PackedFrame):
                 array = frame.pixels[rows]
             else:
                 array = pixels.unpack(image, frame.blobs[0], rows)
             return np.array([pixels.values(array, where, rows.start) for where in areas], np.float64)
-        except RegionError as error:
-            self._say_once(error)
         except ValueError as error:
-            self.sentences.append(
-                RegionError("roi_not_unpacked", f"frame {image.frame} has no values: {error}")
-            )
-        return None
+            sentence = f"frame {image.frame} has no values: {error}"
+            self.sentences.append(StinsError("roi_not_unpacked", sentence))
+            return None
 
     def take(self, index: int, row: Row) -> None:
         """Take the values of one frame."""
@@ -114,11 +108,9 @@ class RegionSeries:
         except (TypeError, ValueError) as error:
             masked = None
             self._say_once(
-                RegionError(
-                    "roi_mask",
-                    f"regions of interest: the pixel_mask cannot be used, all pixels count: {error}; compare "
-                    f"it with the frames{of_series(self.id)}",
-                )
+                "roi_mask",
+                f"regions of interest: the pixel_mask cannot be used, all pixels count: {error}; compare "
+                "it with the frames",
             )
         if covered:  # gaps between modules have no pixels
             gap = np.ones(size, bool)
@@ -130,16 +122,14 @@ class RegionSeries:
     def _say_what_is_outside(self, size: tuple[int, int], found: Sequence[Area | None]) -> None:
         for (name, region), where in zip(self.rois.items(), found, strict=True):
             if where is None:
-                self.sentences.append(
-                    RegionError(
-                        "roi_outside",
-                        f"region of interest {name} begins at x={region.x}, y={region.y}, and the frame has "
-                        f"{plural(size[1], 'column')} and {plural(size[0], 'row')}: it has no values; "
-                        f"move it{of_series(self.id)}",
-                    )
+                sentence = (
+                    f"region of interest {name} begins at x={region.x}, y={region.y}, and the frame has "
+                    f"{plural(size[1], 'column')} and {plural(size[0], 'row')}: it has no values; "
+                    f"move it{of_series(self.id)}"
                 )
+                self.sentences.append(StinsError("roi_outside", sentence))
 
-    def _say_once(self, error: StinsError) -> None:
-        if error.kind not in self._said:
-            self._said.add(error.kind)
-            self.sentences.append(error)
+    def _say_once(self, kind: str, sentence: str) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            self.sentences.append(StinsError(kind, f"{sentence}{of_series(self.id)}"))

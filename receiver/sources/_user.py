@@ -42,7 +42,12 @@ class Armings:
         self._armed = "", ""
         filename, rest = _vendor.user_data(user, where)
         if isinstance(rest, Mapping) and "arm" in rest:
-            part = _part({**rest, "filename": filename}, where)
+            try:
+                part = msgspec.convert({**rest, "filename": filename}, UserPart)
+            except msgspec.ValidationError as error:
+                raise RemoteError(
+                    "wrong_type", f'{where}: it has the key "arm", as those of Penstock have, but {error}'
+                ) from error
             series = header.series or ""
             if self._seen.setdefault(part.arm, series) != series:
                 return _stale(part, series, where), Start(header, metadata)
@@ -58,15 +63,6 @@ class Armings:
         """Return the id of a series: its arming's id if it has one, otherwise the control unit's own."""
         armed, arm = self._armed
         return arm if series == armed and arm else series
-
-
-def _part(value: Mapping[str, Any], where: str) -> UserPart:
-    try:
-        return msgspec.convert(value, UserPart)
-    except msgspec.ValidationError as error:
-        raise RemoteError(
-            "wrong_type", f'{where}: it has the key "arm", as those of Penstock have, but {error}'
-        ) from error
 
 
 def _announced(header: Header, part: UserPart) -> Header:

@@ -136,10 +136,15 @@ class DectrisV1Source:
             if (name := _TABLES.get(described["htype"])) is not None:
                 metadata[name] = _array(name, part, rest.pop(0))
                 continue
-            with_blob = "shape" in described
-            if with_blob:
+            blob = ""
+            if "shape" in described:
                 rest.pop(0)
-            left_out.append(_not_known(described["htype"], with_blob=with_blob))
+                blob = " and the blob that it describes"
+            sentence = (
+                f'start message: parts of htype "{described["htype"]:.60}" are unknown; this one{blob} is '
+                "left out, the series is taken"
+            )
+            left_out.append(RemoteError("unknown_part", sentence))
         if len(rest) > 1:
             raise RemoteError(
                 "extra_parts",
@@ -210,15 +215,6 @@ def _described(part: Buffer) -> dict[str, Any] | None:
     except RemoteError:
         return None
     return found if isinstance(found.get("htype"), str) else None
-
-
-def _not_known(htype: str, *, with_blob: bool) -> StinsError:
-    blob = " and the blob that it describes" if with_blob else ""
-    return RemoteError(
-        "unknown_part",
-        f'start message: parts of htype "{htype:.60}" are unknown; this one{blob} is left out, '
-        "the series is taken",
-    )
 
 
 def _array(name: str, part: Buffer, blob: Buffer) -> np.ndarray[Any, Any]:

@@ -127,7 +127,7 @@ def test_a_writer_that_was_killed_in_the_middle_of_a_copy_blocks_no_viewer(
 ) -> None:
     writer, reader = ends
     monkeypatch.setattr(last_frame, "READ_SECONDS", 0.05)
-    writer._set(last_frame._VERSION, 1)  # what a copy that never ends looks like
+    writer._numbers[last_frame._VERSION] = 1  # what a copy that never ends looks like
     assert reader.read() is None
     reader.want()
     writer.offer("a", 1, frame(1))
