@@ -25,9 +25,9 @@ from penstock.receiver.files.per_frame import PerFrame
 from penstock.receiver.files.remedies import STAYS, gone, not_created, not_written
 from penstock.receiver.files.reopened import Reopened, count_what_reads
 from penstock.receiver.files.stores import FrameFormat, FrameStore, Writing, disk_file
+from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.modules import ModuleStore
 from penstock.receiver.files.stores.reopen import format_of, reopen
-from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries

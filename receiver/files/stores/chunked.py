@@ -16,10 +16,10 @@ from typing import Any
 import hdf5plugin
 import numpy as np
 
+from penstock.receiver.files.stores.allocation import check_limit
 from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
-from penstock.receiver.files.stores.space import refuse_over_limit
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
@@ -89,7 +89,7 @@ class ChunkedStore(FrameStore):
             raise
 
     def _put(self, place: tuple[int, ...], blob: Buffer, mask: int) -> None:
-        refuse_over_limit(self._file, len(blob))
+        check_limit(self._file, len(blob))
         self._disk.frame = blob
         self._write_chunk(place, blob, mask)
         self._disk.frame = None

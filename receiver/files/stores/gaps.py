@@ -19,9 +19,9 @@ import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.files import storage
+from penstock.receiver.files.stores.allocation import release
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES, replace_data
-from penstock.receiver.files.stores.space import give_back
 from penstock.receiver.files.stores.write_threads import pwrite_all
 
 
@@ -48,12 +48,12 @@ def close_gaps(data: Any, stored: np.ndarray[Any, Any]) -> OSError | None:
     empty = np.flatnonzero(~stored).tolist()
     # The space of missing frames, and of those that are cut off, may be all that the disk has left. Before
     # the resize: HDF5 reuses the space that it gets back there.
-    give_back(descriptor, (places[index] for index in [*empty, *range(len(stored), len(places))]), nbytes)
+    release(descriptor, (places[index] for index in [*empty, *range(len(stored), len(places))]), nbytes)
     data.resize(len(stored), axis=0)
     try:
         _fill(descriptor, data, [places[index] for index in empty], nbytes)
     except OSError as error:
-        give_back(descriptor, (places[index] for index in empty), nbytes)
+        release(descriptor, (places[index] for index in empty), nbytes)
         show_stored(data, stored)
         return error
     return None

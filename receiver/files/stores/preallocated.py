@@ -15,10 +15,10 @@ import numpy as np
 from h5py import h5d, h5p
 
 from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.stores.allocation import allocate
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
-from penstock.receiver.files.stores.space import set_aside
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
@@ -111,7 +111,7 @@ class PreallocatedStore(FrameStore):
         rows = len(self._offsets)
         step = max(min(STEP_BYTES // self._frames.nbytes, STEP_ROWS), rows)
         self._place(max(index + 1, min(rows + step, self._frames.planned or 0)))
-        set_aside(self._descriptor, self._offsets[rows], self._file.id.get_filesize(), self._space_seconds)
+        allocate(self._descriptor, self._offsets[rows], self._file.id.get_filesize(), self._space_seconds)
 
     def _place(self, rows: int) -> None:
         """Let HDF5 allocate the chunks, and keep their offsets."""

@@ -10,9 +10,9 @@ import h5py
 
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.disk_file import DiskFile
 from penstock.receiver.files.stores.file_locks import lock_alone, wait_for
-from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.files.stores.superblock import HEAD, can_be_torn
 
 DATASET = "/entry/data/data"

@@ -22,6 +22,7 @@ import numpy as np
 
 from penstock.receiver.files import lease, storage
 from penstock.receiver.files.stores import disk_file
+from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.chunked import ChunkedStore, stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.data_files.data_file import (
@@ -34,7 +35,6 @@ from penstock.receiver.files.stores.data_files.layout import create_data, file_n
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
 from penstock.receiver.files.stores.replace_data import replace_data
-from penstock.receiver.files.stores.space import make_room
 from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.models import FrameStatus
 from penstock.stins.messages import Frame

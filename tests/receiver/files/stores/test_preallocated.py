@@ -134,7 +134,7 @@ def test_places_that_cannot_be_had_leave_no_descriptor(
     def fails(*_: Any) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(preallocated, "set_aside", fails)
+    monkeypatch.setattr(preallocated, "allocate", fails)
     before = sorted(os.listdir("/proc/self/fd"))
     with pytest.raises(WriterError, match="cannot create"):
         series(shape=SHAPE, type="uint16", compression="none")

@@ -26,7 +26,7 @@ _fallocate = ctypes.CDLL(None, use_errno=True).fallocate
 _fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
 
-def set_aside(descriptor: int, start: int, end: int, seconds: float) -> int:
+def allocate(descriptor: int, start: int, end: int, seconds: float) -> int:
     """Allocate the bytes from `start` to `end` for at most `seconds`; return where it ended.
 
     If the file system is full or cannot allocate, the error is left to the later write.
@@ -40,7 +40,7 @@ def set_aside(descriptor: int, start: int, end: int, seconds: float) -> int:
     return start
 
 
-def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
+def release(descriptor: int, places: Iterable[int], size: int) -> None:
     """Release the space of places of `size` bytes each; their content is lost.
 
     On a file system that cannot release space, nothing happens.
@@ -54,7 +54,7 @@ def give_back(descriptor: int, places: Iterable[int], size: int) -> None:
     _fallocate(descriptor, KEEP_SIZE | PUNCH_HOLE, start, end - start)
 
 
-def refuse_over_limit(file: Any, size: int) -> None:
+def check_limit(file: Any, size: int) -> None:
     """Check that the limit of the process (`ulimit -f`) allows `size` more bytes, and the end of the file.
 
     Called before HDF5 allocates a frame in an open h5py file; without a limit it costs next to nothing.

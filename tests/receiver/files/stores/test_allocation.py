@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.receiver.files.stores import space
+from penstock.receiver.files.stores import allocation
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def descriptor(tmp_path: Path) -> int:
 
 def test_space_is_taken_and_reads_as_zeros(descriptor: int) -> None:
     try:
-        assert space.set_aside(descriptor, 4096, 2**20, seconds=60.0) == 2**20
+        assert allocation.allocate(descriptor, 4096, 2**20, seconds=60.0) == 2**20
         assert os.fstat(descriptor).st_blocks * 512 >= 2**20 - 4096
         assert os.pread(descriptor, 8, 4096) == bytes(8)
     finally:
@@ -26,7 +26,7 @@ def test_space_is_taken_and_reads_as_zeros(descriptor: int) -> None:
 
 def test_no_more_is_taken_than_there_is_time_for(descriptor: int) -> None:
     try:
-        assert space.set_aside(descriptor, 0, 2**40, seconds=0.0) == 0
+        assert allocation.allocate(descriptor, 0, 2**40, seconds=0.0) == 0
         assert os.fstat(descriptor).st_size == 0
     finally:
         os.close(descriptor)
@@ -35,7 +35,7 @@ def test_no_more_is_taken_than_there_is_time_for(descriptor: int) -> None:
 def test_where_it_cannot_be_taken_writing_is_left_to_say_why() -> None:
     reading, writing = os.pipe()
     try:
-        assert space.set_aside(writing, 0, 4096, seconds=60.0) == 0
+        assert allocation.allocate(writing, 0, 4096, seconds=60.0) == 0
     finally:
         os.close(reading)
         os.close(writing)
