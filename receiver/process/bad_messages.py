@@ -1,4 +1,4 @@
-"""Bad messages: each is counted by its kind, the first few are logged, the last is shown."""
+"""Bad messages: all are counted by kind, the first few are logged, the last is shown."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from penstock.stins.errors import StinsError
 log = logging.getLogger(__name__)
 
 LOGGED_PER_KIND = 5
-"""Bad messages of one kind that are logged each; the rest is only counted."""
+"""Number of bad messages of one kind that are logged; more are only counted."""
 
 
 class BadMessages:
-    """The messages to one receiver that are not what the protocol allows.
+    """The messages to one receiver that violate the protocol.
 
     Args:
-        name: of the receiver; stands in the log.
+        name: name of the receiver, for the log.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.counts: Counter[str] = Counter()
-        """By kind; the kinds of what ended a series in Error are counted here too."""
+        """Counts by kind, including the kinds of errors that ended a series in Error."""
         self.last = ""
-        """Kind and sentence of the last."""
+        """Kind and sentence of the last bad message."""
         self.refused = ""
-        """Why the last start message could not be taken; whoever begins a series clears it. No Error: whoever
-        can connect could send such messages, and would keep the receiver from taking any series."""
+        """Why the last start message was refused; cleared when a series begins. This is no Error: otherwise
+        anybody who can connect could keep the receiver from taking series."""
 
     def take(self, error: StinsError) -> None:
         """Count a bad message, and log it if it is one of the first of its kind."""

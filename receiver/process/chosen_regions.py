@@ -1,6 +1,6 @@
-"""The regions of interest of the next series, and those that a restarted receiver has again.
+"""The regions of interest of the next series, which can be kept across restarts.
 
-The latter stand in one small JSON file beside the journal; they have precedence over the configuration.
+Kept regions lie in a small JSON file next to the journal, and have precedence over the configuration.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class KeptRegions:
     """The regions of interest of one receiver.
 
     Args:
-        name: of the receiver.
-        config: has the regions where none were kept, and says where the file lies.
+        name: name of the receiver.
+        config: configuration, which has the folder of the file, and the regions if none are kept.
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
@@ -34,16 +34,16 @@ class KeptRegions:
         self._name = name
         found = self._read()
         self.now: Mapping[str, Rectangle] = config.rois if found is None else found
-        """Of the next series."""
+        """Regions of the next series."""
         self.kept = found is not None
-        """Whether these are in the file."""
+        """Whether they are in the file."""
 
     def use(self, rois: Mapping[str, Rectangle]) -> None:
-        """Have these until the receiver ends."""
+        """Use these regions until the receiver ends."""
         self.now, self.kept = dict(rois), self.kept and dict(rois) == dict(self.now)
 
     def keep(self, rois: Mapping[str, Rectangle]) -> None:
-        """Have these, after a restart too.
+        """Use these regions, after a restart as well.
 
         Raises:
             Refused: the file cannot be written; nothing is changed.
@@ -62,7 +62,7 @@ class KeptRegions:
             raise Refused(
                 "not_kept",
                 f"receiver {self._name} cannot keep regions of interest in {self.path}: {error.strerror}; "
-                "mend that, or set them without keep, until it is restarted",
+                "fix that, or set them without keep, until the receiver is restarted",
             ) from error
         self.now, self.kept = dict(rois), True
 
@@ -76,7 +76,7 @@ class KeptRegions:
         except (msgspec.MsgspecError, UnicodeDecodeError, BadRegionError) as error:
             why = str(error)
         log.error(
-            "%s: the regions of interest that were kept cannot be read from %s (%s); those of the "
+            "%s: the kept regions of interest cannot be read from %s (%s); those of the "
             "configuration are used: set them again",
             self._name, self.path, why,
         )  # fmt: skip

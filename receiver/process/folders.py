@@ -1,4 +1,4 @@
-"""The folders below the data root, for who chooses where files go: names only, and nothing outside it."""
+"""Names of the folders below the data root, for users who choose where files go."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from penstock.receiver.models import Folders
 from penstock.receiver.process.refusal import Refused
 
 MOST = 1_000
-"""Names that are listed; who wants another types it."""
+"""Most names in one list; other names can be typed."""
 SECONDS = 2.0
-"""A folder is listed within this time, or not at all."""
+"""Longest time in seconds for a list."""
 AT_ONCE = 4
-"""Folders that are listed at once; on a file system that hangs no more are tried."""
+"""Most folders listed at the same time; on a hanging file system, further requests are refused."""
 
 
 class DataRoot:
     """The folders of one data root, whose file system may hang.
 
-    Each is listed on a thread of its own, which nobody has to wait for: one that hangs ends with the process.
+    Each folder is listed by a thread of its own; one that hangs ends with the process.
 
     Args:
         root: the data root.
@@ -34,10 +34,10 @@ class DataRoot:
         self._free = threading.Semaphore(AT_ONCE)
 
     async def below(self, under: str) -> Folders:
-        """The folders in one of its folders; see `below`.
+        """Return the subfolders of a folder; see the function `below`.
 
         Raises:
-            Refused: likewise, and if the file system does not answer in time.
+            Refused: as `below`, and if the file system does not answer in time.
         """
         answer: Future[Folders] = Future()
         answer.set_running_or_notify_cancel()
@@ -51,7 +51,7 @@ class DataRoot:
             raise Refused(
                 "not_reachable",
                 f'the folders of "{under}" in {self._root} were not listed within {SECONDS:g} s: the file '
-                "system hangs, or there is very much in it; type the folder's name",
+                "system hangs, or the folder is very large; type the folder's name",
             ) from None
 
     def _list(self, under: str, answer: Future[Folders]) -> None:
@@ -62,17 +62,16 @@ class DataRoot:
 
 
 def below(root: str, under: str) -> Folders:
-    """The folders in a folder below the data root. A network file system may hang here.
+    """Return the subfolders of a folder below the data root; may hang on a network file system.
 
-    Hidden folders, those that no file name can have in it, and links that lead out of the data root are left
-    out.
+    Hidden folders, folders with unusable names, and links that lead out of the data root are left out.
 
     Args:
         root: the data root.
-        under: the folder, relative to it; "" for the data root itself.
+        under: folder relative to the data root; "" for the data root itself.
 
     Raises:
-        Refused: it is not below the data root, is not there, or cannot be read.
+        Refused: the folder is not below the data root, does not exist, or cannot be read.
     """
     path = _relative(root, under)
     place = Path(root, path)
@@ -81,7 +80,7 @@ def below(root: str, under: str) -> Folders:
     except OSError as error:
         raise _refused(place, error) from error
     try:
-        # Asked of the open folder: whatever becomes of its name now, this is where it is.
+        # The path of the open folder, even if it is renamed meanwhile.
         real_root, real = os.path.realpath(root), os.readlink(f"/proc/self/fd/{folder}")
         if not _inside(real_root, real):
             raise _outside(root, under)
@@ -103,12 +102,12 @@ def _relative(root: str, under: str) -> PurePosixPath:
     path = PurePosixPath(under)
     if path.is_absolute():
         raise Refused(
-            "not_relative", f'"{under}" is absolute; give a folder as it is seen from the data root {root}'
+            "not_relative", f'"{under}" is absolute; give a folder relative to the data root {root}'
         )
     if ".." in path.parts:
         raise _outside(root, under)
     if not _is_plain(under):
-        raise Refused("bad_filename", f"{under!r:.200} is no name of a folder; choose another")
+        raise Refused("bad_filename", f"{under!r:.200} is not a folder name; choose another")
     return path
 
 
@@ -127,7 +126,7 @@ def _is_folder(entry: os.DirEntry[str], real: str, root: str) -> bool:
             return entry.is_dir(follow_symlinks=False)
         target = os.path.realpath(os.path.join(real, entry.name))
         return _inside(root, target) and os.path.isdir(target)
-    except OSError:  # one that cannot be reached hides no other
+    except OSError:  # one unreachable folder must not hide the others
         return False
 
 
@@ -140,8 +139,8 @@ def _inside(root: str, path: str) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a file name may have it in it: text, without control characters."""
-    # Cs: lone surrogates, which stand for bytes that are no text.
+    """Return whether a name is text without control characters, and thus usable in a file name."""
+    # Cs: lone surrogates, which stand for bytes that are not text.
     return name.isprintable() or not {"Cc", "Cs"} & set(map(unicodedata.category, name))
 
 
@@ -157,7 +156,7 @@ def _refused(place: Path, error: OSError) -> Refused:
     match error:
         case FileNotFoundError():
             return Refused(
-                "no_such_folder", f"{shown} is not there; a series makes it if its file name has it in it"
+                "no_such_folder", f"{shown} does not exist; a series creates it if its file name contains it"
             )
         case NotADirectoryError():
             return Refused("not_a_folder", f"{shown} is not a folder; choose one")

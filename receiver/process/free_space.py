@@ -1,6 +1,6 @@
-"""Free space on the disk of the data root, asked for every few seconds on a thread that nobody waits for.
+"""Free space on the disk of the data root, looked up every few seconds by a thread.
 
-A network file system that hangs holds that thread up, and nothing else.
+A hanging network file system blocks only that thread.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import time
 from collections.abc import Callable
 
 REFRESH_SECONDS = 5.0
-"""Between two looks while nothing happens."""
+"""Seconds between two looks."""
 HANGS_SECONDS = 10.0
-"""A look that takes longer makes the figure before it worth nothing."""
+"""If a look takes longer, the last value is no longer valid."""
 STEP = 2**20
-"""Bytes in which it is told: what other programs log on the same disk is no news."""
+"""Resolution in bytes, so that small changes by other programs do not count."""
 
 
 class FreeSpace:
     """The free bytes of one disk.
 
     Args:
-        look: returns them, or raises OSError.
+        look: returns the free bytes, or raises OSError.
         clock: monotonic seconds; injected in tests.
     """
 
@@ -34,7 +34,7 @@ class FreeSpace:
         self._ends = False
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         threading.Thread(target=self._run, name="free space", daemon=True).start()
 
     def refresh(self) -> None:
@@ -42,13 +42,13 @@ class FreeSpace:
         self._wake.set()
 
     def close(self) -> None:
-        """Look no more; a thread that hangs ends with the process."""
+        """End the thread; if it hangs, it ends with the process."""
         self._ends = True
         self._wake.set()
 
     @property
     def value(self) -> int | None:
-        """Bytes, in whole MiB; `None` before the first look, and where the disk is away or hangs."""
+        """Free bytes in whole MiB; `None` before the first look, and if the disk is away or hangs."""
         since = self._looks_since
         return None if since is not None and self._clock() - since > HANGS_SECONDS else self._value
 

@@ -1,7 +1,7 @@
-"""The series that a receiver has taken: the last thousand, in one file, so that restarts and kills keep them.
+"""The last thousand series of a receiver, in one file, so that they survive restarts and crashes.
 
-One JSON line for each series, beside the journal; docs/explanation/decisions/0035-a-history-of-series.md. The
-file is read and written on a thread of its own: a disk that is full, or hangs, costs no series anything.
+One JSON line per series, next to the journal; see docs/explanation/decisions/0035-a-history-of-series.md. The
+file is read and written by a thread of its own: a full or hanging disk does not delay any series.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from penstock.receiver.models import PastSeries
 log = logging.getLogger(__name__)
 
 KEPT = 1_000
-"""Series; twice as many lines are in the file at most."""
+"""Number of series kept; the file has at most twice as many lines."""
 LOAD_SECONDS = 1.0
-"""Time that a question leaves the file to be read; it is, long before anybody asks."""
+"""Longest time in seconds that a request waits for the file to be read; normally it was read long ago."""
 CLOSE_SECONDS = 2.0
-"""Time for what is still to be written when the receiver ends."""
+"""Time in seconds for unwritten series when the receiver ends."""
 
 
 class History:
     """The past series of one receiver.
 
     Args:
-        name: of the receiver.
-        config: says where the file lies.
+        name: name of the receiver.
+        config: configuration, which has the folder of the file.
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
         self.path = state_folder(config) / f"{quote(name, safe='')}.series.jsonl"
         self._name = name
         self._lock = threading.Lock()
-        # By id and beginning: the second word on a series, as when its file could be closed after all at the
-        # next start, takes the place of the first.
+        # By id and start time: a later entry replaces an earlier one of the same series, for instance when
+        # its file could be closed only at the next start.
         self._series: dict[tuple[str, float], PastSeries] = {}
         self._loaded = threading.Event()
         self._unwritten: deque[PastSeries] = deque(maxlen=KEPT)
@@ -55,24 +55,24 @@ class History:
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
 
     def start(self) -> None:
-        """Begin to read what there is."""
+        """Start the thread, which reads the file."""
         self._thread.start()
 
     def add(self, past: PastSeries) -> None:
-        """A series has ended. Never waits, and never fails."""
+        """Add a series that has ended. Never waits, and never fails."""
         with self._lock:
             self._put([past])
         self._unwritten.append(past)
         self._wake.set()
 
     def last(self, limit: int) -> list[PastSeries]:
-        """The last series, newest first."""
+        """Return the last series, newest first."""
         self._loaded.wait(LOAD_SECONDS)
         with self._lock:
             return list(islice(reversed(self._series.values()), limit))
 
     def close(self) -> None:
-        """Write what is still to be written, for a moment at most."""
+        """Write what is not written yet, within `CLOSE_SECONDS`."""
         self._ends = True
         self._wake.set()
         self._thread.join(CLOSE_SECONDS)
@@ -111,7 +111,7 @@ class History:
         except OSError as error:
             self._warn(error)
             return []
-        torn = lines.pop()  # behind the last newline: nothing, unless a line was cut short
+        torn = lines.pop()  # after the last newline: empty unless a line was cut short
         found, damaged = [], int(bool(torn))
         for line in lines:
             try:
@@ -122,7 +122,7 @@ class History:
         if damaged:
             aside = self.path.with_suffix(".damaged")
             log.error(
-                "%s: %d of the lines of %s are damaged and left out; the file is kept as %s",
+                "%s: %d lines of %s are damaged and left out; the file is kept as %s",
                 self._name, damaged, self.path, aside,
             )  # fmt: skip
             with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ class History:
                     file.write(_line(past))
                 self._lines += 1
         except OSError as error:
-            self._rewrite = True  # what is missing follows as soon as it can
+            self._rewrite = True  # missing series are written as soon as possible
             self._warn(error)
         else:
             self._warned = False
@@ -161,7 +161,7 @@ class History:
         if not self._warned:
             self._warned = True
             log.warning(
-                "%s keeps its past series in memory only, since %s: %s; mend that, or set state_folder to a "
+                "%s keeps its past series in memory only, since %s: %s; fix that, or set state_folder to a "
                 "folder that it may write to",
                 self._name, self.path, error.strerror,
             )  # fmt: skip

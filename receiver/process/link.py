@@ -1,7 +1,7 @@
 """The link between the HTTP process and its data process: their messages, and the data process' end.
 
-One socket pair, one JSON message per datagram: the parent sends a `Setup`, then a `Command` now and then; the
-data process sends a `Snapshot` whenever something has changed. The parent's end is `supervisor.Supervisor`.
+One socket pair, one JSON message per datagram: the parent sends a `Setup`, then `Command`s; the data process
+sends a `Snapshot` whenever something has changed. The parent's end is `supervisor.Supervisor`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HEARTBEAT = 0.5
-"""A snapshot goes out at least so often, so that the parent sees a hanging process."""
+"""Longest time in seconds between two snapshots, so that the parent notices a hanging process."""
 LONGEST = 2**17
-"""Bytes of a snapshot, and of what the parent says: as Linux is shipped, one datagram takes 208 kB."""
+"""Most bytes of a message: by default, a datagram of Linux holds 208 kB."""
 ENDED_AT_ONCE = 5
-"""Series that have ended and fit into one snapshot, however far it has to be cut."""
+"""Most ended series in one snapshot."""
 MOST_CHARACTERS, MOST_ENTRIES = 200, 50
-"""Of each text and each list that a snapshot keeps which would be too long; with so many it always fits."""
+"""Limits of texts and lists in a snapshot that would be too long; within these it always fits."""
 GONE = "the receiver's HTTP process is gone"
 
 
@@ -46,40 +46,39 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What the parent asks."""
+    """A command of the parent."""
 
     number: int
-    """Commands are numbered; a snapshot says which was the last to be carried out."""
+    """Number of the command; a snapshot has the number of the last one carried out."""
     action: str
-    """"stop", "reset", "rois", "quit", "leave" (nobody is there who could ask any more), or "frame", which is
-    answered for itself."""
+    """"stop", "reset", "rois", "quit", "leave" (the parent is gone), or "frame", which has its own answer."""
     reason: str = ""
     series: str = ""
-    """The series that "stop" lets end by itself; "": it ends the running one now."""
+    """Id of the series that "stop" leaves to its end message; "" to end the running series now."""
     index: int = -1
-    """Of the frame that is asked for."""
+    """Index of the requested frame."""
     rois: dict[str, Rectangle] = {}
     """Regions of interest of the next series."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What the parent is told."""
+    """The state of the data process, as sent to the parent."""
 
     status: Status
     handled: int
-    """Number of the last command that was carried out."""
+    """Number of the last command carried out."""
     answer: FrameAnswer = FrameAnswer(0)
-    """To the latest request for a frame."""
+    """Answer to the latest request for a frame."""
     measures: Measures = Measures()
     ended: tuple[PastSeries, ...] = ()
-    """Series that have ended since the snapshot before it; of many, the others follow with the next ones."""
+    """Series that have ended since the last snapshot; if there are many, the rest follows with the next."""
 
 
 class Link:
-    """The data process' end of the socket pair to its parent.
+    """The data process' end of the link.
 
     Args:
-        channel: that end.
+        channel: socket of this end.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -87,20 +86,20 @@ class Link:
         self._told: bytes = b""
         self._told_at = 0.0
         self._version = 0
-        # The kernel counts its own part of a datagram too, which is half of it at most.
+        # The kernel counts its own overhead as well, at most half of a datagram.
         self._longest = min(LONGEST, channel.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2)
         self._cut_logged = False
         self.handled = 0
-        """Number of the last command that was carried out; whoever does that sets it."""
+        """Number of the last command carried out; set by the process that does so."""
         self.fileno = channel.fileno()
-        """To be watched: there is a command when it can be read."""
+        """Descriptor to watch: readable when there is a command."""
 
     def setup(self) -> Setup:
-        """Name and configuration; waits for them."""
+        """Wait for name and configuration, and return them."""
         return msgspec.json.decode(self._socket.recv(2**20), type=Setup)
 
     def commands(self) -> list[Command]:
-        """What the parent has asked meanwhile; "leave" once it is gone."""
+        """Return the commands received meanwhile; "leave" once the parent is gone."""
         commands: list[Command] = []
         while True:
             try:
@@ -114,11 +113,10 @@ class Link:
             commands.append(msgspec.json.decode(message, type=Command))
 
     def send(self, pipeline: Pipeline, now: float, *, fresh: bool = False) -> bool:
-        """Send a snapshot if something has changed, or to show that this process lives; return whether it
-        was sent.
+        """Send a snapshot if something has changed or the last one is old; return whether it was sent.
 
         Args:
-            pipeline: whose snapshot.
+            pipeline: pipeline to take the snapshot of.
             now: monotonic seconds.
             fresh: send it in any case.
         """
@@ -134,7 +132,7 @@ class Link:
         try:
             self._socket.send(self._encoded(snapshot), socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return False  # the parent is slow: it gets the next one
+            return False  # the parent is slow: it gets the next snapshot
         except ConnectionError:
             return False  # `commands` notices
         for _ in ended:
@@ -143,7 +141,7 @@ class Link:
         return True
 
     def _encoded(self, snapshot: Snapshot) -> bytes:
-        """As one datagram: what is too long loses the ends of its texts and lists."""
+        """Return a snapshot as one datagram; if it is too long, its texts and lists are cut."""
         message = msgspec.json.encode(snapshot)
         if len(message) <= self._longest:
             return message
@@ -157,7 +155,7 @@ class Link:
 
 
 def _cut(value: Any) -> Any:
-    """Return a value as plain ones, with no longer texts and lists than a snapshot that is cut may have."""
+    """Return a value as built-in types, its texts and lists cut to the limits."""
     match value:
         case str():
             return quoted(value, MOST_CHARACTERS)

@@ -1,4 +1,4 @@
-"""How the receiver's processes log: one line per message, whatever a peer has called its series and files."""
+"""Logging of the receiver's processes: one line per message, whatever the names of series and files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from penstock.stins.texts import quoted
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 MAX_LINE = 10_000
-"""Characters per message."""
+"""Most characters per message."""
 
 
 class OneLine(logging.Formatter):
-    """Escapes what would break a line, or steer a terminal; tracebacks keep their lines."""
+    """Escapes line breaks and control characters in messages; tracebacks keep their lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line of a record, without its traceback."""
+        """Return the line of a record, without its traceback."""
         record.message = quoted(record.message, MAX_LINE)
         return super().formatMessage(record)
 

@@ -1,6 +1,6 @@
-"""The data process' own queues: what may wait in each, and which of them is the fullest.
+"""The data process' own queues: their limits, and which is the fullest.
 
-ZeroMQ's queues are not among them: nobody can ask how much is in them.
+ZeroMQ's queues are not among them, since ZeroMQ does not tell how full they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from penstock.receiver.regions.threads import BYTES as REGION_BYTES
 
 
 def limits(config: ReceiverConfig) -> dict[str, int]:
-    """Bytes that may wait, by queue; those that the configuration has no use for are left out."""
+    """Return the limit of each queue in use, in bytes."""
     source = config.source
     found = {}
     if source.sockets * len(source.endpoints) > 1:
@@ -28,12 +28,11 @@ def limits(config: ReceiverConfig) -> dict[str, int]:
 
 
 def fullest(waiting: Mapping[str, int], config: ReceiverConfig) -> tuple[int, int]:
-    """Bytes in the fullest queue, and what it may hold: it is the one that stops the stream when it is full.
-    0 and 0 where there is none.
+    """Return bytes and limit of the fullest queue, which stops the stream when full; 0 and 0 without queues.
 
     Args:
         waiting: bytes by queue.
-        config: of the receiver.
+        config: configuration of the receiver.
     """
     found = [(waiting[name], limit) for name, limit in limits(config).items()]
     return max(found, key=lambda each: each[0] / each[1], default=(0, 0))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 RATE_SECONDS = 1.0
-"""Rates are those of a time at least so long, which has passed."""
+"""Shortest interval in seconds over which rates are computed."""
 
 
 class Rates:
-    """The rates of the last whole time.
+    """The rates of the last complete interval.
 
     Args:
         now: monotonic seconds.

@@ -1,10 +1,10 @@
-"""Why a receiver does not do what it is asked: a short stable name and a sentence."""
+"""Refusals of requests: a short stable name and a sentence."""
 
 from __future__ import annotations
 
 
 class Refused(Exception):
-    """The receiver says no; `kind` is stable, the sentence says what to change."""
+    """The receiver refuses a request; `kind` is stable, the sentence says what to change."""
 
     http_status = 409
 

@@ -1,4 +1,4 @@
-"""Whether a receiver could take a series now: what Arm asks before anything is set up."""
+"""The check whether a receiver could take a series now, which Arm asks for before anything is set up."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from penstock.stins.errors import BlobError
 
 
 def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck) -> SeriesCheckResult:
-    """What the series would be written to, and the memory that it would need.
+    """Return the file that the series would have, and the memory that it would need.
 
     Args:
-        name: of the receiver.
-        config: its configuration.
-        status: as it is now.
-        series: as far as it is known.
+        name: name of the receiver.
+        config: configuration of the receiver.
+        status: current status of the receiver.
+        series: what is known of the series.
 
     Raises:
-        Refused: it could not be taken, and why.
+        Refused: the series could not be taken; the sentence says why.
     """
     _check_state(name, status)
     _check_source(name, config, series.source)
@@ -63,25 +63,25 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
 
 
 def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str]:
-    """Shape and type of a frame behind the transforms; ([], "") where nobody can say.
+    """Return shape and type of a frame behind the transforms; ([], "") if unknown.
 
     Raises:
-        Refused: there can be no such frames, or the transforms cannot take them.
+        Refused: such frames are not possible, or the transforms cannot take them.
     """
     if not series.shape or not series.dtype or config.source.join is not None:
-        return [], ""  # how modules make one image, their start messages say
+        return [], ""  # only their start messages tell how modules make one image
     try:
-        # No step makes another shape or type of frames that come packed.
+        # Compression changes neither shape nor type.
         stored = Chain(config.transforms).follow(Format(tuple(series.shape), series.dtype, "none"))
     except BlobError as error:
         raise Refused(error.kind, str(error)) from error
     except TransformConfigError:
-        return [], ""  # the data process read its table at the start, and somebody has changed it since
+        return [], ""  # a file of a transform was changed since the data process read it
     return list(stored.shape), stored.type
 
 
 def _check_orientation(name: str, config: ReceiverConfig, series: SeriesCheck) -> None:
-    """A detector that streams by itself has no streamer to turn its frames."""
+    """Refuse an orientation that the transforms do not give: not every detector has a streamer to do it."""
     asked = (series.rotation or 0, series.fliplr, series.flipud)
     if series.rotation is None or not any(asked) or does(config.transforms, *asked):
         return

@@ -13,7 +13,7 @@ from penstock.receiver.series.sink import Sink
 
 
 def of(config: ReceiverConfig, sink: Sink, budget: Budget) -> tuple[Arrivals, FrameProcessor, Collector]:
-    """Return what brings messages, what transforms frames, and the collector between them and the sink."""
+    """Return the source of messages, the processor of frames, and the collector that feeds the sink."""
     source = config.source
     if source.join == "modules":
         return _of_modules(config, sink, budget)

@@ -1,8 +1,7 @@
 """The receiver's states: one table; an illegal event raises and changes nothing.
 
-Error says that this side has failed: its disk, a file, its processing, or a configured policy. What is wrong
-with a start message is refused in Idle, what is wrong with frames stands in their account: see the table in
-docs/reference/http.md.
+Error means that the receiver has failed: its disk, a file, its processing, or a configured policy. Bad start
+messages are refused in Idle, bad frames are counted in the account: see the table in docs/reference/http.md.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from penstock.stins.texts import quoted
 log = logging.getLogger(__name__)
 
 MAX_CAUSE = 2000
-"""Characters of a cause that are kept: it names files and series as a peer called them."""
+"""Most characters of a cause, which may contain names of files and series."""
 
 
 class State(StrEnum):
-    """What a receiver says it is; the names that MAX IV's clients know."""
+    """States of a receiver, with the names that MAX IV's clients know."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -28,14 +27,14 @@ class State(StrEnum):
 
 
 class Event(Enum):
-    """What moves it."""
+    """Events that change the state."""
 
     BEGIN = auto()
     """A series begins: its file exists."""
     FINISH = auto()
     """The series has ended and its file is closed and as durable as configured."""
     FAIL = auto()
-    """Something that a person must see; the cause is kept until RESET."""
+    """A failure that a person must see; the cause is kept until RESET."""
     RESET = auto()
 
 
@@ -50,11 +49,11 @@ TABLE: Mapping[tuple[State, Event], State] = {
 
 
 class IllegalEvent(Exception):
-    """An event that the table does not allow; nothing was changed."""
+    """The table does not allow this event; nothing was changed."""
 
 
 class StateMachine:
-    """The one owner of a receiver's state and of the sentence that explains an error."""
+    """The only owner of a receiver's state and of the sentence that explains an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -62,7 +61,7 @@ class StateMachine:
         self.error = ""
 
     def handle(self, event: Event, cause: str) -> None:
-        """Move by `event`; logs the transition once, with both states and the cause.
+        """Change the state by `event`; log a transition once, with both states and the cause.
 
         Raises:
             IllegalEvent: the table has no such transition.
