@@ -1,8 +1,8 @@
-"""The data process: its pipeline, turned until the parent says quit or is gone.
+"""The data process: it runs the pipeline until the parent asks it to quit or is gone.
 
-Commands come, and snapshots go, over one socket pair to the HTTP process, which is the parent. If
-the parent dies, the running series is left to the next start, or closed if it could not go on, and the
-process ends; if this process dies, the parent says so.
+It receives commands from and sends snapshots to the HTTP process, its parent, over one socket pair. If the
+parent dies, the running series is left to the next start, or closed if it cannot be resumed, and the process
+ends; if this process dies, the parent reports it.
 
 Started by `supervisor.Supervisor`, never by hand:
 python -m penstock.receiver.process.data_process CONTROL_FD LAST_FRAME_FD REQUESTED_FRAME_FD ROIS_FD
@@ -35,9 +35,9 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
 
     Args:
         link: to the parent.
-        last_frame: where the live view looks.
-        requested_frame: where it finds a frame that it asked for by its index.
-        rois: where it finds the values of regions of interest.
+        last_frame: shared memory for the newest frame.
+        requested_frame: shared memory for a frame requested by its index.
+        rois: shared memory for the values of regions of interest.
     """
     setup = link.setup()
     pipeline = Pipeline(setup.name, setup.config, last_frame, requested_frame, rois=rois)
@@ -69,7 +69,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                         why = command.reason
                         if command.action == "leave" and pipeline.leave():
                             log.warning("%s: the next start goes on with the series", setup.name)
-                            os._exit(1)  # no file is closed, no consumer told: the series has not ended
+                            os._exit(1)  # neither file nor consumers see an end: the series continues
                         return
                 link.handled = command.number
             fresh = pipeline.answer_request() or fresh
@@ -82,7 +82,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
         pipeline.close(why)
         while link.send(pipeline, time.monotonic(), fresh=True) and pipeline.ended:
             pass
-        if pipeline.ended:  # the parent is gone, which would have kept them
+        if pipeline.ended:  # the parent, which keeps the history, is gone
             history = History(setup.name, setup.config)
             history.start()
             for past in pipeline.ended:
@@ -94,8 +94,8 @@ def main() -> None:
     """Entry of the data process."""
     control, shared, requested, rois = map(int, sys.argv[1:5])
     logs.begin()
-    # The parent gets the terminal's Ctrl-C, and a supervisor's request, which goes to all processes of a
-    # service, and tells this process to quit, so that files are closed.
+    # Ctrl-C and the end of a service send signals to all processes: the parent handles them, and asks this
+    # process to quit, so that files are closed.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     run(Link(socket.socket(fileno=control)), LastFrame(shared), LastFrame(requested), RegionMemory(rois))

@@ -122,7 +122,7 @@ class History:
         if damaged:
             aside = self.path.with_suffix(".damaged")
             log.error(
-                "%s: %d lines of %s are damaged and left out; the file is kept as %s",
+                "%s: %d of the lines of %s are damaged and left out; the file is kept as %s",
                 self._name, damaged, self.path, aside,
             )  # fmt: skip
             with contextlib.suppress(OSError):

@@ -1,12 +1,12 @@
-"""How much memory the data process of a receiver may take: from its configuration and the size of a frame.
+"""The memory bound of a receiver's data process, from its configuration and the size of a frame.
 
-Each queue is bounded by itself, ZeroMQ's in messages and the others in bytes; here they are added up, and
-compared with the budget `memory_mb`. The high-water mark cannot follow the frames: libzmq takes it at the
-connect. So what would not fit is refused, with the mark that would: at the check, and where nobody asked, at
-the start message. What only the first frame tells is refused with the frame, before it is unpacked.
+Each queue has a limit of its own, ZeroMQ's in messages and the others in bytes; they are added up here and
+compared with the budget `memory_mb`. The high-water mark cannot depend on the frames: libzmq reads it when it
+connects. So a series that would not fit is refused, with the mark that would fit: at the check, or else at
+the start message. If only the first frame tells the size, that frame is refused before it is unpacked.
 
-The HTTP process is not on the path of the frames and not in the budget: it takes about three frames, plain,
-for each answer that is under way.
+The HTTP process is not on the frame path and not in the budget: it takes about three uncompressed frames per
+answer.
 """
 
 from __future__ import annotations
@@ -30,44 +30,44 @@ from penstock.stins.texts import named, of_series
 log = logging.getLogger(__name__)
 
 BASE = 160_000_000
-"""Python, its libraries, HDF5's caches, and what comes with a series of ten million frames; 71 MB at rest."""
+"""Python, its libraries, HDF5's caches, and the account of ten million frames; 71 MB when idle."""
 AT_WORK = 5
-"""Frames under way through the loop, handed over for the live view, being copied; and two copies."""
+"""Frames in the loop, handed over for the live view, and being copied; and two copies."""
 MESSAGE = 1_000
-"""Bytes of a message beside its blobs: header, and libzmq's own."""
+"""Bytes of a message besides its blobs: header, and libzmq's overhead."""
 SEGMENT = 40_000
-"""Of what HDF5 keeps of a segment that a virtual dataset names; measured with h5py 3.16."""
+"""Bytes that HDF5 keeps per segment of a virtual dataset; measured with h5py 3.16."""
 IN_HAND = 2
-"""Messages of a socket that are in no queue: one is being read from the network, one is given out."""
+"""Messages of a socket outside its queue: one is being read from the network, one is handed out."""
 SLACK = 1.1
-"""Freed memory is kept for the next frame, and not all of it fits that."""
+"""Factor for fragmentation: freed memory is kept for later frames, and not all of it fits them."""
 
 
 class Sizes(NamedTuple):
-    """Bytes of one frame on its way through the receiver."""
+    """Sizes of one frame on its way through the receiver, in bytes."""
 
     sent: int
-    """As it comes."""
+    """As received."""
     plain: int
-    """Unpacked."""
+    """Uncompressed."""
     given: int
-    """As file, consumers and live view get it: behind the transforms, which may assemble it."""
+    """Behind the transforms, which may assemble it: as file, consumers and live view get it."""
     images: int = 0
-    """Of the images in the metadata, once per series."""
+    """Images in the metadata, once per series."""
 
     @classmethod
     def of(cls, frame_bytes: int) -> Sizes:
-        """A frame that is sent plain, and stays so."""
+        """Return the sizes of a frame that is never compressed or transformed."""
         return cls(frame_bytes, frame_bytes, frame_bytes)
 
     @classmethod
     def announced(cls, header: Header, after: Header, images: int = 0) -> Sizes:
-        """As a start message says; 0 where it does not: nothing but the frames themselves tells how far they
-        are packed.
+        """Return the sizes announced by a start message; 0 where unknown: only the frames themselves tell
+        their compressed size.
 
         Args:
-            header: as it was sent.
-            after: as it is behind the transforms.
+            header: header as sent.
+            after: header behind the transforms.
             images: bytes of the images in the metadata.
         """
         plain = _unpacked(header)
@@ -76,7 +76,7 @@ class Sizes(NamedTuple):
 
     @property
     def at_most(self) -> Sizes:
-        """The same, with frames that are sent as large as they are unpacked where nothing else is known."""
+        """The sizes with the uncompressed size as an upper bound for an unknown compressed size."""
         return self if self.sent else self._replace(sent=self.plain)
 
 
@@ -89,7 +89,7 @@ def _unpacked(header: Header) -> int:
 
 
 def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
-    """Upper bounds in bytes, by what takes them, with the keys of the configuration that they hang on."""
+    """Return upper bounds in bytes by purpose; each names the configuration keys on which it depends."""
     frame_bytes, plain_bytes = sizes.sent, max(sizes.plain, sizes.given)
     source = config.source
     endpoints = len(source.endpoints)
@@ -111,12 +111,12 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
         waiting = min(BYTES, config.workers * FRAMES_PER_THREAD * each) if config.workers > 1 else 0
         found["transforms (workers)"] = waiting + each
     if config.rois:
-        # A frame that the transforms have packed keeps its pixels until its values are there.
+        # A frame compressed by the transforms keeps its pixels until its values are computed.
         each = max(frame_bytes, sizes.given) + (plain_bytes if config.transforms else 0)
         waiting = min(REGION_BYTES, config.workers * REGION_FRAMES * each)
         found["regions of interest (rois)"] = waiting + config.workers * plain_bytes
     if config.writers > 1:
-        queue = max(int(config.write_queue_mb * 1e6), plain_bytes)  # any one frame is taken
+        queue = max(int(config.write_queue_mb * 1e6), plain_bytes)  # a single larger frame is accepted
         found["several writers (writers, write_queue_mb)"] = queue
     if config.frames_per_file:
         found["segments (frames_per_file)"] = MOST_SEGMENTS * SEGMENT
@@ -128,12 +128,12 @@ def parts(config: ReceiverConfig, sizes: Sizes) -> dict[str, int]:
 
 
 def bound(found: Mapping[str, int]) -> int:
-    """The sum, with what the allocator cannot use again."""
+    """Return the sum, with the allowance for fragmentation."""
     return math.ceil(SLACK * sum(found.values()))
 
 
 def objection(name: str, config: ReceiverConfig, sizes: Sizes) -> str | None:
-    """Why frames of this size do not fit into the budget, and what to change; `None` where they do."""
+    """Return why frames of this size do not fit into the budget, and the remedy; `None` if they fit."""
     found = parts(config, sizes)
     total, budget = bound(found), config.memory_mb * 1e6
     if total <= budget:
@@ -152,7 +152,7 @@ def check(name: str, config: ReceiverConfig) -> None:
     """Check that the configuration leaves memory for frames at all.
 
     Raises:
-        ValueError: no series could ever be taken; the sentence says what to change.
+        ValueError: no series could be taken; the sentence says what to change.
     """
     found = parts(config, Sizes.of(0))
     total = bound(found)
@@ -168,27 +168,27 @@ def check(name: str, config: ReceiverConfig) -> None:
 
 
 class Budget:
-    """What the series of one receiver may take.
+    """The memory budget for the series of one receiver.
 
     Args:
-        name: of the receiver.
-        config: its configuration.
+        name: name of the receiver.
+        config: configuration of the receiver.
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
         self._name = name
         self.config = config
-        """As it is in use now: regions of interest come and go."""
+        """Configuration in use; its regions of interest may change."""
 
     def unpack(self, plain_bytes: int, given_bytes: int) -> None:
-        """Let frames be unpacked and assembled whose size no start message has told.
+        """Check frames whose size was not announced before they are unpacked and assembled.
 
         Args:
-            plain_bytes: of one frame, unpacked.
-            given_bytes: of what the transforms make of it.
+            plain_bytes: size of an uncompressed frame.
+            given_bytes: size of a frame behind the transforms.
 
         Raises:
-            BlobError: already a few of them take more than is allowed; the sentence says what to change.
+            BlobError: even a few frames exceed the budget; the sentence says what to change.
         """
         needed = SLACK * (plain_bytes + AT_WORK * given_bytes)
         if needed > self.config.memory_mb * 1e6:
@@ -200,24 +200,24 @@ class Budget:
             )
 
     def begin(self, header: Header, after: Header, images: int = 0) -> None:
-        """Let a series begin that nobody has asked for; see `Sizes.announced`.
+        """Check a series that begins, by its start message; see `Sizes.announced`.
 
-        How far packed frames are packed may stay unknown until they come. Where they could be too large, the
-        log says so.
+        The compressed size of frames may be unknown until they arrive. If they could be too large, that is
+        logged.
 
         Raises:
-            StinsError: it could take more than is allowed; the sentence says what to change.
+            StinsError: the series could exceed the budget; the sentence says what to change.
         """
         sizes = Sizes.announced(header, after, images)
         if over := objection(self._name, self.config, sizes):
             name = named(header.filename)
             raise StinsError("over_memory", f"{name}: {over}{of_series(header.series)}")
         if over := objection(self._name, self.config, sizes.at_most):
-            log.warning("packed, not known how far: %s", over)
+            log.warning("compressed size unknown: %s", over)
 
 
 def announced(config: ReceiverConfig, header: Header, after: Header) -> int | None:
-    """The bound for a series that begins; `None` where its start message has no size."""
+    """Return the bound for a series that begins; `None` if its start message has no size."""
     sizes = Sizes.announced(header, after).at_most
     return bound(parts(config, sizes)) if sizes.sent else None
 
@@ -227,7 +227,7 @@ def _text(nbytes: int) -> str:
 
 
 def _remedy(config: ReceiverConfig, found: Mapping[str, int], budget: float) -> str:
-    """The high-water mark that would fit, if there is one."""
+    """Return the remedy: a high-water mark that fits, if there is one, or more memory."""
     queues = next(value for part, value in found.items() if part.startswith("ZeroMQ"))
     one = queues // (config.source.high_water_mark + IN_HAND)
     fits = int((budget / SLACK - (sum(found.values()) - queues)) // one) - IN_HAND

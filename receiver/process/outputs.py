@@ -1,4 +1,4 @@
-"""Where a series goes, below the collector: file, consumers, live view, regions of interest, status."""
+"""The outputs of the collector: file, consumers, live view, regions of interest, status."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ HAS_VALUES = (FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.PARTIAL)
 
 
 class Outputs:
-    """The collector's sink: it hands each series to everything that is to have it.
+    """The collector's sink: it hands each series to all outputs.
 
     Args:
-        name: of the receiver; also its NXdetector group unless configured.
-        config: the receiver's configuration.
-        last_frame: where the live view looks.
-        requested_frame: where it finds a frame that it asked for by its index.
+        name: name of the receiver; also of its NXdetector group unless configured.
+        config: configuration of the receiver.
+        last_frame: shared memory for the newest frame.
+        requested_frame: shared memory for a frame requested by its index.
         clock: monotonic seconds; injected in tests.
-        rois: where the values of regions of interest are found.
+        rois: shared memory for the values of regions of interest.
     """
 
     def __init__(
@@ -66,24 +66,24 @@ class Outputs:
         self.regions = RegionThreads(rois or RegionMemory(region_memory.create()), config.workers)
         self.last_frame = last_frame
         self.writer: SeriesWriter | None = None
-        """Of the running series; `None` where none runs, or nothing is written."""
+        """Writer of the running series; `None` without one, or if nothing is written."""
         self.latest: int | None = None
-        """Index of the last frame of this series."""
+        """Index of the latest frame of the series."""
         self.frames = self.nbytes = 0
-        """Sound frames since the start, and the bytes of their blobs."""
+        """Number of sound frames since the start, and of the bytes of their blobs."""
         self.lost: Counter[str] = Counter(dict.fromkeys(LOSSES, 0))
         self._clock = clock
         self._files = SeriesFiles(name, config)
         self._flush_seconds = config.flush_seconds
         self._flush_due = 0.0
-        self._flushed_bytes = 0  # of `nbytes`, those before the last flush
+        self._flushed_bytes = 0  # `nbytes` at the last flush
         self._burst_began = self._last_frame_at = 0.0
         self._frames_before = 0  # `frames` when the running, or last, burst of messages began
 
     # -- the collector's sink ------------------------------------------------------------------
 
     def begin(self, series: RunningSeries) -> None:
-        """A series begins: its file is created before the state says Running."""
+        """Begin a series: its file is created before the state is Running."""
         header, before = series.header, series.resumed
         rois, known = (self.regions.rois, None) if before is None else (before.rois, before.roi_values)
         series.rois = RegionSeries(series.id, rois, series.metadata, header.channels or (), known)
@@ -127,13 +127,13 @@ class Outputs:
         self.nbytes += sum(map(len, frame.blobs))
 
     def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
-        """Write modules that arrived after their frame. Consumers and live view have had the frame."""
+        """Write modules that arrived after their frame; consumers and live view already have the frame."""
         assert isinstance(frame, JoinedFrame)
         if series.writes and self.writer is not None and not frame.image.discard:
             self.writer.complete(index, frame)
 
     def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
-        """The series has ended: close its file, then say so."""
+        """End the series: close its file, then change the state."""
         writer, self.writer = self.writer, None
         last_frame_at = self._burst_began if self.frames != self._frames_before else self._last_frame_at
         self.regions.drain()
@@ -159,8 +159,8 @@ class Outputs:
             self.machine.handle(Event.FINISH, f"{where}: {outcome.reason}{of_series(series.id)}")
 
     def not_taken(self, header: Header, error: Exception) -> None:
-        """A series could not begin: it is shown as the last one. Where its start message is at fault, and
-        not this side, that is no Error: the status says why it was refused."""
+        """Show a series that could not begin. If its start message is at fault, and not the receiver, this is
+        no Error: the status says why it was refused."""
         self.view.not_taken(header, str(error))
         self.latest = None
         if isinstance(error, StinsError):
@@ -173,17 +173,17 @@ class Outputs:
     # -- the loop ------------------------------------------------------------------------------
 
     def begin_burst(self, now: float) -> None:
-        """Messages may come now, after a wait."""
+        """Note the beginning of a burst of messages, after a wait."""
         self.times.begin(now, self.frames)
         self._burst_began, self._frames_before = now, self.frames
 
     def end_burst(self) -> None:
-        """What had arrived at once has been handled."""
+        """Note the end of a burst of messages."""
         if self.frames != self._frames_before:
             self._last_frame_at = self._clock()
 
     def step(self, series: RunningSeries | None, now: float) -> None:
-        """Do what is not done per frame."""
+        """Do what is due in each turn."""
         if series is not None:
             self._step_regions(series)
         self.last_frame.step(now)
@@ -202,7 +202,7 @@ class Outputs:
         began = self._clock()
         self._flush_due = now + self._flush_seconds
         self._flushed_bytes = self.nbytes
-        self.regions.drain()  # a frame that survives a kill has its values
+        self.regions.drain()  # so that frames that survive a kill have their values
         try:
             writer.flush()
         finally:
@@ -214,35 +214,35 @@ class Outputs:
 
     @property
     def unflushed_bytes(self) -> int:
-        """Of the frames that the death of the receiver would take along."""
+        """Bytes of frames received since the last flush, which a kill would lose."""
         return self.nbytes - self._flushed_bytes if self.writer is not None else 0
 
     def fail(self, why: str) -> None:
-        """Go into Error without a series."""
+        """Go to Error without a series."""
         if self.machine.state is not State.ERROR:
             self.machine.handle(Event.FAIL, why)
 
     def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
-        """Have these regions of interest in every series that begins from now on."""
+        """Use these regions of interest in every series that begins from now on."""
         self.regions.rois = rois
         self.view.config = msgspec.structs.replace(self.view.config, rois=dict(rois))
 
-    # -- deaths --------------------------------------------------------------------------------
+    # -- recovery ------------------------------------------------------------------------------
 
     def recover(self) -> Resumable | None:
-        """Deal with what an earlier process left open; return the series that is resumed, if one is."""
+        """Recover files that an earlier process left open; return the series to be resumed, if any."""
         recovered: Recovered = self._files.recover()
         self.view.recovered(recovered)
         return recovered.resumable
 
     def recovered(self, failed: str) -> None:
-        """The series that was to be resumed has begun, or could not, for this reason."""
+        """Finish the recovery: the series was resumed, or could not be, for this reason."""
         self.view.recovered(self._files.finalize(failed))
 
     def leave(self) -> bool:
-        """Hand the running series to the kernel, for the next start to resume; return whether it can be.
+        """Flush the running series for the next start to resume; return whether it can be resumed.
 
-        That is so as long as the journal names it: then this process has to end as if it were killed.
+        It can be if it is in the journal: then this process has to end as if it were killed.
 
         Raises:
             WriterError: it cannot be written.
@@ -253,6 +253,6 @@ class Outputs:
         return True
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         self.forwarder.close()
         self.regions.close()

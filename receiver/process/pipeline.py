@@ -1,8 +1,7 @@
-"""The pipeline: everything that a frame meets between the sockets and the file.
+"""The pipeline: all stages of a frame between the sockets and the file.
 
-Arrivals, processor, collector and outputs are functions called in turn; nothing is queued between them but
-frames that threads transform (`Prefetch`). Who turns it, and talks to the HTTP process meanwhile, is
-`data_process`.
+Arrivals, processor, collector and outputs are called in turn; nothing is queued between them except frames
+transformed by threads (`Prefetch`). `data_process` runs the loop and talks to the HTTP process.
 """
 
 from __future__ import annotations
@@ -46,28 +45,28 @@ from penstock.stins.texts import named, of_series
 log = logging.getLogger(__name__)
 
 BURST_SECONDS = 0.1
-"""A turn takes messages in for no longer, however many wait: frames of 100 MB, or a slow disk, take their
-time. A process that says nothing for seconds is taken for hanging, and the live view gets a frame between two
-turns."""
+"""Longest time in seconds for the messages of one turn: frames of 100 MB, or a slow disk, take time.
+Snapshots are sent between two turns, and a process without them for seconds counts as hanging; the live view
+also gets its frame between two turns."""
 
 LONGEST_BEHIND = 300.0
-"""The collector's clock stands still for no longer, however much waits to be read: a series that nobody goes
-on with has to end, even if another streamer floods the sockets."""
+"""Longest time in seconds for which the collector's clock stands still while messages wait: an abandoned
+series has to end even if another streamer floods the sockets."""
 
 FAULTS = (WriterError, StorageError, GapError, TransformError)
-"""What ends a series in Error."""
+"""Errors that end a series in Error."""
 
 
 class Pipeline:
-    """Everything that a frame meets between socket and file.
+    """All stages of a frame between socket and file.
 
     Args:
-        name: of the receiver; also its NXdetector group unless configured.
-        config: the receiver's configuration.
-        last_frame: where the live view looks.
-        requested_frame: where it finds a frame that it asked for by its index.
+        name: name of the receiver; also of its NXdetector group unless configured.
+        config: configuration of the receiver.
+        last_frame: shared memory for the newest frame.
+        requested_frame: shared memory for a frame requested by its index.
         clock: monotonic seconds; injected in tests.
-        rois: where the values of regions of interest are found.
+        rois: shared memory for the values of regions of interest.
     """
 
     def __init__(
@@ -98,33 +97,33 @@ class Pipeline:
         self.use_rois(config.rois)
 
     def use_rois(self, rois: Mapping[str, Rectangle]) -> None:
-        """Have these regions of interest in every series that begins from now on."""
+        """Use these regions of interest in every series that begins from now on."""
         self.outputs.use_rois(rois)
         self._processor.keep_pixels(bool(rois))
         self._budget.config = msgspec.structs.replace(self._budget.config, rois=dict(rois))
 
     def recover(self) -> None:
-        """Deal with what an earlier process left open when it was killed; call it once, first."""
+        """Recover files that a killed process left open; call it once, first."""
         if (resumable := self.outputs.recover()) is None:
             return
         self._arrivals.resume(resumable.start)
         self._guarded(partial(self._collector.resume, resumable.start, resumable.resumed, self._now()))
         failed = self.machine.error
         if self._collector.series is None and not failed:
-            # No Error: what the start message says and what is configured by now do not fit.
-            failed = f"the receiver was killed, and the series could not go on: {self.outputs.bad.last}"
+            # No Error: the start message does not fit the present configuration.
+            failed = f"the receiver was killed, and the series could not be resumed: {self.outputs.bad.last}"
         self.outputs.recovered(failed)
 
     # -- the loop ------------------------------------------------------------------------------
 
     def step(self, seconds: float) -> None:
-        """Wait at most so long, take what has arrived, let the clocks run."""
+        """Wait for messages for this time at most, handle them, and advance the clocks."""
         outputs, ingest = self.outputs, self.ingest
         stalled = bool(outputs.forwarder.stalled_by)
         ingest.wait(seconds, writable=outputs.forwarder.unsent(), paused=stalled)
         now = self._clock()
-        # The collector's clock stands still while a consumer holds the streamer back, and while another of
-        # several sockets is read: what waits on the wire meanwhile is neither late nor missing.
+        # The collector's clock stands still while a consumer blocks the stream, and while other sockets are
+        # read: messages that wait on the wire meanwhile are neither late nor missing.
         if not ingest.is_behind:
             self._all_read_at = now
         if stalled or 0.0 < now - self._all_read_at < LONGEST_BEHIND:
@@ -145,56 +144,56 @@ class Pipeline:
         outputs.step(self._collector.series, now)
 
     def stop(self, reason: str) -> None:
-        """End the running series, if there is one; what has arrived and waits goes into it before."""
+        """End the running series, if there is one, after all messages that have arrived."""
         at = self._now()
         self._pass_on(self._arrivals.flush(), at)
         self._drain(at)
         self._guarded(lambda: self._collector.stop(reason))
 
     def stop_at_end(self, series: str, why: str) -> None:
-        """What has not come of this series when it ends was not triggered: its sender ends it early."""
+        """Count frames missing at the end of this series as not triggered: its sender ends it early."""
         self._collector.stop_at_end(series, why)
 
     def reset(self) -> None:
-        """Leave Error; in Running nothing happens, stop the series first."""
+        """Leave Error; does nothing in Running: stop the series first."""
         self.outputs.bad.refused = ""
         if self.machine.state is not State.RUNNING:
             self.machine.handle(StateEvent.RESET, "reset requested")
 
     def answer_request(self) -> bool:
-        """Look for the frame that somebody asks for; return whether there is an answer now."""
+        """Look for the requested frame, if there is a request; return whether there is an answer now."""
         return self.outputs.requested.step(self._collector.series, self.outputs.writer)
 
     def leave(self) -> bool:
-        """Hand the running series to the kernel, for the next start to resume; return whether it can be.
+        """Flush the running series for the next start to resume; return whether it can be resumed.
 
-        That is so as long as the journal names it: then this process has to end as if it were killed.
+        It can be if it is in the journal: then this process has to end as if it were killed.
         """
         left = []
         self._guarded(lambda: left.append(self.outputs.leave()))
         return left == [True]
 
     def close(self, reason: str = "the receiver was shut down") -> None:
-        """End what runs and let go of everything."""
+        """End the running series and release everything."""
         self.stop(reason)
         self.ingest.close()
         self._processor.close()
         self.outputs.close()
 
-    # -- what there is to say ------------------------------------------------------------------
+    # -- status --------------------------------------------------------------------------------
 
     @property
     def ended(self) -> deque[PastSeries]:
-        """Series that have ended, oldest first; whoever reports one takes it out."""
+        """Ended series, oldest first; the caller removes those it has reported."""
         return self.outputs.view.ended
 
     @property
     def answer(self) -> FrameAnswer:
-        """What became of the latest request for a frame."""
+        """Answer to the latest request for a frame."""
         return self.outputs.requested.answer
 
     def status(self, version: int) -> Status:
-        """A snapshot of everything."""
+        """Return the status of the receiver."""
         out, machine = self.outputs, self.machine
         frame_rate, byte_rate = self._rates.at(self._clock(), out.frames, out.nbytes)
         series, counts = out.view.now(self._collector.series, out.forwarder.stalled_by)
@@ -214,7 +213,7 @@ class Pipeline:
         )  # fmt: skip
 
     def measures(self) -> Measures:
-        """What was counted and measured since the start, for Prometheus."""
+        """Return counts and times since the start, for Prometheus."""
         out, times = self.outputs, self.outputs.times
         return Measures(
             frames=out.frames, nbytes=out.nbytes, lost=dict(out.lost),
@@ -223,7 +222,7 @@ class Pipeline:
         )  # fmt: skip
 
     def _queue_bytes(self) -> dict[str, int]:
-        """Bytes that wait, by queue; those of `queues.limits`."""
+        """Return the bytes in each queue of `queues.limits`."""
         writer = self.outputs.writer
         return {
             "held": self._arrivals.held_bytes,
@@ -235,11 +234,11 @@ class Pipeline:
     # -- messages ------------------------------------------------------------------------------
 
     def _now(self) -> float:
-        """The collector's clock, in seconds."""
+        """Return the time of the collector's clock, in seconds."""
         return self._clock() - self._held_back
 
     def _take(self, now: float, at: float) -> None:
-        """Take in what has arrived; `at` is the moment on the collector's clock."""
+        """Handle the messages that have arrived; `at` is the time of the collector's clock."""
         outputs, receive, clock, before = self.outputs, self._receive, self._clock, now
         times, consumers = outputs.times, outputs.forwarder.consumers
         several = self._config.source.sockets > 1
@@ -287,7 +286,7 @@ class Pipeline:
             self._pass_on(event if isinstance(event, tuple) else (event,), now)
 
     def _release(self, now: float) -> None:
-        """Pass on what has waited for messages before it, unless a consumer holds the streamer back."""
+        """Pass on messages whose predecessors have arrived, unless a consumer blocks the stream."""
         while not self.outputs.forwarder.stalled_by and (event := self._arrivals.release(now)) is not None:
             self._pass_on((event,), now)
 
@@ -309,13 +308,13 @@ class Pipeline:
                     self._handle(ready.message, now, ready.result)
 
     def _drain(self, now: float) -> None:
-        """Hand on what threads have transformed, to the last."""
+        """Hand on all frames that threads transform."""
         if self._prefetch is not None:
             for ready in self._prefetch.drain():
                 self._handle(ready.message, now, ready.result)
 
     def _handle(self, message: Message, now: float, result: Result | None = None) -> None:
-        """A message's turn, at once or after it has waited."""
+        """Handle a message in its turn, at once or after waiting."""
         if self.machine.state is State.ERROR:
             self._drained += 1
             self._log_dropped(message)
@@ -323,10 +322,10 @@ class Pipeline:
             self._guarded(partial(self._collector.handle, message, now, result))
 
     def _drop(self, parts: list[memoryview]) -> None:
-        """In Error the sockets are kept empty, so that no stale frame waits for the next series."""
+        """Drop a message in Error, so that no stale frame waits in the sockets for the next series."""
         self._drained += 1
         if KINDS[self._config.source.type].published:
-            return  # no start message to be told of: after a reset the decoder begins with the next frame
+            return  # there are no start messages: after a reset the decoder begins with the next frame
         with contextlib.suppress(StinsError):
             decoded = self._arrivals.decode(parts)
             for message in decoded if isinstance(decoded, tuple) else (decoded,):
@@ -345,7 +344,7 @@ class Pipeline:
             )  # fmt: skip
 
     def _log_stall(self, consumers: str) -> None:
-        """Log it once per series: a consumer at its limit holds the stream up many times a second."""
+        """Log a stall once per series: a consumer at its limit blocks the stream many times per second."""
         view = self.outputs.view
         if view.id != self._stall_logged:
             self._stall_logged = view.id
@@ -363,7 +362,7 @@ class Pipeline:
             self._fail(error)
 
     def _fail(self, error: WriterError | StorageError | GapError | TransformError) -> None:
-        """Into Error: close what is there, count and keep the cause."""
+        """Go to Error: end the series, count and keep the cause."""
         sentence = str(error)
         self.outputs.bad.counts[error.kind] += 1
         if not self._collector.fail(sentence):

@@ -1,9 +1,9 @@
-"""How long the stages of the data process take: histograms with fixed buckets, from samples.
+"""Times of the stages of the data process: histograms with fixed buckets, from samples.
 
-A frame of 20 kB takes 20 µs, and looking at the clock in every stage would cost a tenth of that. So one
-frame in each `SAMPLE_SECONDS` is timed, and counts for all since the one before: of fast frames
-one in fifty, of frames that take longer than that every one. A single frame that is slow among fast ones is
-found by its whole time (stage "message"), which the loop knows anyway.
+A frame of 20 kB takes 20 µs, and reading the clock in every stage would take a tenth of that. So one frame
+per `SAMPLE_SECONDS` is timed, and counts for all frames since the last sample: one in fifty fast frames, and
+every slow frame. A single slow frame among fast ones is found by its total time (stage "message"), which the
+loop knows anyway.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ STAGES: Mapping[str, str] = {
     "check": "finds its index, checks blob and checksum, transforms it or waits for the thread that does",
     "write": "hands its pixels to the file",
     "forward": "queues it for the consumers and sends what can be sent",
-    "message": "all of these; once a series each, the messages that begin and end it are among them",
+    "message": "all of these; also of the messages that begin and end a series",
     "flush": "hands to the kernel what was written since the last flush",
     "close": "ends the file: account, truncation, and the disk if durability is synced",
 }
-"""What the data process does, in its order; the last two are not done for each frame."""
+"""Stages of the data process in their order; the last two are not per frame."""
 
 
 class Histogram(msgspec.Struct):
     """Durations by bucket."""
 
     counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
-    """As many as `BOUNDS`, and one for what is longer; each of its own bucket only."""
+    """Counts per bucket, not cumulative: one for each of `BOUNDS`, and one for longer durations."""
     sum: float = 0.0
 
     def observe(self, seconds: float, weight: int = 1) -> None:
-        """Count one duration as so many."""
+        """Count one duration `weight` times."""
         self.counts[bisect_left(BOUNDS, seconds)] += weight
         self.sum += seconds * weight
 
 
 class StageTimes:
-    """The clock that runs along with a sampled frame; what stands still for the others costs a comparison.
+    """The clock of sampled frames; for all other frames it costs one comparison.
 
     Args:
         clock: monotonic seconds; injected in tests.
@@ -64,11 +64,11 @@ class StageTimes:
         self.idle = Histogram()
         """From the last frame of a series to Idle, or Error."""
         self.stamps_ahead = 0
-        """Sampled frames whose time stamp was still to come: the clocks of sender and receiver disagree."""
+        """Number of sampled frames with a time stamp in the future: sender and receiver disagree."""
         self.on = False
-        """Whether the frame that comes, or is under way, is timed."""
+        """Whether the next or current frame is timed."""
         self.due = 0.0
-        """`turn` is to be called for the first frame that ends at or after this moment."""
+        """Time from which on `turn` is to be called after a frame."""
         self._clock = clock
         self._wall = wall
         self._began = self._last = 0.0
@@ -76,20 +76,20 @@ class StageTimes:
         self._counted = 0
 
     def begin(self, now: float, frames: int) -> None:
-        """Frames may come now, after a wait that no stage took; `frames` were received since the start."""
+        """Begin a burst of messages after a wait; `frames` were received since the start."""
         if self.on:
             self._last = now
         elif now >= self.due:
             self._open(now, frames)
 
     def lap(self, stage: str) -> None:
-        """A stage of a frame that is timed is done."""
+        """Count a stage of a timed frame that has ended."""
         now = self._clock()
         self.stages[stage].observe(now - self._last, self._weight)
         self._last = now
 
     def stored(self, stamp: float | None) -> None:
-        """A frame that is timed is in the file; `stamp` is the sender's, seconds since 1970."""
+        """Count the latency of a timed frame; `stamp` is the sender's time, in seconds since 1970."""
         if stamp is None:
             return
         seconds = self._wall() - stamp
@@ -99,12 +99,12 @@ class StageTimes:
             self.latency.observe(seconds, self._weight)
 
     def turn(self, before: float, done: float, frames: int) -> None:
-        """A message is done that was timed, or it is time for the next one that is.
+        """End a timed message, or choose the next one to be timed.
 
         Args:
-            before: when it began.
-            done: when it ended.
-            frames: received since the start.
+            before: begin of the message.
+            done: end of the message.
+            frames: number of frames received since the start.
         """
         seconds = done - before
         if self.on:
@@ -118,7 +118,7 @@ class StageTimes:
             self._open(done, frames)
 
     def _open(self, now: float, frames: int) -> None:
-        """The next frame is timed, and counts for all since the one before."""
+        """Time the next frame, which counts for all since the last sample."""
         self.on = True
         self._began = self._last = now
         self._weight = max(1, frames - self._counted)
@@ -127,16 +127,16 @@ class StageTimes:
 
 
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
-    """What the data process has counted and measured since it started, beside its status."""
+    """Counts and times of the data process since it started, besides its status."""
 
     frames: int = 0
-    """Sound frames that went to file, consumers and live view."""
+    """Number of sound frames."""
     nbytes: int = 0
-    """Of their blobs."""
+    """Bytes of their blobs."""
     lost: dict[str, int] = {}
-    """Frames of ended series that are not where they belong, by kind: see `LOSSES`."""
+    """Lost frames of ended series, by kind: see `LOSSES`."""
     queues: dict[str, int] = {}
-    """Bytes that wait, by queue: see `QUEUES`."""
+    """Bytes in each queue: see `QUEUES`."""
     stages: dict[str, Histogram] = {}
     latency: Histogram = msgspec.field(default_factory=Histogram)
     idle: Histogram = msgspec.field(default_factory=Histogram)
@@ -146,9 +146,9 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
 LOSSES = ("missing", "partial", "corrupt", "not_triggered", "out_of_range")
 """Counts of a series' account that are losses."""
 QUEUES: Mapping[str, str] = {
-    "held": "messages that wait for those before them, or for other modules, bounded by hold_mb",
+    "held": "messages that wait for their predecessors or for other modules, limited by hold_mb",
     "transforms": "frames that threads transform, or that wait for them",
-    "writers": "frames for several writers, bounded by write_queue_mb",
-    "rois": "frames whose regions of interest are found in threads",
-    "unflushed": "frames since the last flush: the death of the receiver would take them along",
+    "writers": "frames for several writers, limited by write_queue_mb",
+    "rois": "frames whose regions of interest are computed by threads",
+    "unflushed": "frames since the last flush, which a crash of the receiver would lose",
 }

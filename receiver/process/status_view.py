@@ -1,4 +1,4 @@
-"""What the receiver shows of its running, or else its last, series."""
+"""The status of the running or last series."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from penstock.stins.messages import Header
 from penstock.stins.texts import quoted
 
 MOST_UNTOLD = 1_000
-"""Series that have ended and that nobody has been told of: a parent that hangs shall not cost memory."""
+"""Most ended series that wait to be reported: a hanging parent must not cost memory."""
 
 
 class StatusView:
     """One series at a time, from its beginning to the beginning of the next.
 
     Args:
-        config: of the receiver.
-        detector: its name, as it is configured.
+        config: configuration of the receiver.
+        detector: configured name of the detector.
     """
 
     def __init__(self, config: ReceiverConfig, detector: str) -> None:
         self.config = config
-        """As it is in use now: regions of interest come and go."""
+        """Configuration in use; its regions of interest may change."""
         self._dataset = nexus.dataset_of(detector)
         self._series: Series | None = None
         self._counts = Counts()
         self.ended: deque[PastSeries] = deque(maxlen=MOST_UNTOLD)
-        """Those that have ended, oldest first, until they are taken out."""
+        """Ended series to be reported, oldest first."""
 
     @property
     def id(self) -> str | None:
-        """Of the series; `None` before the first."""
+        """Id of the series; `None` before the first."""
         return None if self._series is None else self._series.id
 
     @property
     def filename(self) -> str | None:
-        """Of its file; `None` where nothing is written."""
+        """File of the series; `None` if nothing is written."""
         return None if self._series is None else self._series.filename
 
     def recovered(self, recovered: Recovered) -> None:
-        """An earlier process was killed, and these are the series that it left."""
+        """Add the series that a killed process has left."""
         for past in recovered.marked:
             self._has_ended(past.series, past.counts)
 
     def begin(self, series: RunningSeries, path: Path | None, started: float) -> None:
-        """A series has begun.
+        """Show a series that begins.
 
         Args:
-            series: that runs now.
-            path: of its file; `None` where nothing is written.
+            series: the series.
+            path: path of its file; `None` if nothing is written.
             started: seconds since 1970 (UTC).
         """
         self._series = Series(
@@ -75,18 +75,18 @@ class StatusView:
         )
 
     def first_frame(self, series: RunningSeries, shape: tuple[int, ...], dtype: str) -> None:
-        """Take in the first frame, which says what the start message may not have said.
+        """Take shape and type from the first frame, if the start message did not have them.
 
         Args:
-            series: that runs now.
-            shape: in the frame's header, behind the transforms.
-            dtype: likewise.
+            series: the running series.
+            shape: shape in the frame's header, behind the transforms.
+            dtype: type in the frame's header, behind the transforms.
         """
         if self._series is not None and not self._series.dtype:
             self._series = replace(self._series, shape=_stored_shape(series, shape), dtype=dtype)
 
     def not_taken(self, header: Header, reason: str) -> None:
-        """A series was announced and could not be begun: it is the last one all the same, and has nothing."""
+        """Show a series that was announced but could not begin as the last one, without frames."""
         series = Series(
             id=header.series or "", filename=None, active=False, complete=False, taken=False,
             reason=quoted(f"not taken: {reason}", MAX_REASON), started=(now := time.time()), ended=now,
@@ -94,9 +94,9 @@ class StatusView:
         self._has_ended(series, Counts(planned=header.frames))
 
     def end(self, account: Account, *, complete: bool, reason: str) -> None:
-        """It has ended, and its account is closed."""
+        """Show the end of the series, whose account is closed."""
         assert self._series is not None
-        # An error's sentence names the file, which may be called anything.
+        # The sentence of an error contains the name of the file, which may be anything.
         reason = quoted(reason, MAX_REASON)
         series = replace(
             self._series, active=False, complete=complete, reason=reason, ended=time.time(),
@@ -109,17 +109,17 @@ class StatusView:
         self.ended.append(PastSeries(series=series, counts=counts))
 
     def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:
-        """What there is to show at this moment.
+        """Return the series to show, and its counts.
 
         Args:
-            running: the series that runs, if one does.
-            stalled_by: names of the consumers that hold the stream up; "" where none does.
+            running: the running series, if there is one.
+            stalled_by: names of the consumers that block the stream; "" for none.
         """
         if running is not None:
             self._counts = running.account.counts()
         shown = self._series
         if shown is not None and running is not None and running.unconfirmed:
-            reason = "the receiver was restarted within the series and waits for its next message"
+            reason = "the receiver was restarted during the series and waits for its next message"
             shown = replace(shown, unconfirmed=True, reason=reason)
         if shown is not None and stalled_by:
             reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
@@ -128,8 +128,8 @@ class StatusView:
 
 
 def _stored_shape(series: RunningSeries, shape: tuple[int, ...] | None) -> list[int]:
-    """Shape of a frame in the dataset `data`, by that in its header: channels have a dataset each there, and
-    modules are shown as one image where they make one without being turned."""
+    """Return the shape of a frame in the dataset `data`, from the shape in its header: channels have a
+    dataset each, and modules are shown as one image if they form one without rotation."""
     if shape is None or len(shape) != 3:
         return list(shape or ())
     if series.joined is not None:

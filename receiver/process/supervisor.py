@@ -1,6 +1,6 @@
-"""The receiver's parent process: starts the data process, follows it, answers for it.
+"""The supervisor in the receiver's HTTP process: it starts the data process, watches it, and relays commands.
 
-Nothing here is on the frame path: the data process shares no interpreter lock with HTTP.
+Nothing here is on the frame path: the two processes share no interpreter lock.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from penstock.stins.texts import quoted
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
-"""Between two looks at how long the data process has been silent."""
+"""Seconds between two looks at how long the data process has been silent."""
 SILENT_AFTER = 2.0
-"""A data process that has sent no snapshot for so long stalls: between two series that is an error."""
+"""Without a snapshot for so many seconds, the data process is stalled: an error between two series."""
 STALL_SECONDS = 60.0
-"""In a series only after so long: network file systems hang for seconds, closing a long file takes its
-time, and a camera whose frames wait in its streamer loses nothing by that."""
+"""During a series it is an error only after so many seconds: network file systems hang for seconds, closing a
+long file takes time, and no frame is lost while frames wait in the streamer."""
 COMMAND_SECONDS = 5.0
-"""Time for a command to be carried out: closing a file may take a while."""
+"""Longest time in seconds for a command: closing a file may take a while."""
 QUIT_SECONDS = 10.0
 FRAME_SECONDS = 5.0
-"""A request for a frame of the running series waits so long for its turn and its answer."""
+"""Longest time in seconds for a frame of the running series."""
 START_SECONDS = 30.0
 
 ALLOCATOR = {
@@ -63,46 +63,46 @@ ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(2**32),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
-"""Keeps the memory of received frames for the next ones instead of giving it back to the kernel, which
-would be paid for with page faults: a tenth to a fifth of the processor time at 2 MB per frame, nothing at
-200 kB and less. 32 MB is the greatest threshold that glibc takes (mallopt(3)); one arena, since ZeroMQ's
-thread takes the memory and the loop gives it back; huge pages (glibc 2.35 and later), so that what is
-touched for the first time costs a fault each 2 MB: at 20 MB per frame half of the loop's processor time."""
+"""Settings that keep the memory of received frames for later ones instead of returning it to the kernel,
+which causes page faults: a tenth to a fifth of the processor time at 2 MB per frame, nothing at 200 kB and
+less. 32 MB is the largest threshold that glibc accepts (mallopt(3)). One arena, since ZeroMQ's thread
+allocates the memory and the loop frees it. Huge pages (glibc 2.35 and later), so that new memory causes one
+fault per 2 MB: half of the loop's processor time at 20 MB per frame."""
 
 
 class Supervisor:
-    """One receiver as HTTP sees it.
+    """One receiver, as seen by the HTTP API.
 
     Args:
-        name: of the receiver.
-        config: its configuration.
+        name: name of the receiver.
+        config: configuration of the receiver.
     """
 
     def __init__(self, name: str, config: ReceiverConfig) -> None:
         self.name = name
         self.config = config
         self.step = 1
-        """Every n-th row and column that the live view gets."""
+        """Down-sampling of the live view: every n-th row and column."""
         *frames, rois = self._shared = last_frame.create(), last_frame.create(), memory.create()
         self.newest, self.requested = map(last_frame.LastFrame, frames)
-        """Memory that the data process shares: its newest frame, and the one that was requested last."""
+        """Memory shared with the data process: the newest frame, and the one requested last."""
         self.roi_memory = memory.RegionMemory(rois)
-        """And the values of the regions of interest."""
+        """Memory shared with the data process: values of the regions of interest."""
         self.rois = KeptRegions(name, config)
         """Regions of interest of the next series."""
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._snapshot = Snapshot(Status(state="idle", detector=config.detector or name), 0)
-        self._silent = 0.0  # seconds since the newest snapshot, as far as they were watched
+        self._silent = 0.0  # seconds since the newest snapshot, as far as watched
         self._watch: asyncio.Task[None] | None = None
         self.history = History(name, config)
         """Series that have ended."""
         self.folders = DataRoot(config.data_root)
-        """Where files may go."""
+        """Folders where files may go."""
         self._free = FreeSpace(partial(storage.free_bytes, config.data_root))
         self._version = 0
         self._sent = 0
-        self._last_death: tuple[str, int] | None = None  # series, and frames that were safe
+        self._last_death: tuple[str, int] | None = None  # series, and number of safe frames
         self._reviving: asyncio.Task[None] | None = None
         self._closing = False
         self._changed = asyncio.Event()  # a new one after each change
@@ -113,7 +113,7 @@ class Supervisor:
         """Start the data process and wait for its first snapshot.
 
         Raises:
-            RuntimeError: it ended at once; its log says why.
+            RuntimeError: the process ended at once; its log says why.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in (ours, theirs):
@@ -166,7 +166,7 @@ class Supervisor:
 
     @property
     def status(self) -> Status:
-        """The newest snapshot, with what its age means."""
+        """The status in the newest snapshot; a stall is added if the snapshot is old."""
         status = replace(self._snapshot.status, version=self._version, free_bytes=self._free.value)
         stalled = self._stalled
         if not stalled:
@@ -183,12 +183,12 @@ class Supervisor:
 
     @property
     def measures(self) -> Measures:
-        """What the data process has counted and measured, beside its status."""
+        """Counts and times of the data process, besides its status."""
         return self._snapshot.measures
 
     @property
     def health(self) -> Health:
-        """What a supervisor should know."""
+        """Liveness and readiness, for whoever restarts receivers."""
         status = self.status
         alive = self.alive and not self._hangs
         ready = alive and status.state != "error" and not status.stalled
@@ -197,20 +197,20 @@ class Supervisor:
 
     @property
     def processes(self) -> dict[str, int]:
-        """Ids of the processes that run, by name."""
+        """Ids of the running processes, by name."""
         data = {"data": self._process.pid} if self._process is not None and self.alive else {}
         return {"http": os.getpid(), **data}
 
     @property
     def _hangs(self) -> bool:
-        """Whether the data process is silent for longer than it may be: in a series that is a while."""
+        """Whether the data process has been silent for too long, which is longer during a series."""
         stalled, status = self._stalled, self._snapshot.status
         in_series = status.state == "running" and status.series is not None
         return stalled > (STALL_SECONDS if in_series else 0.0)
 
     @property
     def _stalled(self) -> float:
-        """Seconds without a snapshot where there should have been one, else 0."""
+        """Seconds since the last snapshot if it is overdue, else 0."""
         return self._silent if self.alive and self._silent > SILENT_AFTER else 0.0
 
     @property
@@ -219,29 +219,30 @@ class Supervisor:
         return self._process is not None and self._process.poll() is None
 
     async def status_after(self, seen: int, seconds: float) -> Status:
-        """The first snapshot whose version differs, or the newest after this time."""
+        """Wait at most this long for a status of another version than `seen`; return the newest."""
         await self._wait_for(lambda: self._version != seen, seconds)
         return self.status
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult:
-        """Whether a series could be taken now.
+        """Check whether a series could be taken now.
 
         Raises:
-            Refused: no, and why.
+            Refused: it could not; the sentence says why.
         """
         return series_check.check(self.name, self._config_in_use, self.status, series)
 
     async def stop(self, reason: str, series: str = "") -> None:
-        """End the running series; returns when its file is closed.
+        """End the running series; return when its file is closed.
 
         Args:
-            reason: in words.
-            series: id of the series to be left to its end message, which its sender is about to send early.
+            reason: reason in words.
+            series: id of the series, if it is to continue until its end message, which its sender is about to
+                send early.
         """
         await self._command("stop", quoted(reason, MAX_REASON), series)
 
     async def reset(self) -> None:
-        """Leave Error; starts the data process again if it has died.
+        """Leave Error; restart the data process if it has died.
 
         Raises:
             Refused: a series is running.
@@ -258,11 +259,11 @@ class Supervisor:
             await self._command("reset")
 
     async def use_rois(self, rois: Mapping[str, Rectangle], *, keep: bool) -> None:
-        """Have these regions of interest in every series that begins after this returns.
+        """Use these regions of interest in every series that begins after this returns.
 
         Args:
-            rois: by name; none to have no regions any more.
-            keep: have them again after a restart.
+            rois: regions by name; empty for none.
+            keep: whether to keep them across restarts.
 
         Raises:
             Refused: they cannot be kept, and nothing is changed; or the data process does not answer.
@@ -272,7 +273,7 @@ class Supervisor:
         else:
             self.rois.use(rois)
         await self._revived()
-        if self.alive:  # else the next data process is told
+        if self.alive:  # otherwise the next data process gets them
             await self._carried_out(Command(0, "rois", rois=dict(rois)))
 
     @property
@@ -280,14 +281,14 @@ class Supervisor:
         return msgspec.structs.replace(self.config, rois=dict(self.rois.now))
 
     async def hand_over(self, index: int) -> FrameAnswer:
-        """Have the data process put a frame of the running series into `requested`; one at a time.
+        """Let the data process copy a frame of the running series to `requested`; one at a time.
 
         Raises:
-            FrameRefused: it takes no request, or does not answer in time.
+            FrameRefused: the data process takes no request, or does not answer in time.
         """
         try:
             ticket = self._send(Command(0, "frame", index=index))
-        except OSError as error:  # it died a moment ago, or takes nothing any more
+        except OSError as error:  # it has just died, or takes no more commands
             raise FrameRefused(
                 "busy",
                 f"the data process of {self.name} takes no request ({error.strerror}); ask again",
@@ -334,12 +335,12 @@ class Supervisor:
             self._notify()
 
     async def _watch_silence(self) -> None:
-        """Count the silence of the data process in looks, so that a time in which this process itself could
-        not look, because it was stopped or the machine stood still, does not count."""
+        """Measure the silence of the data process by counting looks, so that time in which this process
+        itself was stopped does not count."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self._silent += LOOK_SECONDS
-            self._readable()  # a snapshot that has arrived meanwhile ends the silence
+            self._readable()  # a snapshot received meanwhile ends the silence
 
     def _died(self) -> None:
         assert self._socket is not None and self._process is not None
@@ -357,20 +358,20 @@ class Supervisor:
         before = self._snapshot.status
         series = before.series
         if series is not None and series.active:
-            looking = replace(series, reason=f"{sentence}; it is looked at whether the series can go on")
+            looking = replace(series, reason=f"{sentence}; checking whether the series can be resumed")
             before = replace(before, series=looking)
         self._version += 1
-        # No snapshot of the next data process is taken for this one: theirs count from 1.
+        # Version 0, since snapshots of the next data process count from 1.
         self._snapshot = Snapshot(
             replace(before, version=0, connections=[]), 0, measures=self._snapshot.measures
         )
         self._reviving = asyncio.get_running_loop().create_task(self._after_death(sentence))
 
     async def _after_death(self, sentence: str) -> None:
-        """Start the data process again if its series can go on, else mark its file and be in Error.
+        """Restart the data process if its series can be resumed, else mark its file and go to Error.
 
-        The journal says which series that is: one that began a moment ago is in no snapshot yet. It does not
-        go on when nothing of it has become safe since the data process last died.
+        The journal tells the series: one that has just begun is in no snapshot yet. A series is not resumed
+        if no more of its frames are safe than when the data process last died.
         """
         journal = Journal(self.name, self.config)
         if await asyncio.to_thread(self._may_go_on, journal):
@@ -410,16 +411,16 @@ class Supervisor:
         return again
 
     async def _revived(self) -> None:
-        """Wait until it is clear what follows on the death of a data process, if one has died."""
+        """If the data process has died, wait until it runs again or the receiver is in Error."""
         if self._process is not None and not self.alive and self._snapshot.status.version > 0:
-            # It is gone, but its last snapshot is still to be read.
+            # It is gone, but its last snapshot is not read yet.
             await self._wait_for(lambda: self._reviving is not None, COMMAND_SECONDS)
         if self._reviving is not None:
             await self._reviving
             self._reviving = None
 
     def _send(self, command: Command) -> int:
-        """Return the number under which it was sent."""
+        """Send a command; return its number."""
         assert self._socket is not None
         self._sent += 1
         self._socket.send(msgspec.json.encode(msgspec.structs.replace(command, number=self._sent)))
@@ -434,8 +435,8 @@ class Supervisor:
                 return
 
     async def _carried_out(self, command: Command) -> bool:
-        """Whether it was; `False` where the data process died meanwhile, and the next one is to be asked."""
-        with contextlib.suppress(OSError):  # it died a moment ago, which is noticed in a moment
+        """Send a command and wait; return `False` if the data process died meanwhile, to ask the next one."""
+        with contextlib.suppress(OSError):  # it has just died, which will be noticed
             self._send(command)
         number = self._sent
         if await self._wait_for(

@@ -160,7 +160,7 @@ def test_a_series_that_still_runs_goes_on_in_its_file(
     status = first.now.wait(lambda status: status.series is not None and status.series.unconfirmed)
     assert (status.state, status.series.id, status.series.restarts) == ("running", series, 1)
     assert status.series.filename == str(path)
-    assert "was restarted within the series" in status.series.reason
+    assert "was restarted during the series" in status.series.reason
     safe = status.counts.stored
     assert status.counts.pending == 100 - safe
     first.now.connected()
@@ -195,7 +195,7 @@ def test_a_series_that_no_longer_fits_the_configuration_is_marked_and_stands_in_
     status = second.wait(idle)
     assert status.series is not None
     assert status.series.reason == (
-        "the receiver was killed, and the series could not go on: transform: dark_flat: "
+        "the receiver was killed, and the series could not be resumed: transform: dark_flat: "
         f"{tmp_path / 'dark.npy'} has [9, 9] pixels, images have [4, 6]; is a rotation before it?; "
         "4 of 9 frames are in the file"
     )
@@ -372,7 +372,7 @@ def test_stop_that_comes_while_the_data_process_starts_again_ends_the_series(
     series = stream(streamer, path, 20)
     first.now.flushed(20)
     first.kill_data_process()
-    first.now.wait(lambda status: "whether the series can go on" in status.series.reason)
+    first.now.wait(lambda status: "whether the series can be resumed" in status.series.reason)
     first.now.client.stop("enough")
     status = first.now.ended(series)
     assert (status.state, status.counts.stored) == ("idle", 20)
