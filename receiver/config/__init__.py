@@ -45,8 +45,7 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     (`join`)."""
     type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
     sockets: Count = 1
-    """PULL sockets per endpoint; more than one needs a stream whose messages are numbered, and no consumers
-    (forward)."""
+    """PULL sockets per endpoint; more than one needs a stream whose messages are numbered (`msg_number`)."""
     io_threads: Count = 1
     high_water_mark: Count = 64
     """Messages that each socket queues. ZeroMQ counts messages, not bytes: 64 frames of 20 kB are 1 MB, of 20

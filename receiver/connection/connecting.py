@@ -51,7 +51,7 @@ class Connecting:
         socket.set(zmq.RECONNECT_IVL, PUT_OFF_MS)
         socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         self.monitor = socket.get_monitor_socket(EVENTS)
-        """To be polled; `note` reads it."""
+        """To be polled; `observe` reads it."""
         socket.connect(endpoint)
 
     def observe(self) -> None:
