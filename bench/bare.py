@@ -1,4 +1,4 @@
-"""A bare loop of pyzmq and h5py: what Python costs when nothing is checked, counted or accounted for.
+"""A bare loop of pyzmq and h5py: the cost of Python when nothing is checked, counted or accounted for.
 
 Each frame is received without a copy, its header decoded, its blob written as a chunk into a dataset that
 has its full length from the start. Run as a program: python -m penstock.bench.bare ENDPOINT FILE MARK
@@ -15,7 +15,7 @@ import zmq
 
 
 def receive(endpoint: str, filename: str, mark: int) -> dict[str, float]:
-    """Write one series; returns frames, seconds from its start message on, and CPU seconds."""
+    """Write one series; return frames, seconds since its start message, and CPU seconds."""
     socket = zmq.Context().socket(zmq.PULL)
     socket.set(zmq.RCVHWM, mark)
     socket.connect(endpoint)

@@ -1,6 +1,6 @@
 """The long run: everything that the performance page shows, part by part, into one file of results.
 
-It is written after each group of cases, so an interrupted run goes on where it was. Cases of a group take
+It is written after each group of cases, so an interrupted run continues where it was. Cases of a group take
 turns, see `bench.turns`.
 """
 
@@ -35,18 +35,18 @@ RATES = {
     2_000_000: (200, 400, 800),
     20_000_000: (20, 40, 80),
 }
-"""Frames per second that are offered; beside them, as fast as possible."""
+"""Offered frames per second; in addition, as fast as possible."""
 PACED_SECONDS = 0.8
-"""Of a series at a rate."""
+"""Length of a series at such a rate."""
 SOCKETS = ((1, 1), (1, 2), (2, 2))
 """PULL sockets, and ZeroMQ's I/O threads on both sides."""
 WORKERS = ((1, 1), (2, 1), (4, 1), (1, 2), (2, 2))
 """Threads that compress frames, and ZeroMQ's."""
 WORKED_BYTES, WORKED_FRAMES = 2_000_000, 150
 LEAST_PERCENT = 20
-"""Series are made no shorter than this part of their length: else starts and ends would be measured."""
+"""Series are made no shorter than this percentage of their length: else starts and ends would be measured."""
 START_SECONDS = {"fresh": 2.1, "kept": 0.7, "other": 1.0}
-"""Of a turn besides its frames and the warming of memory: processes start and end."""
+"""Seconds per turn in addition to its frames and the warming of memory: processes start and end."""
 
 
 OTHERS = {"writers": 500.0, "latency": 40.0, "profile": 90.0}
@@ -59,7 +59,7 @@ class Group(NamedTuple):
 
     cases: tuple[Case, ...]
     keep: bool
-    """Receivers live on from round to round; else each turn starts one, as it starts its rivals."""
+    """Receivers keep running from round to round; else each turn starts one, as it starts its rivals."""
 
 
 def parts() -> dict[str, Callable[[float], list[Group]]]:
@@ -144,7 +144,7 @@ def _few(frames: int, scale: float) -> int:
 
 
 def seconds(group: Group, repeats: int) -> float:
-    """About how long a group takes on two cores."""
+    """Return about how long a group takes on two cores."""
     total = 0.0
     for case in group.cases:
         ours = case.contender == PENSTOCK_RECEIVER
@@ -165,12 +165,12 @@ class Campaign:
         ram: folder on a RAM disk.
         disk: folder on a disk.
         repeats: runs of each case.
-        minutes: the series are made shorter so that all is done by then; `None`: full length.
+        minutes: the series are shortened so that the run takes no longer; `None`: full length.
         only: parts; all of them by default.
-        again: forget what the file has of these parts.
+        again: discard what the file has of these parts.
 
     Raises:
-        ValueError: the file holds something else, or a folder is not on such a file system.
+        ValueError: the file is not one of results, or a folder is not on such a file system.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Campaign:
         if file_system(disk) in ("tmpfs", "ramfs"):
             raise ValueError(f"{disk} is a RAM disk; give a folder on a disk with --disk")
         if file_system(ram) not in ("tmpfs", "ramfs"):
-            raise ValueError(f"{ram} is no RAM disk; give one with --ram, such as /dev/shm")
+            raise ValueError(f"{ram} is not a RAM disk; give one with --ram, such as /dev/shm")
         self._ram, self._disk = ram, disk
         machine = describe({"ram": ram, "disk": disk})
         if file.exists() and not (again and only is None):
@@ -205,7 +205,7 @@ class Campaign:
         found.profiles = [] if "profile" in self._only else found.profiles
 
     def run(self, console: Console) -> Results:
-        """Measure what is missing, with a progress bar and the time that is left."""
+        """Measure what is missing, with a progress bar and the remaining time."""
         columns = (
             TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left:"),
             TimeRemainingColumn(elapsed_when_finished=False),
@@ -258,7 +258,7 @@ class Campaign:
 
     @contextlib.contextmanager
     def _receivers(self, cases: Sequence[Case]) -> Iterator[list[Receiver]]:
-        """One for each case; the same one where only the series differs."""
+        """Yield a receiver per case; the same one where only the series differs."""
         with contextlib.ExitStack() as stack:
             made: dict[Case, Receiver] = {}
             found = []
@@ -270,7 +270,7 @@ class Campaign:
             yield found
 
     def _other(self, part: str) -> int:
-        """Return how much there is of a part that is not made of cases."""
+        """Return the number of results of a part that is not made of cases."""
         found = self.results
         parts: dict[str, Sized] = {
             "writers": found.writers, "latency": found.latency, "profile": found.profiles,
@@ -282,7 +282,7 @@ class Campaign:
         if part == "writers":
             self.results.writers = [
                 Writers(
-                    load=f"{found.load.name}, {found.load.rate:,.0f} a second",
+                    load=f"{found.load.name}, {found.load.rate:,.0f} per second",
                     cpu_us=found.cpu_us,
                     flat_out_us=found.flat_out_us,
                     equal=found.equal,
@@ -306,7 +306,7 @@ class Campaign:
         ]
 
     def _fitting(self, minutes: float) -> float:
-        """Scale of the series' lengths with which everything takes that long."""
+        """Return the scale of the series' lengths with which everything takes no longer than that."""
         for percent in range(100, LEAST_PERCENT - 1, -5):
             groups = [group for _, group in self._groups(percent / 100)]
             total = sum(seconds(group, self._repeats) for group in groups)
@@ -314,7 +314,7 @@ class Campaign:
             if total <= minutes:
                 return percent / 100
         raise ValueError(
-            f"--minutes {minutes:g}: it takes {total:.0f} with {self._repeats} runs of each case; "
+            f"--minutes {minutes:g}: it takes {total:.0f} min with {self._repeats} runs of each case; "
             "allow more, lower --repeats, or choose a --part"
         )
 
@@ -323,7 +323,7 @@ class Campaign:
         return all(have.get(case, 0) >= self._repeats for case in group.cases)
 
     def _put(self, part: str, group: Group, runs: list[list[Run]]) -> None:
-        """Keep the runs of a group; what was there under other settings of the same cases goes."""
+        """Store the runs of a group, in place of earlier runs of the same cases with other lengths."""
         fresh = {replace(case, frames=0) for case in group.cases}
         kept = [found for found in self.results.of(part) if replace(found.case, frames=0) not in fresh]
         kept += [Measurement(case=case, runs=done) for case, done in zip(group.cases, runs, strict=True)]

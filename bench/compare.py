@@ -14,17 +14,16 @@ from penstock.bench.turns import in_turn
 
 SIZES = (20_000, 200_000, 2_000_000, 20_000_000)
 FRAMES = {20_000: 30_000, 200_000: 8_000, 2_000_000: 1_000, 20_000_000: 100}
-"""Of a series as fast as possible: a second or two, and 2 GB at most."""
+"""Frames of a series as fast as possible: a second or two, and 2 GB at most."""
 NAIVE_FRAMES = {20_000: 3_000, 200_000: 2_000, 2_000_000: 400, 20_000_000: 60}
 """The naive loop is slow: it gets fewer."""
 
 
 def cases(frame_bytes: int, frames: int, naive_frames: int, *, limits: bool = True) -> list[Case]:
-    """Return all contenders, writing, with frames of one size; whom the receiver is compared with stands
-    beside it.
+    """Return all contenders, writing, with frames of one size; the receiver's rivals are next to it.
 
     Args:
-        limits: whether the compiled limits are there.
+        limits: whether to include the compiled limits.
     """
     ours = Case(contender=PENSTOCK_RECEIVER, frame_bytes=frame_bytes, frames=frames)
     found = [
@@ -46,8 +45,8 @@ def compare(
 
     Args:
         rounds: how often each contender has its turn.
-        progress: told what runs now.
-        limit: the compiled limit; without it there are no limits.
+        progress: called with what is being measured.
+        limit: the compiled limit; without it no limits are measured.
 
     Raises:
         ProcessFailed: a contender or a generator did not start, or did not end.

@@ -1,4 +1,4 @@
-"""Who takes a generated series: Penstock's receiver, two loops in Python, and the limits in C.
+"""The contenders for a generated series: Penstock's receiver, two loops in Python, and the limits in C.
 
 Everything is a child process, started with the commands that users type, and gets its frames from a real
 generator.
@@ -32,17 +32,17 @@ LOOPS = {BARE: "penstock.bench.bare", NAIVE: "penstock.bench.naive"}
 SERIES_SECONDS = 120.0
 STATUS_SECONDS = 5.0
 TRANSITION = re.compile(r"bench: (\w+) -> (\w+): ")
-"""Of the receiver's log. Following it costs nothing while a series runs; asking over HTTP would."""
+"""A transition in the receiver's log. Following it costs nothing during a series; HTTP requests would."""
 
 
 class Receiver:
-    """Penstock's receiver, for one series after the other; a context manager.
+    """Penstock's receiver, for one series after another; a context manager.
 
     Args:
         case: sockets, threads, workers and durability; frame size, for the queue.
         folder: where its files go; also holds its configuration.
         kind: of the stream, one of `receiver.sources`.
-        endpoint: of a sender that is there already.
+        endpoint: of a sender that exists already; "" for one of a generator.
     """
 
     def __init__(self, case: Case, folder: Path, kind: str = "stins", endpoint: str = "") -> None:
@@ -74,7 +74,7 @@ class Receiver:
             self._client = ReceiverClient(process.answer["http"], timeout=5.0)
             self._http = int(process.answer["pid"])
             (self.data_pid,) = _children(self._http)
-            """Of the process that receives."""
+            """Id of the data process."""
             self._stack = stack.pop_all()
         return self
 
@@ -107,13 +107,13 @@ class Receiver:
         )
 
     def begin(self) -> None:
-        """To be called before the first message of a series."""
+        """Start the measurement; call this before the first message of a series."""
         self._ended.clear()
         self._moments.clear()
         self._before = self._cpu()
 
     def finish(self) -> tuple[float, dict[str, float]]:
-        """Wait for the end of the series; seconds from Running to Idle, and those of each thread.
+        """Wait for the end of the series; return seconds from Running to Idle, and CPU seconds by thread.
 
         Raises:
             RuntimeError: the series was not complete.
@@ -125,13 +125,13 @@ class Receiver:
         return self._moments["idle"] - self._moments["running"], cpu
 
     def _check(self) -> None:
-        """The series must be whole; the status follows the log by a moment."""
+        """Refuse an incomplete series; the status follows the log after a moment."""
         deadline = time.monotonic() + STATUS_SECONDS
         status = self._client.status()
         while (status.series is None or status.series.active) and time.monotonic() < deadline:
             status = self._client.status(seen=status.version, wait=0.5)
         if status.series is None or not status.series.complete:
-            why = status.error or (status.series.reason if status.series else "no series came")
+            why = status.error or (status.series.reason if status.series else "no series arrived")
             raise RuntimeError(f"the receiver did not take the whole series: {why or 'it has not ended'}")
 
     def _follow(self, line: str) -> None:
@@ -182,7 +182,7 @@ def take(case: Case, folder: Path, limit: Path | None = None) -> Run:
 
 
 def _run_program(case: Case, argv: list[str], endpoint: str, file: Path | None, folder: Path) -> Run:
-    """Run a contender that prints its own figures as its last line."""
+    """Run a contender that prints its own figures in its last line."""
     results: list[dict[str, Any]] = []
 
     def relay(line: str) -> None:
@@ -213,11 +213,11 @@ def _run_program(case: Case, argv: list[str], endpoint: str, file: Path | None, 
 
 @contextlib.contextmanager
 def generator(endpoint: str, case: Case, file: Path | None, folder: Path) -> Iterator[Child[dict[str, Any]]]:
-    """Sends one series, on warm memory, to whoever has connected.
+    """Send one series, on warm memory, to whoever has connected.
 
     Args:
-        file: its name, which stands in the start message; `None` for live only.
-        folder: where that is written, whoever does it.
+        file: its name, for the start message; `None` for live only.
+        folder: where the file is written.
     """
     argv = (
         *PENSTOCK, "generate", "--json", "--endpoint", endpoint, "--frame-bytes", str(case.frame_bytes),
@@ -231,7 +231,7 @@ def generator(endpoint: str, case: Case, file: Path | None, folder: Path) -> Ite
 
 
 def _report(generator: Child[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the sender says of the series, once it has ended by itself."""
+    """Return the sender's report on the series, once it has ended by itself."""
     generator.wait(10.0)
     generator.stop()  # returns once everything that it wrote has been read
     for line in reversed(generator.tail):
@@ -241,12 +241,12 @@ def _report(generator: Child[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _sender_seconds(report: dict[str, Any]) -> float:
-    """Processor time of the sender."""
+    """Return the processor time of the sender, in seconds."""
     return round(float(report["cpu_microseconds_per_frame"]) * int(report["sent"]) / 1e6, 6)
 
 
 def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
-    """For `Child`: a line of JSON with this key says that a process is ready."""
+    """Return a test for `Child`: a line of JSON with this key means that a process is ready."""
 
     def ready(line: str) -> dict[str, Any] | None:
         try:
@@ -259,7 +259,7 @@ def line_with(key: str) -> Callable[[str], dict[str, Any] | None]:
 
 
 def _children(pid: int) -> list[int]:
-    """Process ids of the children of a process, whichever of its threads started them."""
+    """Return the process ids of a process's children, whichever of its threads started them."""
     return [int(found) for task in _tasks(pid) for found in (task / "children").read_text().split()]
 
 
@@ -269,7 +269,7 @@ def _tasks(pid: int) -> list[Path]:
 
 
 def _thread_seconds(task: Path) -> float:
-    """Processor time of a thread, to the nanosecond (proc(5), schedstat); 0 once it has ended."""
+    """Return the processor time of a thread in seconds (proc(5), schedstat); 0 once it has ended."""
     try:
         return int((task / "schedstat").read_text().split()[0]) / 1e9
     except (FileNotFoundError, ProcessLookupError):

@@ -1,8 +1,8 @@
-"""What one socket carries of a DECTRIS stream: V1 and V2, blobs of 200 kB and 2 MB, into a file.
+"""The rate of a DECTRIS stream over one socket into a file: V1 and V2, blobs of 200 kB and 2 MB.
 
     python -m penstock.bench.dectris [FOLDER]
 
-A sender in this process stands for the control unit, on loopback; each series has a receiver of its own.
+A sender in this process acts as the control unit, on loopback; each series has a receiver of its own.
 Time runs from the first frame to the closed file. Files are written to FOLDER, a RAM disk as a rule, and
 removed.
 """
@@ -30,7 +30,7 @@ CASES = ((200_000, 5_000), (2_000_000, 500))
 """Bytes of a blob, and frames: 1 GB each."""
 SERIES_SECONDS = 120.0
 NUMBER = 0xDEADBEEF
-"""Stands for a frame's number in the message that all are made of."""
+"""Placeholder for a frame's number in the message from which all are made."""
 
 
 def v1(blob: bytes, rows: int, columns: int, frames: int, file: Path) -> Iterator[list[bytes]]:
@@ -66,11 +66,11 @@ STREAMS = {"dectris-v1": v1, "dectris-v2": v2}
 
 
 def measure(kind: str, nbytes: int, frames: int, folder: Path) -> float:
-    """Seconds that a receiver takes for one series.
+    """Return the seconds that a receiver takes for one series.
 
     Args:
         kind: of the stream, one of `STREAMS`.
-        nbytes: of a blob, nearly.
+        nbytes: of a blob, approximately.
         frames: of the series.
         folder: for the file.
 
@@ -78,7 +78,7 @@ def measure(kind: str, nbytes: int, frames: int, folder: Path) -> float:
         RuntimeError: the series was not complete, so its figures say nothing.
     """
     rows, columns = 200, nbytes // 400
-    noise = np.random.default_rng(1).integers(0, 2**16, (rows, columns), np.uint16)  # nothing to pack
+    noise = np.random.default_rng(1).integers(0, 2**16, (rows, columns), np.uint16)  # incompressible
     file = folder / f"{kind}.h5"
     with zmq.Context() as context, context.socket(zmq.PUSH) as push:
         push.set(zmq.LINGER, 0)

@@ -2,9 +2,9 @@
 
 A simulated control unit in a process of its own sends frames of 1062 x 1028 pixels (uint16, bslz4), as a
 real one does. Penstock's receiver and the limit in C (receive, pwrite) take the same series in turn. Then
-blobs of the same size from a sender that waits for its receiver, as fast as each takes them, and how fast the
-simulated control unit can send. Last, series over Tango, of the Simulator and of the Eiger: how long they
-take to begin and to end.
+follow blobs of the same size from a sender that waits for its receiver, as fast as each takes them, and the
+highest rate of the simulated control unit. Last, series over Tango, of the Simulator and of the Eiger: how
+long they take to begin and to end.
 
 Examples:
   python -m penstock.bench.eiger                       seven turns, on a RAM disk: five minutes
@@ -41,14 +41,14 @@ from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed
 from penstock.devices._base.stage import eiger
 
 BAR = 0.9
-"""Least ratio of the receiver's frame rate to the limit's."""
+"""Minimum ratio of the receiver's frame rate to the limit's."""
 STREAMS = ("v1", "v2")
 SENSOR = (1062, 1028)
 HERTZ = 1000.0
 FLAT_OUT = 50_000.0
 """Hz: more than anything here can do."""
 QUEUED = 1800
-"""Frames of a series of which the box drops none, however fast it sends: it queues 2000 messages."""
+"""Frames of a series that the box sends without drops, however fast: it queues 2000 messages."""
 FRAMES = {HERTZ: 3000, FLAT_OUT: 6000}
 CONTENDERS = (PENSTOCK_RECEIVER, WRITE_LIMIT)
 PATIENCE = 60.0
@@ -60,7 +60,7 @@ class Rate:
 
     stream: str
     hertz: float
-    """What is offered; `FLAT_OUT`: a sender that waits for its receiver."""
+    """Offered rate; `FLAT_OUT`: a sender that waits for its receiver."""
     blob_bytes: int
     frames: int
     rates: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in CONTENDERS})
@@ -76,12 +76,12 @@ class Rate:
 
     @property
     def reached(self) -> bool:
-        """True if the bar is, which is for 1 kHz."""
+        """True if the bar is reached, which applies to 1 kHz only."""
         return self.hertz != HERTZ or self.ratio >= BAR
 
 
 class SeriesSource(Protocol):
-    """Who sends series."""
+    """A sender of series."""
 
     stream: str
     endpoint: str
@@ -118,7 +118,7 @@ class BlobSource:
         return contextlib.nullcontext(lambda: None)
 
     def send(self, frames: int, hertz: float, file: Path | None) -> None:
-        """One series, as fast as it is taken."""
+        """Send one series, as fast as it is taken."""
         make = dectris.STREAMS[f"dectris-{self.stream}"]
         for parts in make(self._blob, 200, self._columns, frames, file or Path("none")):
             self._push.send_multipart(parts, copy=False)
@@ -147,7 +147,7 @@ class ControlUnit:
 
     @contextlib.contextmanager
     def awaiting(self) -> Iterator[Callable[[], None]]:
-        """Around the start of a receiver; yields what waits until the box sees its connection."""
+        """Wrap the start of a receiver; yield a function that waits until the box sees its connection."""
         self._connected.clear()
 
         def wait() -> None:
@@ -157,12 +157,12 @@ class ControlUnit:
         yield wait
 
     def send(self, frames: int, hertz: float, file: Path | None) -> None:
-        """One series; returns when its frames have left.
+        """Send one series; return when its frames have left.
 
         Args:
             frames: of the series.
             hertz: frames per second.
-            file: name that travels in the start message.
+            file: name for the start message.
         """
         self._set("stream", header_appendix=json.dumps({"filename": str(file)}) if file else "")
         self._set("detector", count_time=0.5 / hertz)
@@ -171,7 +171,7 @@ class ControlUnit:
         self._command("trigger")
 
     def blob_bytes(self) -> int:
-        """Of the largest of some frames."""
+        """Return the size of the largest of some frames."""
         with self.awaiting() as connected, zmq.Context() as context, context.socket(zmq.PULL) as pull:
             pull.set(zmq.RCVTIMEO, int(PATIENCE * 1000))
             pull.connect(self.endpoint)
@@ -202,8 +202,8 @@ def rates(
     folder: Path, program: Path, turns: int, frames: dict[float, int] = FRAMES,
     sensor: tuple[int, int] = SENSOR, streams: Sequence[str] = STREAMS,
 ) -> tuple[list[Rate], dict[str, float]]:  # fmt: skip
-    """Measure each stream, at 1 kHz and as fast as they are taken; and the simulated control unit's highest
-    rate.
+    """Measure each stream, at 1 kHz and as fast as it is taken; and the simulated control unit's highest
+    rate, in Hz.
 
     Raises:
         ProcessFailed: a process did not start.
@@ -266,7 +266,7 @@ def _limit(program: Path, box: SeriesSource, rate: Rate, folder: Path) -> tuple[
     ]  # fmt: skip
     lines: list[dict[str, Any]] = []
     try:
-        # It preallocates its file before it connects: the warm memory has to be free by then.
+        # It preallocates its file before it connects: the warm memory must be free by then.
         with warm(folder, rate.frames * rate.blob_bytes) as free:
             free()
             with (
@@ -287,7 +287,7 @@ def _limit(program: Path, box: SeriesSource, rate: Rate, folder: Path) -> tuple[
 
 
 def latencies(folder: Path, series: int) -> dict[str, dict[str, list[float]]]:
-    """Seconds from Arm to RUNNING and from the last frame to ON, by detector.
+    """Return the seconds from Arm to RUNNING and from the last frame to ON, by detector.
 
     Raises:
         DemonstrationFailed: a process did not start.
@@ -302,15 +302,18 @@ def latencies(folder: Path, series: int) -> dict[str, dict[str, list[float]]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, and say whether the bar is reached."""
+    """Measure and print; return 0 if the bar is reached."""
     title, _, text = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
         description=title, epilog=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--turns", type=int, default=7)
-    parser.add_argument("--series", type=int, default=20, help="over Tango, of each detector; 0: none")
+    parser.add_argument("--series", type=int, default=20, help="series over Tango per detector; 0: none")
     parser.add_argument(
-        "--dir", type=Path, default=Path("/dev/shm"), help="where files go and are removed (%(default)s)"
+        "--dir",
+        type=Path,
+        default=Path("/dev/shm"),
+        help="folder for the files, which are removed (%(default)s)",
     )
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
@@ -338,8 +341,8 @@ def _print(
     found: Sequence[Rate], highest: dict[str, float], times: dict[str, dict[str, list[float]]]
 ) -> None:  # fmt: skip
     for rate in found:
-        asked = "as fast as it is taken" if rate.hertz == FLAT_OUT else f"{rate.hertz:g} Hz"
-        print(f"stream {rate.stream}, {asked}, {rate.frames} frames of {rate.blob_bytes / 1e3:.0f} kB:")
+        offered = "as fast as it is taken" if rate.hertz == FLAT_OUT else f"{rate.hertz:g} Hz"
+        print(f"stream {rate.stream}, {offered}, {rate.frames} frames of {rate.blob_bytes / 1e3:.0f} kB:")
         for name in CONTENDERS:
             print(
                 f"  {name:18}  {statistics.median(rate.rates[name]):7,.0f} frames/s  "
@@ -350,11 +353,11 @@ def _print(
         )
         print(f"  ratio {rate.ratio:.2f}{kept}")
     for stream, rate_of in highest.items():
-        print(f"the simulated control unit sends {rate_of:,.0f} frames/s at most, stream {stream}")
+        print(f"the simulated control unit sends at most {rate_of:,.0f} frames/s, stream {stream}")
     for name, parts in times.items():
         texts = [
-            f"{said} {statistics.median(parts[key]) * 1e3:.0f} ms (at most {max(parts[key]) * 1e3:.0f})"
-            for key, said in (("arm", "Arm to RUNNING"), ("end", "last frame to ON")) if parts[key]
+            f"{label} {statistics.median(parts[key]) * 1e3:.0f} ms (at most {max(parts[key]) * 1e3:.0f})"
+            for key, label in (("arm", "Arm to RUNNING"), ("end", "last frame to ON")) if parts[key]
         ]  # fmt: skip
         print(f"{name}: {', '.join(texts)}")
 

@@ -22,7 +22,7 @@ PATIENCE = 20.0
 
 
 def latency(ram: Path, disk: Path, series: int = SERIES) -> list[Latency]:
-    """On a RAM disk, with the file closed at the end; on a disk, with the file on it.
+    """Measure on a RAM disk, up to the closed file, and on a disk, up to the synced file.
 
     Raises:
         DemonstrationFailed: a process did not start.
@@ -37,9 +37,9 @@ def latency(ram: Path, disk: Path, series: int = SERIES) -> list[Latency]:
 def measure(
     folder: Path, storage: str, synced: bool, series: int, staged: Staged | None = None
 ) -> Latency:  # fmt: skip
-    """So many series of one detector, the Simulator where none is given.
+    """Measure so many series of one detector, the Simulator by default.
 
-    `end` stays empty where the file does not say when its frames were taken (stream V1 of DECTRIS).
+    `end` stays empty if the file does not say when its frames were taken (stream V1 of DECTRIS).
 
     Raises:
         DemonstrationFailed: a process did not start.
@@ -78,7 +78,7 @@ def _until(
     detector: tango.DeviceProxy, states: queue.SimpleQueue[tuple[float, tango.EventData]],
     wanted: tango.DevState,
 ) -> float:  # fmt: skip
-    """Return the moment at which the device said so, in seconds since 1970."""
+    """Return the moment at which the device reported this state, in seconds since 1970."""
     deadline = time.time() + PATIENCE
     while time.time() < deadline:
         try:
@@ -93,14 +93,14 @@ def _until(
 
 
 def _last_frame(file: Path, name: str) -> float | None:
-    """Host timestamp of the newest frame, as the streamer or the detector's box gave it."""
+    """Return the host timestamp of the newest frame, as given by the streamer or the detector's box."""
     with h5py.File(file) as opened:
         moment = float(opened[f"entry/instrument/{name}/timestamp"][:].max())
     return None if math.isnan(moment) else moment
 
 
 def _sync_seconds(file: Path) -> float:
-    """Return what the disk takes for a file of this size, and its name, at this moment."""
+    """Return the seconds that the disk takes now for a file of this size, and its name."""
     twin = file.with_suffix(".twin")
     content = file.read_bytes()
     try:

@@ -1,4 +1,4 @@
-"""Builds the limit: a C program that needs a compiler and the libzmq that pyzmq brings along."""
+"""Build the limit: a C program that needs a compiler and the libzmq that comes with pyzmq."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def build(folder: Path) -> Path | None:
-    """Return the compiled program in this folder; `None` without a C compiler.
+    """Compile the program into this folder and return it; `None` without a C compiler.
 
     Raises:
-        RuntimeError: the compiler refuses, with what it said.
+        RuntimeError: the compiler failed, with its messages.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

@@ -16,7 +16,7 @@ Storage = Literal["live", "ram", "disk"]
 
 
 def high_water_mark(frame_bytes: int) -> int:
-    """Messages that a receiving socket queues, for frames of this size."""
+    """Return the number of messages that a receiving socket queues, for frames of this size."""
     return LARGE_MARK if frame_bytes >= LARGE_FRAME else SMALL_MARK
 
 
@@ -29,7 +29,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     frames: int
     storage: Storage = "ram"
     rate: float = 0.0
-    """Frames per second that are offered; 0: as fast as possible."""
+    """Offered frames per second; 0: as fast as possible."""
     sockets: int = 1
     io_threads: int = 1
     """ZeroMQ's, on both sides."""
@@ -41,7 +41,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def nbytes(self) -> int:
-        """Of all frames."""
+        """Bytes of all frames."""
         return self.frames * self.frame_bytes
 
 
@@ -61,12 +61,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def thread_us(self) -> float:
-        """Microseconds a frame of the thread that receives and writes, without ZeroMQ's."""
+        """Microseconds per frame of the thread that receives and writes, without ZeroMQ's."""
         return self.cpu["loop"] / self.frames * 1e6
 
     @property
     def cpu_us(self) -> float:
-        """Microseconds a frame of all that receives and writes: everything but HTTP."""
+        """Microseconds per frame of all threads that receive and write: everything but HTTP."""
         return sum(self.cpu.get(name, 0.0) for name in ("loop", "I/O", "others")) / self.frames * 1e6
 
 
@@ -77,4 +77,4 @@ THREADS = {
     "HTTP": "HTTP process",
     "generator": "the sender, all threads",
 }
-"""Whose processor time a run names."""
+"""Threads and processes whose processor time a run has."""

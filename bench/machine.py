@@ -15,7 +15,7 @@ LIBRARIES = ("pyzmq", "h5py", "numpy", "msgspec", "hdf5plugin")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and with what it was measured."""
+    """Where, and with which software, a measurement was made."""
 
     date: str
     penstock: str
@@ -35,7 +35,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe(folders: dict[str, Path]) -> Machine:
-    """This machine, now; `folders` are those that are written to."""
+    """Describe this machine, now; `folders` are those that are written to."""
     import h5py
     import zmq
 
@@ -60,7 +60,7 @@ def describe(folders: dict[str, Path]) -> Machine:
 
 
 def file_system(folder: Path) -> str:
-    """Type of the file system that holds a folder: of the longest mount point above it."""
+    """Return the type of a folder's file system: that of the longest mount point above it."""
     real, best, kind = Path(os.path.realpath(folder)), Path("/"), "unknown"
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, place, found, *_ = line.split()

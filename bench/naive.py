@@ -16,7 +16,7 @@ import zmq
 
 
 def receive(endpoint: str, filename: str, mark: int) -> dict[str, float]:
-    """Write one series; returns frames, seconds from its start message on, and CPU seconds."""
+    """Write one series; return frames, seconds since its start message, and CPU seconds."""
     socket = zmq.Context().socket(zmq.PULL)
     socket.set(zmq.RCVHWM, mark)
     socket.connect(endpoint)

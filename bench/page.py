@@ -19,13 +19,13 @@ FIRST = """\
 
 Written by `penstock bench --figures` from [results.json](results.json); how it is measured, and what
 follows from it, is in [Performance](../explanation/performance.md). Values are means ± standard errors; the
-first table says of how many runs. The paper of MAX IV (P. Bell et al., *Data acquisition from high-rate
-detectors at MAX IV*) shows the same of their cluster in its figures 5 to 8.
+first table has the numbers of runs. The paper of MAX IV (P. Bell et al., *Data acquisition from high-rate
+detectors at MAX IV*) shows the same for their cluster in its figures 5 to 8.
 """
 
 
 def write_page(results: Results, file: Path) -> None:
-    """Write it; parts that were not measured are left out."""
+    """Write the page; parts that were not measured are left out."""
     sections = [FIRST, _machine(results)]
     for section in (
         _bars,
@@ -66,7 +66,7 @@ def _machine(results: Results) -> str:
 
 
 def _runs(measurements: Sequence[Measurement]) -> str:
-    """Return how often the cases of a part were measured: parts may be measured again, each for itself."""
+    """Return how often the cases of a part were measured: each part may be measured again."""
     found = sorted({len(measurement.runs) for measurement in measurements})
     return " or ".join(map(str, found))
 
@@ -99,7 +99,8 @@ def _contenders(results: Results, folder: Path) -> str:
     ]  # fmt: skip
     return _section(
         "Contenders", folder, "contenders", "Frames per second and GB/s of each contender, by frame size",
-        ("frame", "", "frames/s", "GB/s", "receiving thread, µs a frame", "all threads, µs a frame"), rows,
+        ("frame", "", "frames/s", "GB/s", "receiving thread, µs per frame", "all threads, µs per frame"),
+        rows,
     )  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def _offered(results: Results, folder: Path) -> str:
     ]  # fmt: skip
     return _section(
         "Frames received against frames offered", folder, "offered",
-        "Frames received a second against frames offered, live only, to a RAM disk and to a disk",
+        "Frames received per second against frames offered, live only, to a RAM disk and to a disk",
         ("frame", "", "offered, 1/s", "received, 1/s", "GB/s", "receiving thread, µs", "all threads, µs"),
         rows,
     )  # fmt: skip
@@ -135,7 +136,7 @@ def _disk(results: Results, folder: Path) -> str:
         "A disk", folder, "",
         "Synced: the series has ended once its file is on the disk; else once it is closed, and the kernel "
         "writes it back later.",
-        ("frame", "", "frames/s", "GB/s", "all threads, µs a frame"), rows,
+        ("frame", "", "frames/s", "GB/s", "all threads, µs per frame"), rows,
     )  # fmt: skip
 
 
@@ -149,8 +150,8 @@ def _cpu(results: Results, folder: Path) -> str:
         for row in (*competitors(results, nbytes), *unwritten(results, nbytes))
     ]  # fmt: skip
     return _section(
-        "Processor time a frame", folder, "cpu",
-        "Microseconds of processor time a frame of each thread and process",
+        "Processor time per frame", folder, "cpu",
+        "Microseconds of processor time per frame, by thread and process",
         ("frame", "", *THREADS.values()), rows,
     )  # fmt: skip
 
@@ -167,7 +168,7 @@ def _sockets(results: Results, folder: Path) -> str:
     return _section(
         "Sockets and I/O threads", folder, "sockets",
         "Frames per second for one and two PULL sockets and I/O threads",
-        ("frame", "", "sockets", "I/O threads", "frames/s", "GB/s", "all threads, µs a frame"), rows,
+        ("frame", "", "sockets", "I/O threads", "frames/s", "GB/s", "all threads, µs per frame"), rows,
     )  # fmt: skip
 
 
@@ -178,7 +179,7 @@ def _workers(results: Results, folder: Path) -> str:
     ]
     return _section(
         "Workers", folder, "workers", "Frames per second when workers compress them to bitshuffle/LZ4",
-        ("workers", "I/O threads", "frames/s", "all threads, µs a frame"), rows,
+        ("workers", "I/O threads", "frames/s", "all threads, µs per frame"), rows,
     )  # fmt: skip
 
 
@@ -194,11 +195,11 @@ def _writers(results: Results, folder: Path) -> str:
     return _section(
         "Two writers", folder, "",
         "Processor time of all threads of the data process, for frames at a rate that both take; "
-        "flat out: the ratio when they come as fast as possible. What a second writer gains shows only where "
-        "there are cores for it.",
+        "flat out: the ratio when they arrive as fast as possible. The gain of a second writer shows only "
+        "where there are cores for it.",
         (
-            "frames", "one, µs a frame", "two, µs a frame", f"ratio (bar: {BAR})", "flat out", "equal files",
-            "",
+            "frames", "one, µs per frame", "two, µs per frame", f"ratio (bar: {BAR})", "flat out",
+            "equal files", "",
         ),
         rows,
     )  # fmt: skip
@@ -253,7 +254,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _error(value: tuple[float, float]) -> str:
-    """Mean ± standard error, with as many digits as the error allows."""
+    """Return mean ± standard error, with as many digits as the error allows."""
     middle, error = value
     digits = 0 if middle >= 100 else 1
     return f"{middle:,.{digits}f} ± {error:,.{digits}f}"

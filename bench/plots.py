@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours: told apart by everyone.
+# Okabe and Ito's colours, which everyone can distinguish.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, GREY = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#8c959f",
 )  # fmt: skip
@@ -39,7 +39,7 @@ KIND_COLOURS = dict(
     zip(KINDS, (BLUE, SKY, GREEN, "#b7dcd0", GREY, VERMILION, PURPLE, YELLOW, ORANGE, "#c4ccd4"), strict=True)
 )
 FREE = 1.2
-"""Where series as fast as possible stand, in units of the highest rate that is offered."""
+"""Place of series as fast as possible, in units of the highest offered rate."""
 STYLE: Any = {
     "svg.fonttype": "none", "svg.hashsalt": "penstock", "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica", "Arial", "DejaVu Sans"], "font.size": 10, "text.color": INK,
@@ -51,7 +51,7 @@ STYLE: Any = {
 
 
 def draw_all(results: Results, folder: Path) -> list[Path]:
-    """Draw every figure for which there are results; returns the files."""
+    """Draw every figure for which there are results; return the files."""
     import matplotlib
 
     drawn = []
@@ -61,14 +61,14 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
         with matplotlib.rc_context(STYLE):
             figure = draw(results)
             file = folder / f"{name}.svg"
-            # No date: drawn again from the same results, the file is the same.
+            # No date, so that the same results give the same file.
             figure.savefig(file, metadata={"Date": None})
         drawn.append(file)
     return drawn
 
 
 def contenders(results: Results) -> Figure:
-    """Frame rates of all contenders, writing to the RAM disk."""
+    """Draw the frame rates of all contenders, writing to the RAM disk."""
     figure, panels = _panels(2, 2, 9.6, 4.8)
     for axes, nbytes in zip(panels, SIZES, strict=True):
         rows = [
@@ -85,13 +85,13 @@ def contenders(results: Results) -> Figure:
         axes.invert_yaxis()
         axes.margins(x=0.22)
         axes.grid(axis="y", visible=False)
-        axes.set(title=f"{size(nbytes)} a frame", xlabel="frames/s")
+        axes.set(title=f"{size(nbytes)} per frame", xlabel="frames/s")
         _gigabytes(axes, nbytes, along_x=True)
     return figure
 
 
 def offered(results: Results) -> Figure:
-    """Frames received against frames offered; beside them, as fast as possible."""
+    """Draw frames received against frames offered; beside them, as fast as possible."""
     figure, panels = _panels(2, 2, 9.6, 7.6)
     for axes, nbytes in zip(panels, SIZES, strict=True):
         paced = [row for row in results.of("offered", frame_bytes=nbytes) if row.case.rate]
@@ -113,7 +113,7 @@ def offered(results: Results) -> Figure:
             if limit := _rate(results, nbytes, name):
                 axes.axhline(limit, color=INK, linewidth=1.0, linestyle=style, label=name)
         axes.set(
-            title=f"{size(nbytes)} a frame", xlabel="frames/s offered", ylabel="frames/s received",
+            title=f"{size(nbytes)} per frame", xlabel="frames/s offered", ylabel="frames/s received",
             xlim=(0, (3 * FREE - 1) / 2 * most), ylim=(0, None),
         )  # fmt: skip
         _gigabytes(axes, nbytes)
@@ -128,7 +128,7 @@ def _points(axes: Axes, x: list[float], rows: list[Measurement], **style: Any) -
 
 
 def cpu(results: Results) -> Figure:
-    """Processor time a frame, by thread and process."""
+    """Draw the processor time per frame, by thread and process."""
     figure, panels = _panels(2, 2, 9.6, 5.6)
     for axes, nbytes in zip(panels, SIZES, strict=True):
         rows = [
@@ -147,13 +147,13 @@ def cpu(results: Results) -> Figure:
         axes.set_yticks(range(len(rows)), names)
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
-        axes.set(title=f"{size(nbytes)} a frame", xlabel="µs of processor time a frame")
+        axes.set(title=f"{size(nbytes)} per frame", xlabel="µs of processor time per frame")
     _legend(figure, panels[0], columns=3)
     return figure
 
 
 def sockets(results: Results) -> Figure:
-    """Frame rates with several PULL sockets and I/O threads."""
+    """Draw the frame rates with several PULL sockets and I/O threads."""
     figure, panels = _panels(2, 2, 9.6, 6.4)
     for axes, nbytes in zip(panels, SIZES, strict=True):
         for shift, storage in enumerate(("live", "ram")):
@@ -171,7 +171,7 @@ def sockets(results: Results) -> Figure:
             if limit := _rate(results, nbytes, name):
                 axes.axhline(limit, color=INK, linewidth=1.0, linestyle=line, label=f"{name} (1 × 1)")
         axes.set(
-            title=f"{size(nbytes)} a frame", xlabel="PULL sockets × ZeroMQ I/O threads", ylabel="frames/s"
+            title=f"{size(nbytes)} per frame", xlabel="PULL sockets × ZeroMQ I/O threads", ylabel="frames/s"
         )
         _gigabytes(axes, nbytes)
     _legend(figure, panels[0])
@@ -179,7 +179,7 @@ def sockets(results: Results) -> Figure:
 
 
 def workers(results: Results) -> Figure:
-    """Frame rates when workers compress."""
+    """Draw the frame rates when workers compress."""
     figure, (axes,) = _panels(1, 1, 6.4, 3.8)
     rows = results.of("workers")
     for threads, colour in zip(sorted({row.case.io_threads for row in rows}), (BLUE, ORANGE), strict=False):
@@ -192,7 +192,7 @@ def workers(results: Results) -> Figure:
         )  # fmt: skip
     axes.set_xticks(sorted({row.case.workers for row in rows}))
     axes.set(
-        title=f"{size(rows[0].case.frame_bytes)} a frame, compressed on receipt (bslz4)",
+        title=f"{size(rows[0].case.frame_bytes)} per frame, compressed on receipt (bslz4)",
         xlabel="workers (threads)", ylabel="frames/s", ylim=(0, None),
     )  # fmt: skip
     _legend(figure, axes)
@@ -200,7 +200,7 @@ def workers(results: Results) -> Figure:
 
 
 def latency(results: Results) -> Figure:
-    """Starts and ends of series over Tango."""
+    """Draw the starts and ends of series over Tango."""
     figure, panels = _panels(1, 2, 9.6, 3.2)
     titles = ("Arm → RUNNING", "last frame → ON")
     for axes, title, limit in zip(panels, titles, (150, 200), strict=True):
@@ -223,7 +223,7 @@ def latency(results: Results) -> Figure:
 
 
 def profile(results: Results) -> Figure:
-    """Return where the processor time goes, in the loop's thread and ZeroMQ's."""
+    """Draw where the processor time goes, in the loop's thread and ZeroMQ's."""
     figure, (axes,) = _panels(1, 1, 9.6, 4.6)
     rows = [row for row in results.profiles if row.shares]
     for place, row in enumerate(rows):
@@ -274,13 +274,13 @@ def _rate(results: Results, nbytes: int, contender: str) -> float | None:
 
 
 def name_of(row: Measurement) -> str:
-    """Return the contender; the receiver without writing is another one."""
+    """Return the contender's name; the receiver without writing has another one."""
     live = row.case.contender == PENSTOCK_RECEIVER and row.case.storage == "live"
     return row.case.contender + (", live only" if live else "")
 
 
 def _gigabytes(axes: Axes, nbytes: int, *, along_x: bool = False) -> None:
-    """A second axis: the same in GB/s."""
+    """Add a second axis, in GB/s."""
     scale = nbytes / 1e9
     there, back = (lambda rate: rate * scale), (lambda gigabytes: gigabytes / scale)
     second: Any = axes.secondary_xaxis if along_x else axes.secondary_yaxis
@@ -289,6 +289,6 @@ def _gigabytes(axes: Axes, nbytes: int, *, along_x: bool = False) -> None:
 
 
 def _legend(figure: Figure, axes: Axes, columns: int = 5) -> None:
-    """One legend below all panels."""
+    """Draw one legend below all panels."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)

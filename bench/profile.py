@@ -1,8 +1,8 @@
 """Where the time goes: sampled over all threads and the kernel (perf), and by Python function (cProfile).
 
 perf samples the running receiver, and the naive writer, from outside and disturbs neither; where it is not
-installed, or not allowed, that view is left out. cProfile makes each call dearer: its shares tell which
-functions count, not what they cost.
+installed, or not allowed, that view is left out. cProfile makes each call more expensive: its shares show
+which functions matter, not what they cost.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ LIBRARIES = (
     (re.compile(r"python|lib-dynload|msgspec|_socket|numpy"), KINDS[7]),
 )
 SAMPLE = re.compile(r"^\s*(.+?)\s+\d+\s+[0-9a-f]+ (.*) \(([^()]*|\[[^]]*\])\)$")
-"""Of `perf script`: command, thread, address, symbol, file."""
+"""A line of `perf script`: command, thread, address, symbol, file."""
 TOP = 12
 
 
 def profiles(folder: Path, sizes: Iterable[int] = SIZES) -> list[Profile]:
-    """Profiles of the receiver and of the naive writer, for each frame size.
+    """Return profiles of the receiver and of the naive writer, for each frame size.
 
     Raises:
         ProcessFailed: a contender or a generator did not start, or did not end.
@@ -64,7 +64,7 @@ def profiles(folder: Path, sizes: Iterable[int] = SIZES) -> list[Profile]:
 
 
 def _sampled(case: Case, folder: Path) -> dict[str, float]:
-    """Shares of the processor time of the process, by "thread: kind"; empty without perf."""
+    """Return shares of the process's processor time, by "thread: kind"; empty without perf."""
     perf = shutil.which("perf")
     if perf is None:
         return {}
@@ -94,7 +94,7 @@ def _sampled(case: Case, folder: Path) -> dict[str, float]:
 
 
 class _perf:
-    """perf, attached to a process as long as the `with` block; without the right to it, nothing."""
+    """perf, attached to a process for the length of the `with` block; nothing if it is not permitted."""
 
     def __init__(self, perf: str, data: Path, pid: int) -> None:
         argv = [perf, "record", "-e", "cpu-clock", "-F", "997", "-o", str(data), "-p", str(pid)]
@@ -112,7 +112,7 @@ class _perf:
 
 
 def sort_samples(lines: Iterable[str]) -> dict[str, float]:
-    """Shares by "thread: kind" of the lines of `perf script`."""
+    """Return shares by "thread: kind" of the lines of `perf script`."""
     counts: dict[str, int] = defaultdict(int)
     for line in lines:
         found = SAMPLE.match(line)
@@ -132,7 +132,7 @@ def _kind(symbol: str, file: str) -> str:
 
 
 def _by_function(case: Case, folder: Path) -> list[tuple[str, float]]:
-    """Shares of the loop's own time, waiting left out."""
+    """Return shares of the loop's own time, without waiting."""
     endpoint, file = f"tcp://127.0.0.1:{free_port()}", folder / "profiled.h5"
     mark = str(high_water_mark(case.frame_bytes))
     argv = (*PYTHON, "-m", "penstock.bench.profiled", case.contender, endpoint, str(file), mark)

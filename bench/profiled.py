@@ -25,7 +25,7 @@ WAITING = ("poll", "zmq_poll", "recv_multipart")
 
 
 def penstock(endpoint: str, file: str, mark: int, profile: cProfile.Profile) -> None:
-    """The receiver's own loop, in this process; ends with the first series."""
+    """Run the receiver's own loop in this process, until the first series has ended."""
     source = SourceConfig(endpoints=(endpoint,), high_water_mark=mark)
     config = ReceiverConfig(source=source, data_root=str(Path(file).parent))
     frames = (LastFrame(last_frame.create()), LastFrame(last_frame.create()))
@@ -45,7 +45,7 @@ def _over(pipeline: Pipeline) -> bool:
 
 
 def top(profile: cProfile.Profile) -> list[tuple[str, float]]:
-    """Functions by their own time, the greatest first."""
+    """Return functions by their own time in seconds, the greatest first."""
     found: list[tuple[str, float]] = []
     for (file, line, name), numbers in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
         where = Path(file).name if line else ""
@@ -55,7 +55,7 @@ def top(profile: cProfile.Profile) -> list[tuple[str, float]]:
 
 
 def main(argv: list[str]) -> None:
-    """See above."""
+    """Profile one series, and print the functions."""
     contender, endpoint, file, mark = argv[0], argv[1], argv[2], int(argv[3])
     profile = cProfile.Profile()
     if contender == "naive":

@@ -11,12 +11,12 @@ from penstock.bench.results import Measurement, Verdict
 
 
 def size(nbytes: int) -> str:
-    """20000 as "20 kB", 2000000 as "2 MB"."""
+    """Return 20000 as "20 kB", 2000000 as "2 MB"."""
     return f"{nbytes / 1e6:g} MB" if nbytes >= 1_000_000 else f"{nbytes / 1e3:g} kB"
 
 
 def table(measured: list[Measurement]) -> Table:
-    """Contenders by frame size: means, with their standard errors."""
+    """Return the contenders by frame size: means, with their standard errors."""
     found = Table(
         title="generator to receiver",
         caption="means ± standard errors; thread: that receives and writes; CPU: with ZeroMQ's threads",
@@ -55,11 +55,11 @@ def bars(verdicts: list[Verdict]) -> Table:
 
 def what(verdict: Verdict) -> str:
     """Return what a bar compares."""
-    return "frame rate" if verdict.bar.least_rate is not None else "thread's CPU a frame"
+    return "frame rate" if verdict.bar.least_rate is not None else "thread's CPU per frame"
 
 
 def summary(measured: list[Measurement], verdicts: list[Verdict]) -> dict[str, Any]:
-    """Return the same for a machine."""
+    """Return the same for --json."""
     return {
         "reached": all(verdict.reached for verdict in verdicts),
         "bars": [

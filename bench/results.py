@@ -1,4 +1,4 @@
-"""What was measured, as it stands in results.json: the machine, every run, and the bars."""
+"""What was measured, as stored in results.json: the machine, every run, and the bars."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from penstock.bench.machine import Machine
 from penstock.bench.writers import BAR, Cpu, ratio
 
 MOST_ARM = 0.15
-"""Greatest median of the seconds from Arm to RUNNING."""
+"""Maximum median of the seconds from Arm to RUNNING."""
 MOST_END = 0.2
-"""Greatest median of those from the last frame to ON, beyond the sync of the file."""
+"""Maximum median of the seconds from the last frame to ON, without the sync of the file."""
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,21 +33,21 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def thread_us(self) -> tuple[float, float]:
-        """Microseconds a frame of the receiving thread: mean and its standard error."""
+        """Microseconds per frame of the receiving thread: mean and its standard error."""
         return mean(run.thread_us for run in self.runs)
 
     @property
     def cpu_us(self) -> tuple[float, float]:
-        """Microseconds a frame of all threads that receive: mean and its standard error."""
+        """Microseconds per frame of all threads that receive: mean and its standard error."""
         return mean(run.cpu_us for run in self.runs)
 
     def share_us(self, name: str) -> float:
-        """Microseconds a frame of one of `load.THREADS`: mean."""
+        """Return the microseconds per frame of one of `load.THREADS`: mean."""
         return statistics.fmean(run.cpu.get(name, 0.0) / run.frames * 1e6 for run in self.runs)
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """Series over a Tango device: seconds, one value a series."""
+    """Series over a Tango device: seconds, one value per series."""
 
     storage: str
     synced: bool
@@ -78,12 +78,12 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ratio(self) -> float:
-        """What the bar is for."""
+        """The ratio that the bar limits."""
         return ratio(self.cpu_us)
 
     @property
     def reached(self) -> bool:
-        """True if they are cheap enough, and right."""
+        """True if they are cheap enough, and their files are right."""
         return self.equal and self.ratio <= BAR
 
 
@@ -94,13 +94,13 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     frame_bytes: int
     frames: int
     shares: dict[str, float]
-    """Of the processor time of the process, by "thread: kind", see `profile.KINDS`; empty without perf."""
+    """Shares of the process's processor time, by "thread: kind", see `profile.KINDS`; empty without perf."""
     top: list[tuple[str, float]]
     """The functions that take most: "function (file:line)", and their share of the loop's own time."""
 
 
 class Results(msgspec.Struct, kw_only=True):
-    """Everything, as far as it has been measured."""
+    """Everything measured so far."""
 
     machine: Machine
     repeats: int
@@ -111,7 +111,7 @@ class Results(msgspec.Struct, kw_only=True):
     profiles: list[Profile] = []
 
     def of(self, part: str, **wanted: object) -> list[Measurement]:
-        """Those of a part whose cases have these values."""
+        """Return the measurements of a part whose cases have these values."""
         return [
             found
             for found in self.measurements.get(part, [])
@@ -128,7 +128,7 @@ class Results(msgspec.Struct, kw_only=True):
         )
 
     def save(self, file: Path) -> None:
-        """Write it, whole or not at all: the file stays readable whenever this process dies."""
+        """Write the file, whole or not at all: it stays readable whenever this process dies."""
         partial = file.with_suffix(".part")
         partial.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=0) + b"\n")
         os.replace(partial, file)
@@ -143,25 +143,25 @@ def load(file: Path) -> Results:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Results)
     except msgspec.DecodeError as error:
-        raise ValueError(f"{file} holds no results of this version ({error}); remove it") from error
+        raise ValueError(f"{file} has no results of this version ({error}); remove it") from error
 
 
 def mean(values: Iterable[float]) -> tuple[float, float]:
-    """Mean and its standard error (0 of a single value)."""
+    """Return the mean and its standard error (0 for a single value)."""
     found = list(values)
     error = statistics.stdev(found) / len(found) ** 0.5 if len(found) > 1 else 0.0
     return statistics.fmean(found), error
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of the receiver with writing, one socket and one worker, beside a rival."""
+    """A requirement on the receiver, writing, with one socket and one worker, relative to a rival."""
 
     frame_bytes: int
     rival: str
     least_rate: float | None = None
-    """Least ratio of its frame rate to the rival's."""
+    """Minimum ratio of its frame rate to the rival's."""
     most_thread: float | None = None
-    """Greatest ratio of its receiving thread's processor time a frame to the rival's."""
+    """Maximum ratio of its receiving thread's processor time per frame to the rival's."""
 
 
 BARS = (
@@ -187,7 +187,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reached(self) -> bool:
-        """True if it is good enough."""
+        """True if the ratio meets the bar."""
         if self.bar.least_rate is not None:
             return self.ratio >= self.bar.least_rate
         assert self.bar.most_thread is not None
@@ -195,7 +195,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def required(self) -> str:
-        """The bar in signs."""
+        """The bar as text, such as "≥ 0.9"."""
         bar = self.bar
         return f"≥ {bar.least_rate:g}" if bar.least_rate is not None else f"≤ {bar.most_thread:g}"
 

@@ -1,8 +1,8 @@
 """What regions of interest cost: processor time per frame without, with one and with four.
 
 One receiver for each kind of frame takes one series after another at a steady rate: without regions, with one
-and with four in turn, so that a busy machine slows all three; medians count. The "receiving thread" is the
-one that every frame passes; "all threads" has those that find the values too.
+and with four in turn, so that a busy machine slows all three; medians count. Every frame passes through the
+"receiving thread"; "all threads" includes those that compute the values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RATE = 100.0
 FRAMES = 300
 """Three seconds of a series."""
 MEASURED = 270
-"""So many of them count: the file is closed behind the last."""
+"""Frames of these that count: after the last one, the file is closed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Case:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """For `penstock generate`."""
+        """Options of `penstock generate`."""
         return (
             "--shape", "1000,1000", "--dtype", "uint16", "--compression", self.compression,
             "--pattern", self.pattern, "--rate", f"{RATE:g}", "--frames", str(FRAMES),
@@ -70,7 +70,7 @@ class Result:
 def measure(
     folder: Path, rounds: int, progress: Callable[[str], None], cases: tuple[Case, ...] = CASES
 ) -> Iterator[Result]:
-    """Let each case have so many series without regions, with one, and with four.
+    """Measure each case: per round one series without regions, one with one, and one with four.
 
     Raises:
         ProcessFailed: a process did not start.

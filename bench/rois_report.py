@@ -14,7 +14,7 @@ from penstock.bench.rois import RATE, REGIONS, SIDE, Result, measure
 
 
 def report(folder: Path | None, rounds: int, as_json: bool) -> int:
-    """Measure and print a table; returns the exit status."""
+    """Measure and print a table; return the exit status."""
     with (
         tempfile.TemporaryDirectory(dir=folder, prefix="penstock-bench-") as place,
         Console(stderr=True).status("starting", refresh_per_second=1) as status,

@@ -53,7 +53,7 @@ class Rate:
 
     @property
     def sound(self) -> bool:
-        """True if nothing lacks and the pace was kept."""
+        """True if nothing is missing and the pace was kept."""
         return (
             self.ending == "finish" and not self.lost and self.seconds < 1.05 * (self.points - 1) / self.hertz
         )
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def overhead(self) -> float:
-        """Seconds per point: median over the turns of what the detector takes more."""
+        """Additional seconds per point with the detector: median over the turns."""
         return statistics.median(
             ours - theirs for ours, theirs in zip(self.detector, self.dummy, strict=True)
         )
@@ -111,7 +111,7 @@ def measure(folder: Path, turns: int, rates: Sequence[int]) -> Report:
         for turn in range(turns + 1):
             for group, into in groups:
                 seconds = _per_point(laboratory, group)
-                if turn:  # the first pays for imports and caches
+                if turn:  # the first includes imports and the filling of caches
                     into.append(seconds)
         laboratory.define("senv", "ActiveMntGrp", laboratory.fly_group)
         found: list[Rate] = []
@@ -157,7 +157,7 @@ def _newest(file: h5py.File) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, and say whether the limit is kept."""
+    """Measure and print; return 0 if the limit is kept."""
     title, _, text = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
         description=title, epilog=text, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -2,10 +2,10 @@
 
 Its memory must stay under the budget, and every frame must be in the file. A file system is made slow by
 the attribute S of its folder (chattr +S): every write waits for the disk, as on a file system mounted with
--o sync. That takes no rights, and works on ext4, XFS and Btrfs; nothing makes a RAM disk slow.
+-o sync. That needs no privileges, and works on ext4, XFS and Btrfs; nothing makes a RAM disk slow.
 
 Series follow each other, each about a minute long; a file is removed once its series is accounted for. The
-queue of ZeroMQ and that of a consumer who does not read are full all the time: that is where memory goes.
+queue of ZeroMQ and that of a consumer that does not read are full all the time: that is where memory goes.
 
 Examples:
   python -m penstock.bench.soak                        ten minutes, in the current folder
@@ -42,20 +42,20 @@ from penstock.receiver.process import memory
 
 FRAME_BYTES = 20_000
 RATE = 4_000
-"""Frames per second that the source offers: 80 MB/s."""
+"""Offered frames per second: 80 MB/s."""
 MARK = 4_000
 """Messages that ZeroMQ may queue: 80 MB."""
 QUEUE_MB = 50.0
-"""Of the consumer that does not read."""
+"""Queue of the consumer that does not read."""
 SERIES_SECONDS = 60.0
-"""Of a series, as far as the speed of the one before says, or a quarter of the whole."""
+"""Length of a series, by the speed of the one before; at most a quarter of the whole."""
 CALIBRATION = 400
-"""Frames of the first series: how fast is this file system?"""
+"""Frames of the first series, which measures the speed of the file system."""
 SAMPLE_SECONDS = 0.25
 SLOWER = 0.7
-"""At most this share of the offered rate is written, or the file system is not slow enough for this."""
+"""Maximum share of the offered rate that is written; else the file system is not slow enough."""
 GROWTH = 1.05
-"""At most so many times the greatest memory of the first half, in the second: nothing leaks. After
+"""Maximum ratio of the second half's greatest memory to the first half's: nothing leaks. It is checked after
 `SETTLED` seconds at least: until then queues fill."""
 SETTLED = 120.0
 
@@ -64,7 +64,7 @@ FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_SYNC_FL = 0x80086601, 0x40086602, 0x8
 
 
 class SoakError(Exception):
-    """It cannot be run here, or a frame is unaccounted for; the sentence says what and what to do."""
+    """The soak cannot be run here, or a frame is unaccounted for; the sentence says what and what to do."""
 
 
 @dataclass
@@ -75,12 +75,12 @@ class Memory:
 
     @property
     def most(self) -> int:
-        """The greatest."""
+        """The greatest, in bytes."""
         return max(nbytes for _, nbytes in self.samples)
 
     @property
     def growth(self) -> float:
-        """The greatest of the second half to that of the first."""
+        """Ratio of the greatest of the second half to that of the first."""
         middle = (self.samples[0][0] + self.samples[-1][0]) / 2
         early = max(nbytes for moment, nbytes in self.samples if moment <= middle)
         late = max(nbytes for moment, nbytes in self.samples if moment > middle)
@@ -89,7 +89,7 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What became of it."""
+    """The outcome."""
 
     seconds: float
     series: int
@@ -98,14 +98,14 @@ class Report:
     rate: float
     """Frames per second that were written."""
     consumer_lost: int
-    """Frames that the consumer who does not read has lost: counted, and nobody waited for it."""
+    """Frames that the consumer that does not read has lost: counted, and nothing waited for it."""
     budget: int
     data: Memory
     http: Memory
 
     @property
     def failures(self) -> list[str]:
-        """What was not as it must be."""
+        """Requirements that were not met."""
         found = []
         if self.data.most > self.budget:
             found.append(f"the data process took {_mb(self.data.most)}, its budget is {_mb(self.budget)}")
@@ -114,7 +114,7 @@ class Report:
         if self.rate > SLOWER * RATE:
             found.append(
                 f"{self.rate:,.0f} frames/s were written of {RATE:,} offered: this file system is not slower "
-                "than the source, so nothing was shown; give --dir on another disk"
+                "than the source, so this proves nothing; give --dir on another disk"
             )
         return found
 
@@ -136,7 +136,7 @@ def soak(folder: Path, seconds: float, progress: Callable[[str], None]) -> Repor
     Args:
         folder: on a disk; its files are made slow, and removed.
         seconds: after which no further series begins.
-        progress: told what goes on.
+        progress: called with the progress.
 
     Raises:
         SoakError: the file system cannot be made slow, or a frame is unaccounted for.
@@ -168,7 +168,7 @@ def soak(folder: Path, seconds: float, progress: Callable[[str], None]) -> Repor
                 frames, writing, series, rate = frames + number, writing + took, series + 1, number / took
                 progress(
                     f"{time.monotonic() - began:.0f} of {seconds:.0f} s: {frames:,} frames stored, "
-                    f"{rate:,.0f} a second of {RATE:,}; {_mb(watched[0].most)} of {_mb(budget)}"
+                    f"{rate:,.0f} of {RATE:,} per second; {_mb(watched[0].most)} of {_mb(budget)}"
                 )
         status = client.status()
         if status.errors:
@@ -200,7 +200,7 @@ def _series(client: ReceiverClient, endpoint: str, folder: Path, frames: int) ->
         )
     counts = status.counts
     if (counts.planned, counts.stored, counts.flushed) != (frames, frames, frames):
-        raise SoakError(f"of {frames} frames not every one is stored: {counts}; {status.error}")
+        raise SoakError(f"not all of {frames} frames are stored: {counts}; {status.error}")
     file.unlink()
     return time.monotonic() - began
 
@@ -210,7 +210,7 @@ def _until(client: ReceiverClient, condition: Callable[[Status], bool], seconds:
     status = client.status()
     while not condition(status):
         if time.monotonic() > due or status.state == "error":
-            raise SoakError(f"in vain for {seconds:.0f} s: {status}")
+            raise SoakError(f"waited in vain for {seconds:.0f} s: {status}")
         status = client.status(seen=status.version, wait=1.0)
     return status
 
@@ -248,7 +248,7 @@ def _receiver(folder: Path, entry: dict[str, Any]) -> Iterator[tuple[ReceiverCli
 
 @contextmanager
 def _stuck(endpoint: str) -> Iterator[None]:
-    """A consumer that connects and never reads."""
+    """Connect a consumer that never reads."""
     with zmq.Context() as context, context.socket(zmq.PULL) as socket:
         socket.set(zmq.RCVHWM, 1)
         socket.connect(endpoint)
@@ -276,7 +276,8 @@ def _watch(http: int, into: tuple[Memory, Memory]) -> Iterator[None]:
 
 
 def _pss(pid: int) -> int:
-    """Proportional set size: what is shared counts for each its share (proc_pid_smaps(5))."""
+    """Return the proportional set size in bytes: shared memory is divided among its users
+    (proc_pid_smaps(5))."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
@@ -288,7 +289,7 @@ def _mb(nbytes: int) -> str:
 
 
 def main() -> int:
-    """Entry of `make soak`: 0 when all was as it must be."""
+    """Entry point of `make soak`; return 0 if all requirements are met."""
     from penstock.devices._base.processes import ProcessFailed
 
     description, _, examples = (__doc__ or "").partition("\nExamples:")
@@ -296,8 +297,8 @@ def main() -> int:
         prog="make soak", description=description, epilog="Examples:" + examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=600.0, help="how long (%(default)g)")
-    parser.add_argument("--dir", type=Path, default=Path(), help="on the disk that is used (this folder)")
+    parser.add_argument("--seconds", type=float, default=600.0, help="length of the run (%(default)g)")
+    parser.add_argument("--dir", type=Path, default=Path(), help="folder on the disk to use (this folder)")
     args = parser.parse_args()
     try:
         with tempfile.TemporaryDirectory(dir=args.dir, prefix="penstock-soak-") as folder:

@@ -1,8 +1,8 @@
 """`make soak-panel`: a control panel that follows 200 series, and ten panels on one device.
 
-A panel stands in a control room for months: its memory must not grow with the series that it has seen, and
-no thread may be left once it is closed. Ten panels are nothing that a device should feel: the processor
-time of its server is measured without them and with them, in turns, idle and while a series runs.
+A panel runs in a control room for months: its memory must not grow with the series that it has seen, and
+no thread may be left once it is closed. Ten panels must hardly load a device: the processor time of its
+server is measured without them and with them, in turns, idle and while a series runs.
 
 Examples:
   python -m penstock.bench.soak_panel                      200 series, then ten panels
@@ -29,14 +29,14 @@ from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.processes import PENSTOCK, Child
 
 GROWTH_LIMIT = 50_000
-"""Bytes a series, once it is warm."""
+"""Bytes per series, once caches are filled."""
 WARM = 20
 """Series after which caches (fonts, icons, colour maps) are filled."""
 EDGE = 15
 """Series at either end of which the median is taken: memory goes up and down by some pages."""
 PANELS = 10
 SERVER_LIMIT = 0.05
-"""Of one core, for all of them together."""
+"""Share of one core, for all of them together."""
 STRETCH = 10.0
 """Seconds of one measurement of processor time."""
 PATIENCE = 30.0
@@ -46,7 +46,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class SoakError(Exception):
-    """It did not go as it must; the sentence says what."""
+    """A step of the soak failed; the sentence says which."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,30 +55,31 @@ class Report:
 
     series: int
     growth: float
-    """Bytes a series."""
+    """Bytes per series."""
     memory: int
     """Of the whole process at the end, in bytes."""
     threads_left: list[str]
     server_idle: float
-    """Further share of a core that the server needs for ten panels, without a series."""
+    """Additional share of a core that the server needs for ten panels, without a series."""
     server_running: float
     """The same while a series of 50 frames/s runs."""
 
     @property
     def failures(self) -> list[str]:
-        """What was not as it must be."""
+        """Requirements that were not met."""
         found = []
         if self.growth >= GROWTH_LIMIT:
             found.append(
-                f"the panel grew by {self.growth / 1e3:.1f} kB a series; {GROWTH_LIMIT / 1e3:g} kB at most"
+                f"the panel grew by {self.growth / 1e3:.1f} kB per series; "
+                f"allowed are {GROWTH_LIMIT / 1e3:g} kB"
             )
         if self.threads_left:
             found.append(f"threads are left after closing: {', '.join(self.threads_left)}")
         for share, when in ((self.server_idle, "idle"), (self.server_running, "running")):
             if share >= SERVER_LIMIT:
                 found.append(
-                    f"{PANELS} panels cost the server of the {when} device {share:.1%} of a core; "
-                    f"{SERVER_LIMIT:.0%} at most"
+                    f"{PANELS} panels cost the server of the {when} device {share:.1%} of a core; allowed is "
+                    f"{SERVER_LIMIT:.0%}"
                 )
         return found
 
@@ -86,7 +87,8 @@ class Report:
 def soak(
     demonstration: Demonstration, series: int, progress: Callable[[int], None]
 ) -> tuple[float, int, list[str]]:
-    """Follow so many series in one panel; growth in bytes a series, memory at the end, threads left."""
+    """Follow so many series in one panel; return growth in bytes per series, memory at the end in bytes, and
+    threads left."""
     from silx.gui import qt
 
     from penstock.gui.model.actions import Action
@@ -95,7 +97,7 @@ def soak(
     from penstock.gui.panel.detector_panel import DetectorPanel
 
     application = qt.QApplication.instance() or qt.QApplication(["soak-panel"])
-    qt.qInstallMessageHandler(lambda *_: None)  # what the screen that is none cannot do
+    qt.qInstallMessageHandler(lambda *_: None)  # complaints of the offscreen platform
 
     def until(condition: Callable[[], object], what: str) -> None:
         end = time.monotonic() + PATIENCE
@@ -116,7 +118,7 @@ def soak(
         shown.wait_closed()
         shown.deleteLater()
         application.processEvents()
-        # One that Python has not made is Tango's own, which stays, or omniORB's, which come and go.
+        # Threads that Python has not made are Tango's own, which stay, or omniORB's, which come and go.
         return {each for each in threading.enumerate() if not isinstance(each, threading._DummyThread)}
 
     wake = qt.QTimer()
@@ -148,7 +150,7 @@ def soak(
     left = closed(panel) - before
     end = time.monotonic() + DEADLINE
     while any(each.is_alive() for each in left) and time.monotonic() < end:
-        time.sleep(0.05)  # a call under way, as of a file that is looked for, ends by its own deadline
+        time.sleep(0.05)  # a call under way, such as the search for a file, ends by its own deadline
     names = [each.name for each in left if each.is_alive()]
     return _growth(samples), samples[-1], names
 
@@ -168,7 +170,7 @@ def _resident() -> int:
 
 
 def many(demonstration: Demonstration, stretch: float) -> tuple[float, float]:
-    """Further share of a core that the server needs for ten panels: idle, and while a series runs."""
+    """Return the additional share of a core that the server needs for ten panels: idle, and in a series."""
     import tango
 
     detector = tango.DeviceProxy(f"tango://{demonstration.tango_host}/{demonstration.detector}")
@@ -205,7 +207,7 @@ def _panel(demonstration: Demonstration) -> Child[bool]:
 
 
 def _share(pid: int, seconds: float) -> float:
-    """Share of a core that a process takes."""
+    """Return the share of a core that a process takes, over so many seconds."""
     begun, ticks = time.monotonic(), _ticks(pid)
     threading.Event().wait(seconds)
     return (_ticks(pid) - ticks) / TICKS / (time.monotonic() - begun)
@@ -217,13 +219,13 @@ def _ticks(pid: int) -> int:
 
 
 def main() -> int:
-    """Run it; 0 when everything is as it must be."""
+    """Run it; return 0 if all requirements are met."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--series", type=int, default=200, metavar="N", help="(%(default)s)")
+    parser.add_argument("--series", type=int, default=200, metavar="N", help="series to follow (%(default)s)")
     parser.add_argument(
-        "--stretch", type=float, default=STRETCH, metavar="S", help="of a measurement (%(default)s)"
+        "--stretch", type=float, default=STRETCH, metavar="S", help="seconds per measurement (%(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON only")
     args = parser.parse_args()
@@ -255,8 +257,8 @@ def main() -> int:
         print(json.dumps({**asdict(report), "failures": report.failures}))
     else:
         print(
-            f"\n{report.series} series in one panel: {report.growth / 1e3:+.1f} kB a series, "
-            f"{report.memory / 1e6:.0f} MB in the end, threads left: {len(left)}\n"
+            f"\n{report.series} series in one panel: {report.growth / 1e3:+.1f} kB per series, "
+            f"{report.memory / 1e6:.0f} MB at the end, threads left: {len(left)}\n"
             f"{PANELS} panels cost the device's server {idle:+.2%} of a core while it is idle, "
             f"{running:+.2%} while it takes 50 frames/s"
         )

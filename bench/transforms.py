@@ -1,7 +1,7 @@
 """Pilatus3 2M: CBF blobs into bslz4 blobs, beside fabio's decoder and libh5bshuf alone, in turn.
 
-Those two, called one after the other on arrays that are there already, are what any implementation with
-these libraries can reach on one core.
+Those two, called one after the other on existing arrays, are the limit of any implementation with these
+libraries on one core.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from penstock.stins.messages import Frame, Header, Image, Start
 SHAPE = (1679, 1475)
 """Rows and columns of a Pilatus3 2M: 2.48 million pixels."""
 BAR = 0.9
-"""Least ratio of the chain to the libraries alone, both on one core."""
+"""Minimum ratio of the chain to the libraries alone, both on one core."""
 FRAMES = 40
-"""Of one turn: a good third of a second."""
+"""Frames of one turn: a good third of a second."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Frames per second of each contender, a round each."""
+    """Frames per second of each contender, one value per round."""
 
     libraries: list[float]
     chain: list[float]
@@ -50,13 +50,12 @@ class Result:
 
     @property
     def gain(self) -> float:
-        """How many times as fast the threads are as one: at most their number."""
+        """Speed of the threads relative to one: at most their number."""
         return statistics.median(many / one for many, one in zip(self.pool, self.chain, strict=True))
 
 
 def picture(path: Path | None) -> np.ndarray:
-    """Return the image of a file, tiled to a Pilatus3 2M; without one, rings on a background of few
-    counts."""
+    """Return the image of a file, tiled to a Pilatus3 2M; without a file, rings on a weak background."""
     if path is not None:
         import fabio
 
@@ -71,7 +70,7 @@ def picture(path: Path | None) -> np.ndarray:
 
 
 def measure(image: np.ndarray, rounds: int) -> Result:
-    """Let the libraries, the chain, and the chain in as many threads as there are cores have their turns.
+    """Measure in turn the libraries, the chain, and the chain in as many threads as there are cores.
 
     Args:
         image: int32, `SHAPE`.
@@ -79,7 +78,7 @@ def measure(image: np.ndarray, rounds: int) -> Result:
     """
     from fabio.ext.byte_offset import comp_cbf32, dec_cbf32
 
-    threads = max(os.cpu_count() or 1, 2)  # one thread is none: the loop would do it itself
+    threads = max(os.cpu_count() or 1, 2)  # with one, the loop would do it itself
     blob = bytes(comp_cbf32(image.ravel()))
     room = np.empty(bslz4.bound(image.nbytes, image.itemsize), np.uint8)
     head = Image(shape=SHAPE, type="int32", compression="cbf", frame=0)
@@ -95,7 +94,7 @@ def measure(image: np.ndarray, rounds: int) -> Result:
             chain.apply(frame)
 
     def together() -> None:
-        waiting = Prefetch(worker, threads)
+        waiting = Prefetch(processor, threads)
         count = FRAMES * threads
         for _ in range(count):
             for ready in waiting.push(Frame(head, [memoryview(blob)]), running=True):
@@ -105,10 +104,10 @@ def measure(image: np.ndarray, rounds: int) -> Result:
 
     def take(ready: Ready) -> None:
         assert isinstance(ready.message, Frame)
-        worker.process(ready.message, ready.result)
+        processor.process(ready.message, ready.result)
 
-    worker = FrameProcessor(chain, threads)
-    worker.begin(Start(Header(filename="", shape=SHAPE, type="int32", compression="cbf"), {}))
+    processor = FrameProcessor(chain, threads)
+    processor.begin(Start(Header(filename="", shape=SHAPE, type="int32", compression="cbf"), {}))
     try:
         result = Result([], [], [], threads, len(blob))
         for _ in range(rounds):
@@ -116,7 +115,7 @@ def measure(image: np.ndarray, rounds: int) -> Result:
             result.chain.append(_rate(alone, FRAMES))
             result.pool.append(_rate(together, FRAMES * threads))
     finally:
-        worker.close()
+        processor.close()
     return result
 
 

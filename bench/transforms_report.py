@@ -40,7 +40,7 @@ def _table(result: Result, name: str) -> Table:
         title=f"CBF to bslz4, {SHAPE[0]} × {SHAPE[1]} int32, {result.blob_bytes / 1e6:.2f} MB ({name})",
         caption="ratio: to the libraries; medians",
     )
-    for column in ("", "frames/s", "frames/s a thread", "ratio", "bar"):
+    for column in ("", "frames/s", "frames/s per thread", "ratio", "bar"):
         table.add_column(column, justify="right" if column else "left")
     libraries, chain, pool = map(statistics.median, (result.libraries, result.chain, result.pool))
     table.add_row("fabio's decoder and libh5bshuf alone", f"{libraries:.1f}", f"{libraries:.1f}", "", "")

@@ -20,7 +20,7 @@ def in_turn(
         rounds: turns of each.
         folders: where a case writes.
         limit: the compiled limit.
-        progress: told, before each turn, whose it is and of which round, from 1.
+        progress: called before each turn with its case and the number of the round, from 1.
 
     Returns:
         The runs of each case.

@@ -1,13 +1,13 @@
-"""What a viewer costs the data path: one running series, with and without somebody who looks.
+"""What a viewer costs the data path: one running series, with and without a viewer.
 
-The data path is the thread that every frame passes, from the socket to the file: what it spends a frame
-is what limits the rate. Beside it stand the whole data process, whose second thread makes the copy for the
-viewer, and the HTTP process, which answers.
+The data path is the thread that every frame passes through, from the socket to the file: its time per frame
+limits the rate. The whole data process, whose second thread makes the copy for the viewer, and the HTTP
+process, which answers, are measured, too.
 
 Windows with and without a viewer follow each other within one series, so that a busy machine slows both;
-a ratio is taken of neighbours, and the median of the ratios counts, with its standard error. Beside it
-stands what handing one frame over takes, measured alone: that figure knows little noise, but nothing of what
-a copy does to caches and to the memory's bandwidth.
+a ratio is taken of neighbours, and the median of the ratios counts, with its standard error. Handing over one
+frame is also measured alone: that figure has little noise, but does not include what a copy does to caches
+and memory bandwidth.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from penstock.receiver.models import Status
 from penstock.stins.messages import Frame, Image
 
 LOOKS = 5.0
-"""Frames per second that the viewer asks for, as the silx viewer does: whole, not made smaller."""
+"""Frames per second that the viewer requests, in full size, like the silx viewer."""
 BAR = 1.02
-"""At most so many times the processor time a frame, with a viewer."""
+"""Maximum ratio of the processor time per frame with a viewer to that without."""
 WINDOW = 0.6
 """Seconds of one window."""
 PATTERN = (False, True, True, False) * 2
@@ -57,12 +57,12 @@ class Case:
 
     @property
     def nbytes(self) -> int:
-        """Of one frame, plain."""
+        """Bytes of one frame, plain."""
         return 4_000_000 * np.dtype(self.dtype).itemsize
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """For `penstock generate`."""
+        """Options of `penstock generate`."""
         return (
             "--shape", "2000,2000", "--dtype", self.dtype, "--compression", self.compression,
             "--pattern", self.pattern, "--rate", f"{self.rate:g}",
@@ -78,7 +78,7 @@ CASES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Processor time in µs a frame, over one window."""
+    """Processor time in µs per frame, over one window."""
 
     thread: float
     """Of the data path."""
@@ -102,17 +102,17 @@ class Result:
 
     @property
     def share(self) -> float:
-        """Of the data path's processor time, what handing over takes."""
+        """Share of the data path's processor time that handing over takes."""
         return self.hand_over * LOOKS / (self.median("thread", seen=False) * self.case.rate)
 
     @property
     def ratios(self) -> list[float]:
-        """Processor time a frame of the data path, with a viewer to without, of each pair."""
+        """Processor time per frame of the data path, with a viewer to without, of each pair."""
         return [seen.thread / unseen.thread for unseen, seen in self.pairs]
 
     @property
     def ratio(self) -> float:
-        """Their median."""
+        """Median of the ratios."""
         return statistics.median(self.ratios)
 
     @property
@@ -123,17 +123,17 @@ class Result:
 
     @property
     def reached(self) -> bool:
-        """True if the bar was reached, within the error, by a viewer that got what it asked for."""
+        """True if the bar was reached, within the error, and the viewer got the frames that it requested."""
         within = self.ratio - self.error <= BAR and self.share <= BAR - 1
         return within and self.median("looks") >= 0.8 * LOOKS
 
     def median(self, figure: str, *, seen: bool = True) -> float:
-        """Of one figure, with the viewer or without."""
+        """Return the median of one figure, with the viewer or without."""
         return statistics.median(float(getattr(pair[seen], figure)) for pair in self.pairs)
 
 
 class Receiver:
-    """One receiver, and what its processes have spent so far."""
+    """One receiver, and the processor time of its processes so far."""
 
     def __init__(self, url: str, pid: int) -> None:
         self.url = url
@@ -142,7 +142,8 @@ class Receiver:
         self._data = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
     def after_next(self) -> tuple[int, float, float, float]:
-        """Frames received as soon as there are more; and the seconds of thread, process and HTTP then."""
+        """Wait for further frames; return how many were received, and the processor time in seconds of
+        thread, process and HTTP so far."""
         status = self.client.status()
         before = status.counts.received
         due = time.monotonic() + DEADLINE
@@ -165,7 +166,7 @@ class Receiver:
 def measure(
     folder: Path, rounds: int, progress: Callable[[str], None], cases: tuple[Case, ...] = CASES
 ) -> Iterator[Result]:
-    """Let each case have so many series, of two pairs of windows each.
+    """Measure each case with so many series, of four pairs of windows each.
 
     Raises:
         ProcessFailed: a process did not start.
@@ -182,7 +183,7 @@ def measure(
 
 
 def hand_over(nbytes: int) -> float:
-    """Median processor time, in µs, of a thread that hands over a frame as the data path does."""
+    """Return the median processor time, in µs, of a thread that hands over a frame as the data path does."""
     memory = last_frame.create()
     ours, viewers = last_frame.LastFrame(memory), last_frame.LastFrame(memory)
     image = Image(shape=(1, nbytes), type="uint8", compression="none")
@@ -246,7 +247,7 @@ def _look(url: str, ends: threading.Event, looks: list[int]) -> None:
         if frame is not None:
             seen, looks[0] = frame.version, looks[0] + 1
             due += 1 / LOOKS
-        # Where nothing newer is there yet, it comes with one of the next frames.
+        # If there is nothing newer yet, one of the next frames will bring it.
         ends.wait(max(0.005, due - time.monotonic()) if frame is not None else 0.01)
 
 
@@ -261,7 +262,7 @@ def receiving(folder: Path, endpoint: str) -> Iterator[Receiver]:
 
 
 def _spent(pid: int, thread: int | None = None) -> float:
-    """Seconds of processor time of a process, or of one of its threads, to the nanosecond (schedstat)."""
+    """Return the processor time of a process, or of one of its threads, in seconds (schedstat)."""
     threads = [str(thread)] if thread is not None else os.listdir(f"/proc/{pid}/task")
     total = 0
     for number in threads:

@@ -36,9 +36,9 @@ def report(folder: Path | None, rounds: int, as_json: bool) -> int:
 
 def _table(results: list[Result]) -> Table:
     table = Table(
-        title=f"4 million pixels: µs a frame without → with a viewer that gets {LOOKS:g} a second (medians)",
-        caption="data path: the thread that every frame passes; hand over: what one look takes of it, "
-        "measured alone, and its share",
+        title=f"4 million pixels: µs per frame without → with a viewer of {LOOKS:g} frames/s (medians)",
+        caption="data path: the thread that every frame passes through; hand over: its time for one frame "
+        "for the viewer, measured alone, and its share",
     )
     columns = ("frames", "frames/s", "data path", "ratio", "bar", "hand over", "data process", "HTTP process")
     for column in columns:

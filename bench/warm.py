@@ -1,14 +1,14 @@
-"""Warm memory: what a turn needs so that its rate says something about the contender.
+"""Warm memory: without it, the rate of a turn would say little about the contender.
 
 A virtual machine hands free memory back to its host within a second or two, and whoever touches it first
-pays for that: on a disk, the first gigabyte took eight times as long as the second, in processor time too.
+pays for that: on a disk, the first gigabyte took eight times as long as the second, also in processor time.
 So a file of the size of the series is written while the sender starts, and removed when that is ready: its
-pages go to the free list, from which the series' pages come. It has to be in the same folder: the page
-cache of a disk takes its pages in larger blocks than a RAM disk and programs do, and those are the ones
-that are handed back; after as much memory of a program the first gigabyte still took five times as long.
+pages go to the free list, from which the series' pages are taken. It must be in the same folder: the page
+cache of a disk takes its pages in larger blocks than a RAM disk and programs do, and those blocks are handed
+back; after a program had used as much memory, the first gigabyte still took five times as long.
 
-And the disk is quiet: what the turn before has written is gone, but its write-back and the freeing of its
-blocks may be under way; `os.sync` waits for them.
+And the disk must be quiet: the files of the turn before are gone, but their write-back and the freeing of
+their blocks may be under way; `os.sync` waits for them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def warm(folder: Path, nbytes: int) -> Iterator[Callable[[], None]]:
 
     Args:
         folder: of that file.
-        nbytes: of it; 0: there is none.
+        nbytes: its size; 0: there is none.
 
     Yields:
-        A function that gives it back: to be called right before the series.
+        A function that releases the memory: to be called right before the series.
     """
     os.sync()
     file = folder / "warm"

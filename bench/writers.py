@@ -1,7 +1,7 @@
 """Several writers beside one: processor time per frame of the data process, and equal content.
 
-Two receivers take the same frames from a real generator, in turn. What several writers gain in rate shows
-only where there are cores for them; what they cost shows everywhere.
+Two receivers take the same frames from a real generator, in turn. The gain of several writers in rate shows
+only where there are cores for them; their cost shows everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.receiver.client import ReceiverClient
 from penstock.receiver.reader import SeriesFile
 
 BAR = 1.3
-"""Most processor time a frame of two writers, as a multiple of one's."""
+"""Maximum processor time per frame of two writers, as a multiple of one's."""
 GENERATOR_SEED = "1"
 
 
@@ -34,7 +34,7 @@ class Load:
     name: str
     frames: int
     frame_bytes: int
-    """Of a plain frame."""
+    """Size of a plain frame."""
     rate: float
     """Frames per second, about half of what one writer takes."""
     packed: bool = False
@@ -42,7 +42,7 @@ class Load:
 
     @property
     def nbytes(self) -> int:
-        """Of all frames, plain."""
+        """Bytes of all frames, plain."""
         return self.frames * self.frame_bytes
 
 
@@ -51,13 +51,13 @@ LOADS = (
     Load(name="20 MB, plain", frames=60, frame_bytes=20_000_000, rate=40.0),
     Load(name="2 MB, packed", frames=400, frame_bytes=4_000_000, rate=400.0, packed=True),
 )
-"""Of 256 kB and more, as they are stored: smaller frames are not handed to threads."""
+"""Frames of 256 kB or more, as stored: smaller ones are not handed to threads."""
 Cpu = dict[int, list[float]]
-"""Microseconds of processor time a frame, in each round, by number of writers."""
+"""Microseconds of processor time per frame, in each round, by number of writers."""
 
 
 def ratio(cpu: Cpu) -> float:
-    """Median, over the rounds, of several writers' processor time to one's."""
+    """Return the median, over the rounds, of the ratio of several writers' processor time to one's."""
     one, several = (cpu[writers] for writers in sorted(cpu))
     return statistics.median(more / less for less, more in zip(one, several, strict=True))
 
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """What the bar is for."""
+        """The ratio that the bar limits."""
         return ratio(self.cpu_us)
 
 
@@ -89,7 +89,7 @@ def compare(
         folder: where the receivers write.
         writers: the number that is compared with one.
         rounds: turns of each.
-        progress: told what runs now.
+        progress: called with what is being measured.
         loads: what is sent.
 
     Raises:
@@ -112,7 +112,7 @@ def compare(
                             cpu_us[number].append(cpu)
                         else:
                             contents.add(_content(file))
-                        for path in folder.glob("*.h5"):  # at once: the next one finds as much memory
+                        for path in folder.glob("*.h5"):  # at once, so that the next one finds as much memory
                             path.unlink()
                     found.equal &= len(contents) <= 1
         yield found
@@ -123,7 +123,8 @@ Take = Callable[[Load, float, Path], float]
 
 @contextmanager
 def _receiver(folder: Path, writers: int) -> Iterator[Take]:
-    """A receiver; it takes a load at a rate into a file, and returns µs of processor time a frame."""
+    """Run a receiver; yield a function that takes a load at a rate into a file, and returns µs of processor
+    time per frame."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     config = folder / f"writers-{writers}.yaml"
     source = {"endpoints": [endpoint], "high_water_mark": 8}
@@ -177,6 +178,6 @@ def _children(pid: int) -> list[int]:
 
 
 def _cpu_seconds(pid: int) -> float:
-    """Processor time of a process, threads that have ended too, and of all that it has started (proc(5))."""
+    """Return the CPU seconds of a process and its children, ended threads included (proc(5))."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") + sum(map(_cpu_seconds, _children(pid)))

@@ -1,6 +1,6 @@
-"""The other process of the file system's probes: `python -m penstock.checks.contender TASK PATH …`.
+"""The second process of the file system's probes: `python -m penstock.checks.contender TASK PATH …`.
 
-Says "ready" on standard output, waits for a line on standard input, does its task, prints the result.
+It prints "ready", waits for a line on standard input, does its task, and prints the result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def lock(kind: str, descriptor: int) -> None:
 
 
 def try_lock(path: str, kind: str) -> str:
-    """ "refused" as long as another process has the lock, which is how a lock works; else "taken"."""
+    """Return "refused" while another process has the lock, as it should be; else "taken", or the error."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         lock(kind, descriptor)
@@ -43,12 +43,12 @@ def try_lock(path: str, kind: str) -> str:
 
 
 def create(folder: str, number: str) -> str:
-    """Create so many files exclusively, against the other process; how many were this one's."""
+    """Create so many files exclusively, against the other process; return how many were this one's."""
     return str(race(Path(folder), int(number)))
 
 
 def race(folder: Path, number: int) -> int:
-    """Files of the names 0 to `number` that could be created exclusively."""
+    """Return how many of `number` files, named from 0, could be created exclusively."""
     won = 0
     for name in range(number):
         try:
@@ -60,7 +60,7 @@ def race(folder: Path, number: int) -> int:
 
 
 def replace(path: str, times: str) -> str:
-    """Replace a file again and again by rename; how often that was."""
+    """Replace a file again and again by rename; return how often."""
     new = f"{path}.new"
     for turn in range(int(times)):
         Path(new).write_bytes(bytes([turn % 256]) * 4096)
@@ -72,7 +72,7 @@ TASKS: dict[str, Callable[[str, str], str]] = {"lock": try_lock, "create": creat
 
 
 def main() -> None:
-    """Entry of the process."""
+    """Entry point of the process."""
     task, path, argument = sys.argv[1:]
     print("ready", flush=True)
     if sys.stdin.readline():

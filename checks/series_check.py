@@ -1,7 +1,7 @@
-"""Judges a series file: is everything there, does the account add up, is it sound NeXus?
+"""Check a series file: is everything there, does the account add up, is it sound NeXus?
 
-Clean means consistent and complete. A file that is incomplete, or still written, is not clean, even
-where every frame in it is sound: whoever processes it has to know.
+Clean means consistent and complete. A file that is incomplete, or still being written, is not clean, even
+if every frame in it is sound: whoever processes it has to know.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ STATUSES = ("stored", "partial", "delivered", "discarded", "corrupt", "missing",
 """Counts that add up to the frames planned."""
 
 ABSENT = (FrameStatus.MISSING, FrameStatus.CORRUPT)
-"""Statuses of a module that is not there."""
+"""Statuses of a module that is absent."""
 
 SHOWN_RANGES = 12
-"""Longer lists of frames are cut: nobody reads on, and the file has them all."""
+"""Longer lists of frames are cut; the file has them all."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong (a problem), or that one should know (a note)."""
+    """Something that is wrong (a problem), or worth knowing (a note)."""
 
     level: Literal["problem", "note"]
     kind: str
@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass
 class Verdict:
-    """What there is to say about one file."""
+    """What was found in one file."""
 
     file: str
     detector: str | None = None
@@ -60,14 +60,14 @@ class Verdict:
         return not any(strict or finding.level == "problem" for finding in self.findings)
 
     def summary(self) -> dict[str, Any]:
-        """Everything as JSON knows it."""
+        """Return everything in types that JSON has."""
         return asdict(self)
 
 
 def check_series(
     series: SeriesFile, *, read_frames: bool = True, progress: Callable[[int], None] | None = None
 ) -> Verdict:
-    """Look at everything in a series file.
+    """Check everything in a series file.
 
     Args:
         series: the file, open.
@@ -75,12 +75,12 @@ def check_series(
         progress: called with the number of frames read so far.
 
     Raises:
-        ReaderError: the file is damaged in its structure, so that there is nothing to judge.
+        ReaderError: the file's structure is damaged, so nothing can be checked.
     """
     try:
         return _check(series, read_frames, progress)
     except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
-        # What HDF5 raises for damaged structures depends on where it stumbles.
+        # What HDF5 raises for damaged structures depends on where they are damaged.
         raise ReaderError(
             f"{series.path} is damaged ({error}); copy it again from where it was written"
         ) from error
@@ -106,7 +106,7 @@ def _check(series: SeriesFile, read_frames: bool, progress: Callable[[int], None
 
 
 def ranges(indices: Sequence[int] | np.ndarray[Any, Any]) -> str:
-    """Ascending indices as text: "17-20, 33"; long lists are cut."""
+    """Return ascending indices as text: "17-20, 33"; long lists are cut."""
     array = np.asarray(indices)
     if not len(array):
         return ""
@@ -151,12 +151,12 @@ def _structure(series: SeriesFile) -> Iterator[Finding]:
     for name, place in KNOWN.items():
         found: Any = series.group.get(name) if place.parent is Parent.DETECTOR else None
         if place.units and hasattr(found, "shape") and not text(found.attrs.get("units")):
-            yield _as_problem("no_units", f"{found.name} has no units; {place.units} is what it should be in")
+            yield _as_problem("no_units", f"{found.name} has no units; they should be {place.units}")
 
 
 def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> np.ndarray[Any, Any]:
-    """Indices of the missing frames. A file may end at its last frame: those behind it are only counted, and
-    come before those that were never triggered."""
+    """Return the indices of the missing frames. A file may end at its last frame: missing ones after it are
+    only counted, and lie before those that were never triggered."""
     found = np.flatnonzero(status == FrameStatus.MISSING)
     end = len(status) + max(0, number - len(found))
     return found if planned is None or end > planned else np.append(found, np.arange(len(status), end))
@@ -166,9 +166,8 @@ def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
     if series.state == "in progress":
         yield _as_problem(
             "in_progress",
-            "the file is still written, or its receiver was killed; "
-            "check it again once the series has ended; if no receiver writes it any more, what was flushed "
-            "is in it and nothing more will come",
+            "the file is still being written, or its receiver was killed; check it again once the series has "
+            "ended; if no receiver is writing it any more, it has what was flushed, and no more will come",
         )
     elif series.state == "incomplete":
         where = f" (missing at index {missing})" if missing else ""
@@ -176,12 +175,12 @@ def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:
             "incomplete", f"the series is incomplete{where}: {series.reason or 'no reason given'}"
         )
     elif series.state not in ("complete", None):
-        yield _as_problem("unknown_state", f'the state "{series.state}" is none that Penstock writes')
+        yield _as_problem("unknown_state", f'the state "{series.state}" is not one that Penstock writes')
     if series.index_source is not None and "uncertain" in series.index_source:
         yield _as_note(
             "index_uncertain",
             f"the index of a frame is its order of {series.index_source}: "
-            "nobody knows which triggers were missed",
+            "which triggers were missed is unknown",
         )
 
 
@@ -190,10 +189,11 @@ def _account(
 ) -> Iterator[Finding]:
     if not series.has_account:
         yield _as_note(
-            "no_account", "the file does not say how many frames were planned: gaps at its end cannot be seen"
+            "no_account",
+            "the file does not say how many frames were planned: gaps at its end cannot be detected",
         )
         return
-    counts.setdefault("partial", 0)  # files from before there were any
+    counts.setdefault("partial", 0)  # older files have no such count
     absent = [name for name in (*STATUSES, "planned") if name != "planned" and name not in counts]
     if absent or status is None:
         yield _as_problem("damaged_account", f"the account lacks {', '.join(absent) or 'frame_status'}")
@@ -204,7 +204,7 @@ def _account(
         yield _as_problem(
             "status_length",
             f"frame_status has {plural(len(status), 'value')} for {plural(len(series), 'frame')}; "
-            "one each is right",
+            "there should be one per frame",
         )
     planned = series.planned
     total = sum(counts[name] for name in STATUSES)
@@ -217,7 +217,7 @@ def _account(
     beyond = max(0, (planned or 0) - len(status))
     for name in STATUSES:
         found = int(np.count_nonzero(status == FrameStatus[name.upper()]))
-        # What never came lies mostly beyond the last index, where there is no status any more.
+        # Frames that never came lie mostly beyond the last index, where there is no status.
         most = found + beyond if name in ("missing", "not_triggered") else found
         if not found <= counts[name] <= most:
             yield _as_problem(
@@ -235,7 +235,7 @@ def _account(
     if unknown.any():
         yield _as_problem(
             "unknown_status",
-            f"frame_status has values that mean nothing at {ranges(np.flatnonzero(unknown))}",
+            f"frame_status has undefined values at {ranges(np.flatnonzero(unknown))}",
         )
     for name in ("duplicate", "late", "out_of_range", "stale"):
         if counts.get(name):
@@ -252,7 +252,7 @@ def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[
         if len(gaps):
             yield _as_problem(
                 "sequence",
-                f"sequence_number does not go up by one after frame {ranges(gaps)}: frames are missing",
+                f"sequence_number does not increase by one after frame {ranges(gaps)}: frames are missing",
             )
         return
     if len(numbers) != len(status):
@@ -292,7 +292,7 @@ def _frames(
         if progress is not None:
             progress(index + 1)
     if hollow:
-        yield _as_problem("hollow", f"frames {ranges(hollow)} count as stored but nothing is there")
+        yield _as_problem("hollow", f"frames {ranges(hollow)} count as stored, but have no data")
     if unreadable:
         yield _as_problem(
             "unreadable",

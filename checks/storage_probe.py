@@ -1,6 +1,6 @@
-"""What a file system really does: each answer is tried out, none is looked up by the file system's name.
+"""What a file system really does: each answer is tried out, none is derived from the file system's name.
 
-Everything happens in one new folder, which is removed at the end whatever happens.
+Everything happens in one new folder, which is always removed at the end.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from penstock.checks.contender import lock, race
 
 MEGABYTE = 10**6
 BLOCK = 2 * 2**20
-"""Bytes of a block in the rate of writing: a frame of one million 16-bit pixels."""
+"""Bytes per block when the write rate is measured: a frame of one million 16-bit pixels."""
 PAGE = 4096
 ALLOCATED = 16 * 2**20
 HOLE = 64 * 2**20
 LITTLE = 64 * MEGABYTE
-"""Bytes that a receiver wants to stay free, unless configured otherwise (min_free_mb)."""
+"""Bytes that a receiver keeps free, unless configured otherwise (min_free_mb)."""
 SYNCS = 7
 RACED_FILES = 400
 REPLACED = 400
 PATIENCE = 30.0
 """Seconds for the other process; reached only when the file system hangs."""
 SHARE = 10
-"""No more than this part of the free space is written."""
+"""At most the free space divided by this is written."""
 
 Verdict = Literal["good", "note", "bad"]
 
@@ -49,7 +49,7 @@ class ProbeError(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was tried."""
+    """The result of one trial."""
 
     name: str
     value: str
@@ -59,7 +59,7 @@ class Finding:
     """What it means for Penstock."""
 
     def summary(self) -> dict[str, Any]:
-        """Everything as JSON knows it."""
+        """Return everything in types that JSON has."""
         return asdict(self)
 
 
@@ -68,10 +68,10 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
 
     Args:
         folder: exists; nothing is left in it.
-        write_mb: to write at most for the rate, one block at least; never more than a tenth of what is free.
+        write_mb: megabytes to write for the rate, at least a block; never more than a tenth of what is free.
 
     Raises:
-        ProbeError: the folder is none, or nothing can be created in it.
+        ProbeError: it is not a folder, or nothing can be created in it.
     """
     try:
         place = tempfile.TemporaryDirectory(prefix=".penstock-check-storage-", dir=folder)
@@ -83,7 +83,7 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
         raise ProbeError(f"nothing can be created in {folder}: {error.strerror}") from error
     with place as name:
         here = Path(name)
-        yield Finding("file system", _type(folder), "note", "for information: nothing is decided by it")
+        yield Finding("file system", _type(folder), "note", "for information only")
         yield _space(here)
         for trial in TRIALS:
             yield _tried(trial, here)
@@ -92,7 +92,7 @@ def probe(folder: Path, write_mb: int = 256) -> Generator[Finding, None, None]:
 
 
 def _tried(trial: Callable[[Path], Finding], here: Path) -> Finding:
-    """Return a probe's finding; its own failure is one too."""
+    """Return a trial's finding; a failure of the trial is one, too."""
     try:
         return trial(here)
     except OSError as error:
@@ -105,27 +105,27 @@ def _tried(trial: Callable[[Path], Finding], here: Path) -> Finding:
 
 def _locks(here: Path) -> Finding:
     """locks: whether another process sees them."""
-    said = {}
+    answers = {}
     for kind in ("flock", "fcntl", "OFD"):
         path = here / f"lock-{kind}"
         path.touch()
         descriptor = os.open(path, os.O_RDWR)
         try:
             lock(kind, descriptor)
-            said[kind] = _contender("lock", path, kind)
+            answers[kind] = _contender("lock", path, kind)
         except OSError as error:
-            said[kind] = error.strerror or str(error)
+            answers[kind] = error.strerror or str(error)
         finally:
             os.close(descriptor)
-    working = [kind for kind, answer in said.items() if answer == "refused"]
+    working = [kind for kind, answer in answers.items() if answer == "refused"]
     value = ", ".join(
         f"{kind} {'works' if answer == 'refused' else 'does nothing' if answer == 'taken' else answer}"
-        for kind, answer in said.items()
+        for kind, answer in answers.items()
     )
-    meaning = "HDF5 locks: off is right, the receiver and the readers take none"
-    if len(working) < len(said):
+    meaning = "HDF5 locks: best off, the receiver and the readers use none"
+    if len(working) < len(answers):
         meaning += "; other programs need HDF5_USE_FILE_LOCKING=FALSE here"
-    return Finding("locks", value, "good" if len(working) == len(said) else "note", meaning)
+    return Finding("locks", value, "good" if len(working) == len(answers) else "note", meaning)
 
 
 # -- space -------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def _space(here: Path) -> Finding:
     free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
     return Finding(
         "free space", f"{free / 1e9:.3g} of {total / 1e9:.3g} GB", "good" if free > LITTLE else "bad",
-        f"{free / BLOCK:,.0f} frames of 2 MB" if free > LITTLE else "a series is refused: free some space",
+        f"{free / BLOCK:,.0f} frames of 2 MB" if free > LITTLE else "series are refused: free some space",
     )  # fmt: skip
 
 
@@ -152,14 +152,14 @@ def _fallocate(here: Path) -> Finding:
                 raise OSError(number, os.strerror(number))
             return Finding(
                 "fallocate", "not supported", "note",
-                "no space is set aside ahead of the frames: a full disk is met while writing",
+                "no space is set aside ahead of the frames: a full disk is noticed while writing",
             )  # fmt: skip
         blocks = os.fstat(file.fileno()).st_blocks * 512
     if blocks >= ALLOCATED:
         return Finding("fallocate", "allocates", "good", "space is set aside ahead of the frames")
     return Finding(
         "fallocate", f"allocates {blocks} of {ALLOCATED} bytes", "note",
-        "it says yes and sets nothing aside: a full disk is met while writing",
+        "it reports success and sets nothing aside: a full disk is noticed while writing",
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def _sparse(here: Path) -> Finding:
 
 
 def _sync(here: Path) -> Finding:
-    """sync: what it costs until 2 MB and their name survive a loss of power."""
+    """sync: how long it takes until 2 MB and their name survive a loss of power."""
     took = []
     folder = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -198,12 +198,12 @@ def _sync(here: Path) -> Finding:
     return Finding(
         "fdatasync + folder", f"{middle:.1f} ms for 2 MB (worst of {SYNCS}: {worst:.1f} ms)",
         "good" if middle < 1000 else "note",
-        f"durability synced costs {middle:.0f} ms a file, and the writing of what is not on the disk yet",
+        f"durability synced costs {middle:.0f} ms per file, and the writing of what is not on the disk yet",
     )  # fmt: skip
 
 
 def _write_behind(here: Path) -> Finding:
-    """sync_file_range: whether writing can be begun without waiting for it."""
+    """sync_file_range: whether writing can be started without waiting for it."""
     call = ctypes.CDLL(None, use_errno=True).sync_file_range
     call.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.c_long, ctypes.c_uint]
     with (here / "behind").open("wb") as file:
@@ -217,7 +217,7 @@ def _write_behind(here: Path) -> Finding:
             return Finding(
                 "sync_file_range", os.strerror(number), "note", "write-behind is left to the kernel"
             )
-    return Finding("sync_file_range", f"{took:.1f} ms for 2 MB", "good", "write-behind can be begun early")
+    return Finding("sync_file_range", f"{took:.1f} ms for 2 MB", "good", "write-behind can be started early")
 
 
 # -- names -------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def _exclusive(here: Path) -> Finding:
             "O_EXCL",
             f"{RACED_FILES} files raced for: {ours} and {theirs}",
             "good",
-            "no file is overwritten unasked",
+            "no file is overwritten by accident",
         )
     return Finding(
         "O_EXCL", f"{ours} + {theirs} winners of {RACED_FILES} files", "bad",
@@ -273,23 +273,23 @@ def _links(here: Path) -> Finding:
     """hard links: and files without a name."""
     source = here / "linked"
     source.touch()
-    said = []
+    found = []
     try:
         os.link(source, here / "link")
-        said.append("hard links")
+        found.append("hard links")
     except OSError as error:
-        said.append(f"no hard links ({error.strerror})")
+        found.append(f"no hard links ({error.strerror})")
     try:
         descriptor = os.open(here, os.O_TMPFILE | os.O_RDWR)
         try:
             # Only linkat(2) follows the link, and os.link calls that one only with a descriptor.
             os.link(f"/proc/self/fd/{descriptor}", here / "named", src_dir_fd=descriptor)
-            said.append("O_TMPFILE")
+            found.append("O_TMPFILE")
         finally:
             os.close(descriptor)
     except OSError as error:
-        said.append(f"no O_TMPFILE ({error.strerror})")
-    return Finding("links", ", ".join(said), "note", "the receiver needs neither")
+        found.append(f"no O_TMPFILE ({error.strerror})")
+    return Finding("links", ", ".join(found), "note", "the receiver needs neither")
 
 
 def _names(here: Path) -> Finding:
@@ -315,7 +315,7 @@ def _names(here: Path) -> Finding:
 
 
 def _direct(here: Path) -> Finding:
-    """O_DIRECT: writing past the page cache."""
+    """O_DIRECT: writing without the page cache."""
     path = here / "direct"
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_DIRECT)
@@ -334,7 +334,7 @@ def _direct(here: Path) -> Finding:
 
 
 def _rate(here: Path, most: int) -> Finding:
-    """Rate of writing 2 MB blocks into one file, with and without the sync at the end."""
+    """Measure the rate of writing 2 MB blocks to one file, with and without the sync at the end."""
     if most < BLOCK:
         return Finding("writing", "not tried: no space", "bad", "free some space")
     block, written = os.urandom(BLOCK), 0
@@ -351,7 +351,7 @@ def _rate(here: Path, most: int) -> Finding:
     fast, true = written / cached / 1e6, written / synced / 1e6
     return Finding(
         "writing", f"{fast:,.0f} MB/s, {true:,.0f} MB/s onto the disk ({written / 1e6:.0f} MB)", "good",
-        f"{true * 1e6 / BLOCK:,.0f} frames of 2 MB a second can be kept up, by this one trial",
+        f"{true * 1e6 / BLOCK:,.0f} frames of 2 MB per second can be sustained, by this one trial",
     )  # fmt: skip
 
 
@@ -365,7 +365,7 @@ TRIALS = (
 
 @contextmanager
 def _contending(task: str, path: Path, argument: str) -> Iterator[Callable[[], str]]:
-    """A second process that begins its task now; the callable waits for its answer."""
+    """Start a second process on its task; yield a callable that waits for its answer."""
     program = "penstock.checks.contender"
     argv: Sequence[str] = [sys.executable, "-m", program, task, str(path), argument]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -380,7 +380,7 @@ def _contending(task: str, path: Path, argument: str) -> Iterator[Callable[[], s
             try:
                 out, _ = process.communicate(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
-                raise OSError(errno.ETIMEDOUT, f"no answer in {PATIENCE:g} s: it hangs") from None
+                raise OSError(errno.ETIMEDOUT, f"no answer within {PATIENCE:g} s: it hangs") from None
             if process.returncode:
                 raise OSError(errno.EIO, "the second process failed")
             return out.strip()
@@ -398,7 +398,7 @@ def _contender(task: str, path: Path, argument: str) -> str:
 
 
 def _type(folder: Path) -> str:
-    """Type and mount point of the file system, by /proc/self/mountinfo (proc(5))."""
+    """Return type and mount point of the file system, from /proc/self/mountinfo (proc(5))."""
     device = os.stat(folder).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in reversed(Path("/proc/self/mountinfo").read_text().splitlines()):

@@ -1,6 +1,6 @@
-"""Verifies the frames of a series file against the checksums that came with them.
+"""Verify the frames of a series file against the checksums that came with them.
 
-A blob is stored as it was received, so that its checksum holds for the chunk in the file: nothing is
+A blob is stored as it was received, so its checksum holds for the chunk in the file: nothing is
 unpacked.
 """
 
@@ -18,7 +18,7 @@ from penstock.stins.checksums import ALGORITHMS, checksums
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of the stored frames of one file; frames as ranges, "17-20, 33"."""
+    """What was found in the stored frames of one file; frames as ranges, "17-20, 33"."""
 
     file: str
     algorithm: str
@@ -29,11 +29,11 @@ class Verification:
     """Frames that count as stored."""
     verified: int = 0
     wrong: str = ""
-    """The blob is not the one that was received."""
+    """Frames whose blob is not as it was received."""
     gone: str = ""
-    """Counts as stored, but nothing is there, or it cannot be read."""
+    """Frames that count as stored, but have no data, or cannot be read."""
     without: str = ""
-    """Stored without a checksum: the sender gave none."""
+    """Frames without a checksum: the sender gave none."""
 
     @property
     def is_sound(self) -> bool:
@@ -41,17 +41,17 @@ class Verification:
         return bool(self.algorithm) and self.verified == self.frames
 
     def summary(self) -> dict[str, Any]:
-        """Everything as JSON knows it."""
+        """Return everything in types that JSON has."""
         return {**asdict(self), "sound": self.is_sound}
 
 
 def _agree(algorithm: str, blobs: Sequence[bytes], expected: Sequence[str]) -> bool:
-    """Return whether every blob is the one that came; where none came, as of a missing module, none may be
-    there."""
+    """Return whether every blob is as it was received; without a checksum, as of a missing module, it must
+    be empty."""
     found = checksums(algorithm, blobs)
     return all(
-        value == told if told else not len(blob)
-        for blob, value, told in zip(blobs, found, expected, strict=True)
+        value == given if given else not len(blob)
+        for blob, value, given in zip(blobs, found, expected, strict=True)
     )
 
 
@@ -63,20 +63,20 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
         progress: called with the number of indices done so far.
 
     Raises:
-        ReaderError: the file is damaged in its structure, or its frames lie in other files.
+        ReaderError: the file's structure is damaged, or its frames lie in other files.
     """
     stored = series.checksums
     file = str(series.path)
     if stored is None:
-        said = series.checksum
-        why = f" ({said})" if said else ": its sender announced none"
-        return Verification(file, "", f"no checksums are in this file{why}; there is nothing to verify")
+        reason = series.checksum
+        why = f" ({reason})" if reason else ": its sender announced none"
+        return Verification(file, "", f"this file has no checksums{why}; there is nothing to verify")
     algorithm, values = stored
     if algorithm not in ALGORITHMS:
         return Verification(
             file,
             "",
-            f'its checksums are "{algorithm}"; known are {", ".join(ALGORITHMS)}: nothing was verified',
+            f'its checksums are "{algorithm}"; known ones are {", ".join(ALGORITHMS)}: nothing was verified',
         )
     status = series.frame_status
     wrong: list[int] = []

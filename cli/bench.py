@@ -6,8 +6,9 @@ need a C compiler (apt-get install gcc); without one, they and their bars are le
 Exit status: 0 every bar is reached, 1 one is not, 2 it cannot be measured here.
 
 With --figures it measures everything that the performance page shows (throughput against offered rate,
-sockets and I/O threads, writers, disk, start and end of series over Tango, profiles), ten times each, writes
-results.json and draws the plots. It continues an interrupted run; what was measured already is only drawn.
+sockets and I/O threads, workers, writers, disk, start and end of series over Tango, profiles), ten times
+each, writes results.json and draws the plots. It continues an interrupted run; what was measured already is
+only drawn.
 
 Examples:
   penstock bench                              four frame sizes, three rounds: five minutes

@@ -1,4 +1,4 @@
-"""Compare the frames of files with the checksums that came with them; nothing is decompressed.
+"""Compare the frames of files with the checksums that came with them; nothing is unpacked.
 
 If the sender announces checksums (`penstock generate --checksum crc32`, `penstock streamer … --checksum
 crc32`), each of its blobs is checked on receipt, and the checksums are stored in the file. Exit status: 0

@@ -113,7 +113,7 @@ def test_less_time_makes_the_series_shorter(disk: Path) -> None:
 
 
 def test_too_little_time_is_refused_with_how_much_it_takes(disk: Path) -> None:
-    with pytest.raises(ValueError, match=r"--minutes 1: it takes \d+ with 10 runs"):
+    with pytest.raises(ValueError, match=r"--minutes 1: it takes \d+ min with 10 runs"):
         Campaign(disk / "results.json", ram=RAM, disk=disk, repeats=10, minutes=1)
 
 

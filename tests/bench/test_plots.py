@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 UNITS = {
     "contenders": ("frames/s", "GB/s"),
     "offered": ("frames/s offered", "frames/s received", "GB/s", "C: receive, pwrite", "RAM disk", "disk"),
-    "cpu": ("µs of processor time a frame", "ZeroMQ's I/O threads"),
+    "cpu": ("µs of processor time per frame", "ZeroMQ's I/O threads"),
     "sockets": ("PULL sockets × ZeroMQ I/O threads", "frames/s", "C: receive only (1 × 1)"),
     "workers": ("workers (threads)", "frames/s"),
     "latency": ("Arm → RUNNING", "last frame → ON"),

@@ -65,7 +65,7 @@ def test_a_file_that_holds_something_else_is_refused_by_name(tmp_path: Path) -> 
     file = tmp_path / "results.json"
     file.write_text('{"machine": 3}')
 
-    with pytest.raises(ValueError, match=r"results\.json holds no results"):
+    with pytest.raises(ValueError, match=r"results\.json has no results"):
         load(file)
 
 

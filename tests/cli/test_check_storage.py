@@ -33,7 +33,7 @@ def test_a_sound_file_system_is_fit_and_nothing_is_left_behind(
         "file system", "free space", "locks", "O_EXCL", "rename", "fallocate", "sparse files",
         "fdatasync + folder", "sync_file_range", "O_DIRECT", "links", "file names", "writing",
     } == set(found)  # fmt: skip
-    assert "HDF5 locks: off is right" in found["locks"]["meaning"]
+    assert "HDF5 locks: best off" in found["locks"]["meaning"]
     assert found["file names"]["value"] == "up to 255 bytes"
     assert list(tmp_path.iterdir()) == []
 
