@@ -120,7 +120,7 @@ def test_too_little_time_is_refused_with_how_much_it_takes(disk: Path) -> None:
 def test_a_disk_is_no_ram_disk_and_the_other_way_round(disk: Path) -> None:
     with pytest.raises(ValueError, match=r"is a RAM disk; give a folder on a disk with --disk"):
         Campaign(disk / "results.json", ram=RAM, disk=RAM, repeats=1)
-    with pytest.raises(ValueError, match=r"is no RAM disk; give one with --ram"):
+    with pytest.raises(ValueError, match=r"is not a RAM disk; give one with --ram"):
         Campaign(disk / "results.json", ram=disk, disk=disk, repeats=1)
 
 
