@@ -19,7 +19,6 @@ import msgspec
 
 from penstock.stins.messages import EndReason, Header
 from penstock.stins.texts import plural
-from penstock.streamer.acquisition import SAID, Series
 from penstock.streamer.camera import Camera
 from penstock.streamer.checks import check_orientation, check_settings
 from penstock.streamer.clock import Clock
@@ -31,6 +30,7 @@ from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.ring import Overrun, Ring
+from penstock.streamer.series import SAID, Series
 from penstock.streamer.series_sender import SeriesSender
 from penstock.streamer.settings import Settings
 from penstock.streamer.states import Event, Machine, State

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from penstock.stins.messages import Header
 from penstock.stins.metadata import read
-from penstock.streamer.acquisition import Series
 from penstock.streamer.camera import Camera
+from penstock.streamer.series import Series
 from penstock.streamer.settings import Settings, TriggerMode
 from penstock.streamer.unit import Unit
 

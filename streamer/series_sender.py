@@ -14,11 +14,11 @@ import msgspec
 from penstock.stins.checksums import checksums
 from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd
 from penstock.stins.series import SeriesEncoder, SeriesState
-from penstock.streamer.acquisition import Series, Taken
 from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.push_socket import PushSocket, default_hwm
 from penstock.streamer.ring import Tracker
+from penstock.streamer.series import Series, Taken
 
 log = logging.getLogger(__name__)
 

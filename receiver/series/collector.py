@@ -78,7 +78,7 @@ class Collector:
         """
         if isinstance(message, Frame):
             series, image = self.series, message.image
-            if series is not None and self._is_own(series, image.series, image.msg_number):
+            if series is not None and self._belongs(series, image.series, image.msg_number):
                 self._entry.take(series, message, result)
             else:
                 self._another_frame(message, now, result)
@@ -147,8 +147,8 @@ class Collector:
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _is_own(self, series: RunningSeries, name: str | None, number: int | None) -> bool:
-        """Whether a frame or end message is of the running series; if so, that is no longer suspended."""
+    def _belongs(self, series: RunningSeries, name: str | None, number: int | None) -> bool:
+        """Return whether a frame or end message belongs to the running series; if so, end its suspension."""
         header = series.header
         if name is not None and header.series is not None:
             own = name == header.series
@@ -206,7 +206,7 @@ class Collector:
 
     def _end(self, end: SeriesEnd) -> None:
         series = self.series
-        if series is None or not self._is_own(series, end.series, end.msg_number):
+        if series is None or not self._belongs(series, end.series, end.msg_number):
             self.drop()
             return
         series.end = end

@@ -24,7 +24,7 @@ from penstock.streamer.settings import Settings, TriggerMode
 from penstock.streamer.unit import CameraError, FrameFormat
 
 CAMERA_GRACE = 0.5
-"""Seconds that a camera has to end after Abort; then the series ends without it."""
+"""Seconds that a camera has to end after Abort; after that the series ends without it."""
 
 SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndReason.ABORT: 3}
 """A reason to end replaces a weaker one: an Abort replaces a Stop that is under way."""
@@ -49,7 +49,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Series:
-    """A series; for its camera it is the `Acquisition`.
+    """A series; implements the interface of its camera, `Acquisition`.
 
     Args:
         ident: unique id of the series.
