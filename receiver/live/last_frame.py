@@ -108,11 +108,7 @@ class LastFrame:
 
     def step(self, now: float) -> None:
         """Show the newest frame if one was requested, at most once per `LEAST_SECONDS`."""
-        if (
-            self._newest is not None
-            and now - self._published >= LEAST_SECONDS
-            and int(self._numbers[_WANTED])
-        ):
+        if self._newest is not None and now - self._published >= LEAST_SECONDS and self._numbers[_WANTED]:
             if self._copying is not None and not self._copying.done():
                 return  # do not queue a second copy
             self._published = now

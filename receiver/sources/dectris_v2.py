@@ -269,24 +269,35 @@ def _pixels(value: Any, where: str) -> tuple[tuple[int, ...], str, str, Buffer]:
     return shape, dtype, algorithm, blob
 
 
-def _shaped(value: Any, where: str) -> tuple[tuple[int, int], cbor2.CBORTag]:
+def _shaped(value: Any, where: str) -> tuple[tuple[int, ...], cbor2.CBORTag]:
     """Return the shape and the typed array of a two-dimensional array."""
-    match value:
-        case cbor2.CBORTag(value=[shape, cbor2.CBORTag() as array]) if value.tag == SHAPED:
-            match shape:
-                case [int(rows), int(columns)] if rows > 0 and columns > 0:
-                    return (rows, columns), array
-            raise RemoteError(
-                "bad_shape", f"{where}: shape {shape!r:.60}; it must be [rows, cols], each at least 1"
-            )
-    raise RemoteError("wrong_type", f"{where} must be CBOR tag {SHAPED} of [shape, typed array]")
+    content = value.value if isinstance(value, cbor2.CBORTag) and value.tag == SHAPED else None
+    if (
+        not isinstance(content, (list, tuple))
+        or len(content) != 2
+        or not isinstance(content[1], cbor2.CBORTag)
+    ):
+        raise RemoteError("wrong_type", f"{where} must be CBOR tag {SHAPED} of [shape, typed array]")
+    shape, array = content
+    if (
+        not isinstance(shape, (list, tuple))
+        or len(shape) != 2
+        or not all(_is_number(length) and length for length in shape)
+    ):
+        raise RemoteError(
+            "bad_shape", f"{where}: shape {shape!r:.60}; it must be [rows, cols], each at least 1"
+        )
+    return tuple(shape), array
 
 
 def _compressed(payload: Any, where: str) -> tuple[str, int, bytes]:
     """Return algorithm, element size and blob of compressed pixels."""
-    match payload:
-        case cbor2.CBORTag(value=[str(algorithm), int(size), bytes(blob)]) if payload.tag == COMPRESSED:
-            return algorithm, size, blob
+    if isinstance(payload, cbor2.CBORTag) and payload.tag == COMPRESSED:
+        content = payload.value
+        if isinstance(content, (list, tuple)) and len(content) == 3:
+            algorithm, size, blob = content
+            if isinstance(algorithm, str) and isinstance(size, int) and isinstance(blob, bytes):
+                return algorithm, size, blob
     raise RemoteError(
         "wrong_type",
         f"{where}: pixels must be bytes, or tag {COMPRESSED} of [algorithm, element size, bytes]",
