@@ -30,7 +30,6 @@ HOST = r"(\S+;)?(\[[^\[\]\s]+\]|[^\[\]:\s]+)"
 Endpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:{PORT}|ipc://\S+)$")]
 BoundEndpoint = Annotated[str, msgspec.Meta(pattern=rf"^(tcp://{HOST}:({PORT}|0|\*)|ipc://\S+)$")]
 """One that is bound: port 0, or *, takes any free one."""
-EVERY_HOST = ("*", "0.0.0.0", "[::]")
 
 
 class ConfigError(Exception):
@@ -221,7 +220,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         names = [consumer.name for consumer in self.forward]
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")
-        self._check_addresses()
+        fixed = [each.endpoint for each in self.forward if not each.endpoint.endswith((":0", ":*"))]
+        if len(set(fixed)) != len(fixed):
+            raise ValueError(f"forward: consumers need endpoints of their own, there are {fixed}")
         try:
             self.template_name("detector", "1")
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -230,32 +231,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 "fields are {detector}, {series} and {date:%Y%m%d-%H%M%S}"
             ) from error
 
-    def _check_addresses(self) -> None:
-        """Refuse two sockets of this receiver that would bind the same address."""
-        taken = {"its http": f"tcp://{self.http}"}
-        for consumer in self.forward:
-            for owner, address in taken.items():
-                if _same_address(consumer.endpoint, address):
-                    raise ValueError(
-                        f"forward: consumer {consumer.name} has the endpoint {consumer.endpoint}, which "
-                        f"{owner} takes ({address.removeprefix('tcp://')}); choose another port"
-                    )
-            taken[f"consumer {consumer.name}"] = consumer.endpoint
-
     def template_name(self, detector: str, series: str) -> str:
         """Return the template's file name for a series without one; "" if there is no template."""
         return self.filename_template.format(detector=detector, series=series, date=datetime.now())
-
-
-def _same_address(one: str, other: str) -> bool:
-    """Return whether two addresses cannot be bound at the same time."""
-    if one.startswith("ipc://") or other.startswith("ipc://"):
-        return one == other
-    (host, _, port), (other_host, _, other_port) = one[6:].rpartition(":"), other[6:].rpartition(":")
-    if port in ("0", "*") or int(port) != int(other_port if other_port != "*" else 0):
-        return False
-    hosts = {"127.0.0.1" if name == "localhost" else name for name in (host, other_host)}
-    return len(hosts) == 1 or not hosts.isdisjoint(EVERY_HOST)
 
 
 def _template_error(error: Exception) -> str:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -310,15 +311,14 @@ class Forwarder:
 
 
 def check(configs: tuple[ForwardConfig, ...]) -> None:
-    """Check that every consumer's address can be bound, by binding and releasing it.
+    """Check that the addresses of all consumers can be bound at once, by binding and releasing them.
 
     Raises:
         CannotBind: one of them cannot.
     """
-    with zmq.Context() as context:
+    with zmq.Context() as context, ExitStack() as sockets:
         for config in configs:
-            with context.socket(zmq.PUSH) as socket:
-                _bind(socket, config)
+            _bind(sockets.enter_context(context.socket(zmq.PUSH)), config)
 
 
 def _bind(socket: zmq.Socket[bytes], config: ForwardConfig) -> None:

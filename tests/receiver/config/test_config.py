@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from penstock.cli.main import main
+from penstock.devices._base.processes import free_port
 from penstock.receiver import config
 from penstock.receiver.config import ConfigError
 from tests import hostile
@@ -346,17 +347,12 @@ def test_every_port_up_to_the_last_is_taken(port: int) -> None:
 @pytest.mark.parametrize(
     ("endpoints", "says"),
     [
-        (
-            ["tcp://127.0.0.1:5000"],
-            r"consumer c0 has the endpoint tcp://127.0.0.1:5000, which its http takes",
-        ),
-        (["tcp://*:5000"], "which its http takes"),
-        (["tcp://127.0.0.1:7", "tcp://0.0.0.0:7"], r"c1 has .*, which consumer c0 takes .*another port"),
-        (["ipc:///tmp/a", "ipc:///tmp/a"], "which consumer c0 takes"),
+        (["tcp://127.0.0.1:7", "tcp://127.0.0.1:7"], "forward: consumers need endpoints of their own"),
+        (["ipc:///tmp/a", "ipc:///tmp/a"], "forward: consumers need endpoints of their own"),
         (["tcp://127.0.0.1:65536"], r"forward\[0\].endpoint is .* PORT up to 65535"),
     ],
 )
-def test_a_consumers_address_that_is_taken_already_is_refused(endpoints: list[str], says: str) -> None:
+def test_a_consumers_endpoint_that_cannot_be_its_own_is_refused(endpoints: list[str], says: str) -> None:
     consumers = [{"name": f"c{number}", "endpoint": each} for number, each in enumerate(endpoints)]
     with pytest.raises(ConfigError, match=says):
         config.parse({"receivers": {"sim-1": ENTRY | {"forward": consumers}}}, "x.yaml")
@@ -366,6 +362,33 @@ def test_consumers_with_addresses_of_their_own_are_taken() -> None:
     endpoints = ["tcp://127.0.0.1:*", "tcp://127.0.0.1:*", "tcp://127.0.0.1:0", "tcp://127.0.0.2:5000"]
     consumers = [{"name": f"c{number}", "endpoint": each} for number, each in enumerate(endpoints)]
     config.parse({"receivers": {"sim-1": ENTRY | {"forward": consumers}}}, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("http", "endpoints"),
+    [
+        ("127.0.0.1:{port}", ["tcp://127.0.0.1:{port}"]),
+        ("127.0.0.1:{port}", ["tcp://*:{port}"]),
+        ("127.0.0.1:0", ["tcp://127.0.0.1:{port}", "tcp://0.0.0.0:{port}"]),
+        ("127.0.0.1:0", ["tcp://localhost:{port}", "tcp://127.0.0.1:{port}"]),
+    ],
+)
+def test_a_receiver_whose_addresses_overlap_ends_with_a_sentence(
+    http: str, endpoints: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = free_port()
+    consumers = [
+        {"name": f"c{number}", "endpoint": each.format(port=port)} for number, each in enumerate(endpoints)
+    ]
+    path = tmp_path / "x.yaml"
+    entry = ENTRY | {"http": http.format(port=port), "forward": consumers}
+    path.write_text(json.dumps({"receivers": {"sim-1": entry}}))
+    assert main(["receiver", "sim-1", "--config", str(path)]) == 2
+    last = consumers[-1]
+    assert capsys.readouterr().err == (
+        f"penstock receiver: consumer {last['name']}: cannot bind {last['endpoint']}: the port is taken; "
+        "choose another forward endpoint\n"
+    )
 
 
 def test_a_receiver_with_a_consumers_port_in_use_ends_with_a_sentence(
