@@ -1,7 +1,7 @@
-"""Arms a detector that streams by itself, in a thread of its own: its box takes as long as it takes.
+"""Arming of a detector that streams by itself, in a thread of its own: the box may need a minute.
 
-The start message goes out while the box is armed, with the id of the series in it; the device is RUNNING once
-the receiver has begun a series of this id.
+The box sends the start message, with the id of the series, while it is being armed; the device is RUNNING
+once the receiver has begun the series with this id.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ log = logging.getLogger(__name__)
 PATIENCE = 120.0
 """Seconds for one call of the box: to configure, or to arm."""
 DISARM_LIMIT = 10.0
-"""Seconds until the box is idle after an Arm that was refused or ended."""
+"""Seconds within which the box must be idle after an Arm that was refused or ended."""
 TAKEN_LIMIT = 20.0
-"""Seconds until the receiver has begun the series, once the box is armed: a start message with mask and flat
-field of 16 million pixels has 145 MB."""
+"""Seconds within which the receiver must have begun the series once the box is armed: a start message with
+the mask and flat field of 16 million pixels has 145 MB."""
 UNDO_LIMIT = 0.3
-"""Seconds that a refusal waits until everything is as it was; a Tango client waits 3 s for all of Arm."""
+"""Seconds for which a refusal waits while everything is undone; a Tango client waits 3 s for all of Arm."""
 POLL = 0.05
-"""Seconds between two looks at a box that is being disarmed."""
+"""Seconds between two queries of a box that is being disarmed."""
 
 
 class _Ended(Exception):
-    """Stop, Abort or a failure has ended the series while it was being armed."""
+    """Stop, Abort or a failure ended the series while it was being armed."""
 
 
 class BoxArming:
-    """The order of a series: configure the box, ask the receiver, arm the box, receiver Running.
+    """The order of arming: configure the box, check the receiver, arm the box, wait for the receiver.
 
     Args:
-        record: its state is ARMING.
+        record: of the device's series; its state is ARMING when `arm` is called.
         receiver: client of the receiver.
-        actions: what happens next.
-        changed: called at the end of each arming, from its thread; must only take note.
+        actions: what the device does next.
+        changed: called at the end of each arming, from its thread; must return at once.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class BoxArming:
         self._changed = changed
 
     def arm(self, streamer: StreamerClient, endpoint: str, settings: Settings, armed_by: str) -> None:
-        """Arm; returns when the box takes triggers, or after `ARM_LIMIT` while it is still being armed.
+        """Arm; return when the box takes triggers, or after `ARM_LIMIT` while it is still being armed.
 
         Raises:
-            ArmRefused: why not, within `ARM_LIMIT`; the state is IDLE, or will be as soon as the box is.
+            ArmRefused: within `ARM_LIMIT`, with the reason; the state is IDLE, or becomes IDLE with the box.
         """
         attempt = _Attempt(self._record, self._receiver, self._do, streamer, endpoint, settings, armed_by)
         thread = threading.Thread(target=self._run, args=(attempt,), name="arming", daemon=True)
@@ -94,18 +94,18 @@ class _Attempt:
         self._number = record.series_number
         self._decided = threading.Event()
         self._alone = False
-        """Whoever called Arm has gone: a failure is a FAULT from now on."""
+        """The client's Arm has returned: a failure is a FAULT from now on."""
         self._refused: Exception | None = None
 
     def wait(self, seconds: float) -> Exception | None:
-        """Return why Arm is refused; `None` when it was not within this time, and cannot be any more."""
+        """Return why Arm is refused; `None` if it was not within this time: then it can no longer be."""
         self._decided.wait(seconds)
         with self._record.lock:
             self._alone = True
             return self._refused
 
     def run(self) -> None:
-        """Arm, or take everything back."""
+        """Arm, or undo everything."""
         try:
             self._steps()
         except _Ended:
@@ -113,7 +113,7 @@ class _Attempt:
         except (ArmRefused, *NO_STREAMER, *NO_RECEIVER) as error:
             self._give_up(error)
         except Exception as error:
-            log.exception("arming failed inside")
+            log.exception("internal error while arming")
             self._give_up(ArmRefused("internal", f"internal error, {error!r}"))
         finally:
             self._decided.set()
@@ -141,7 +141,7 @@ class _Attempt:
             raise _Ended
 
     def _is(self, *states: SeriesState) -> bool:
-        """Return whether the device is in one of these states, and still with this series."""
+        """Return whether the device is in one of these states, and still has this series."""
         with self._record.lock:
             return self._record.series_number == self._number and self._record.view.state in states
 
@@ -157,9 +157,9 @@ class _Attempt:
             self._undo(str(error))
 
     def _undo(self, cause: str) -> None:
-        """Leave box and receiver as they were; what cannot be taken back is a FAULT."""
+        """Leave box and receiver as they were; if that is not possible, the state is FAULT."""
         if not self._is(SeriesState.ARMING, SeriesState.STOPPING):
-            return  # it has failed, which was seen to, or is long over
+            return  # the failure was handled already, or the series is over
         try:
             self._disarm()
         except NO_STREAMER as error:
@@ -182,7 +182,7 @@ class _Attempt:
         """Bring the box to idle.
 
         Raises:
-            StreamerRefused, StreamerUnavailable: it does not come to idle, or is in fault.
+            StreamerRefused, StreamerUnavailable: it does not become idle, or is in fault.
         """
         status, end = self._streamer.status(), time.monotonic() + DISARM_LIMIT
         if status.state == "prepared":
@@ -201,7 +201,7 @@ class _Attempt:
             raise StreamerRefused("fault", status.message)
 
     def _end_at_receiver(self, cause: str) -> None:
-        """The next Arm must not find it busy with this series, of which it may have the start message."""
+        """End the series at the receiver if its start message has arrived: the next Arm must find it idle."""
         series = self._record.view.series
         if not series:
             return
@@ -212,4 +212,4 @@ class _Attempt:
                 status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 2.0))
             self._record.on_receiver(status)
         except NO_RECEIVER as error:
-            log.warning("the receiver cannot be told that the series was not armed: %s", error)
+            log.warning("the receiver could not be told that the series was not armed: %s", error)

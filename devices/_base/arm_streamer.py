@@ -1,4 +1,5 @@
-"""Arms a detector whose frames the streamer sends, in the thread of the caller and within his time-out."""
+"""Arming of a detector whose frames the streamer sends: in the caller's thread, within the client's
+time-out."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ NO_RECEIVER = (ReceiverRefused, ReceiverUnavailable)
 
 
 class StreamerArming:
-    """The order of a series: prepare, ask the receiver, start message, receiver Running, hardware.
+    """The order of arming: prepare, check the receiver, start message, receiver running, hardware.
 
     Args:
-        record: its state is ARMING.
+        record: of the device's series; its state is ARMING when `arm` is called.
         receiver: client of the receiver.
-        died: says how the streamer's process ended, `None` while it lives.
-        actions: what happens next.
+        died: returns how the streamer's process ended, `None` while it lives.
+        actions: what the device does next.
     """
 
     def __init__(
@@ -40,10 +41,10 @@ class StreamerArming:
         self._do = actions
 
     def arm(self, streamer: StreamerClient, endpoint: str, settings: Settings, armed_by: str) -> None:
-        """Arm; returns when the hardware takes triggers, or still arms.
+        """Arm; return when the hardware takes triggers, or is still arming.
 
         Raises:
-            ArmRefused: why not; the state is IDLE again, or FAULT when the streamer is gone.
+            ArmRefused: with the reason; the state is IDLE again, or FAULT if the streamer is lost.
         """
         try:
             self._steps(streamer, endpoint, settings, armed_by)
@@ -74,7 +75,7 @@ class StreamerArming:
         self._do.ready()
 
     def _undo(self, streamer: StreamerClient, cause: str) -> None:
-        """Take everything back; what cannot be taken back is a FAULT."""
+        """Undo everything; if that is not possible, the state is FAULT."""
         died = self._died()
         if died is None:
             try:
@@ -94,7 +95,7 @@ class StreamerArming:
         arming.bring_to_idle(streamer, state)
         series = self._record.view.series
         if state != "prepared" and series:
-            # The receiver may have begun; the next Arm must not find it busy with this series.
+            # The receiver may have begun the series; the next Arm must not find it busy.
             with contextlib.suppress(*NO_RECEIVER):
                 budget = Budget(self._record.clock, 0.5)
                 self._record.on_receiver(arming.await_idle(self._receiver, series, budget))

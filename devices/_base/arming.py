@@ -1,4 +1,4 @@
-"""The steps of Arm until the hardware takes triggers: everything that can fail, fails here.
+"""The steps of Arm until the hardware takes triggers: what can fail, fails here and not during the series.
 
 `arm_streamer` and `arm_box` call them in order, each for its kind of detector.
 """
@@ -16,16 +16,16 @@ from penstock.streamer.client import Checked, Prepared, StreamerClient
 from penstock.streamer.settings import Settings
 
 ARM_LIMIT = 2.2
-"""Seconds for everything, or until State is MOVING; a Tango client waits 3 s."""
+"""Seconds for all steps; what takes longer continues in State MOVING. A Tango client waits 3 s."""
 PEERS_LIMIT = 1.5
-"""Seconds for connections to appear, or for those of a dead peer to vanish: more than a receiver's pause
+"""Seconds for connections to appear, or for those of a dead peer to vanish: longer than the receiver's pause
 between two attempts to connect (`receiver.connection.ingest.RECONNECT_MS`)."""
 POLL = 0.02
-"""Seconds between two looks at the number of peers."""
+"""Seconds between two queries of the number of peers."""
 
 
 class ArmRefused(Exception):
-    """Arm was refused; `kind` is stable, the sentence says what to change."""
+    """Arm was refused: `kind` is stable across versions, the sentence says what to change."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -33,12 +33,12 @@ class ArmRefused(Exception):
 
 
 def not_idle(sentence: str) -> ArmRefused:
-    """Return the refusal in every state but ON, with the sentence of that state."""
-    return ArmRefused("not_idle", f"Arm is possible in the state ON only; now: {sentence}")
+    """Return the refusal for every state but ON, with the sentence of that state."""
+    return ArmRefused("not_idle", f"Arm is possible only in the state ON; now: {sentence}")
 
 
 class Budget:
-    """The time that is left for Arm."""
+    """The time left for Arm."""
 
     def __init__(self, clock: Callable[[], float], limit: float = ARM_LIMIT) -> None:
         self._clock = clock
@@ -65,10 +65,10 @@ def check_receiver(
         settings: settings of the series.
         frames: format of the frames, as far as the streamer knows.
         endpoint: data endpoint of the streamer.
-        budget: time that is left.
-        pause: waits between two looks.
-        own_stream: the detector streams by itself; then the receiver rotates the frames, and other peers are
-            unknown.
+        budget: the time left.
+        pause: waits between two queries.
+        own_stream: True if the detector streams by itself; then the receiver rotates the frames, and other
+            peers are unknown.
 
     Raises:
         ReceiverRefused, ReceiverUnavailable: the sentence says why.
@@ -87,7 +87,7 @@ def check_receiver(
     )
     end = budget.now() + min(PEERS_LIMIT, budget.left())
     while True:
-        # Both sides' numbers lag behind the sockets by a moment; only a lasting difference is refused.
+        # Both sides' numbers lag behind the sockets for a moment; only a lasting difference is refused.
         last = budget.now() >= end
         try:
             result = receiver.check(question)
@@ -109,25 +109,25 @@ def check_receiver(
             "other_consumer",
             f"{plural(peers, 'consumer is', 'consumers are')} connected to the streamer at "
             f"{endpoint}, but the receiver at "
-            f"{receiver.url} accounts for {result.connections}: somebody else would be dealt frames of "
-            "the series; end the other consumer and call Arm again",
+            f"{receiver.url} accounts for {result.connections}: another program would receive part of the "
+            "frames; end the other consumer and call Arm again",
         )
     raise ArmRefused(
         "not_connected",
         f"the receiver at {receiver.url} has {plural(result.connections, 'connection')} and the "
         f"streamer at {endpoint} "
-        f"sees {peers}: they are not connected; is {endpoint} among the receiver's endpoints, and do only "
-        "its sockets connect to it?",
+        f"sees {peers}: they are not connected to each other; check that {endpoint} is among the receiver's "
+        "endpoints, and that no other program connects to it",
     )
 
 
 def orientation(settings: Settings) -> dict[str, Any]:
-    """Return what the receiver is asked to turn, as fields of `SeriesCheck`."""
+    """Return the orientation that the receiver applies, as fields of `SeriesCheck`."""
     return {"rotation": settings.rotation, "fliplr": settings.fliplr, "flipud": settings.flipud}
 
 
 def bring_to_idle(streamer: StreamerClient, state: str) -> None:
-    """End what is left of a series at a streamer that was found in this state."""
+    """End what is left of a series in a streamer that was found in this state."""
     if state in ("prepared", "announced"):
         streamer.cancel()
     elif state in ("arming", "acquiring", "ending"):
@@ -137,16 +137,16 @@ def bring_to_idle(streamer: StreamerClient, state: str) -> None:
 
 
 def await_receiver(receiver: ReceiverClient, series: str, budget: Budget, endpoint: str = "") -> Status:
-    """Wait until the receiver has begun the series: its file exists. A short one may have ended by then.
+    """Wait until the receiver has begun the series: its file exists. A short series may have ended by then.
 
     Args:
-        receiver: client of it.
-        series: its id.
-        budget: time for it.
-        endpoint: where a detector's own box sends, whose consumers nobody can see; "" for a streamer.
+        receiver: client of the receiver.
+        series: id of the series.
+        budget: the time left.
+        endpoint: where a detector's own box sends, whose consumers cannot be seen; "" for a streamer.
 
     Raises:
-        ReceiverUnavailable: it went away.
+        ReceiverUnavailable: the receiver no longer answers.
         ArmRefused: "receiver_error" or "not_taken" with its sentence, or "not_started" when the time is up.
     """
     status = receiver.status()
@@ -174,7 +174,7 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget, endpoi
 
 
 def await_idle(receiver: ReceiverClient, series: str, budget: Budget) -> Status:
-    """Wait until the receiver has released a series that was withdrawn, or the time is up; its last word."""
+    """Wait until the receiver has released a withdrawn series, or the time is up; return its last status."""
     status = receiver.status()
     while status.state == "running" and status.series is not None and status.series.id == series:
         left = budget.left()
@@ -189,8 +189,8 @@ def _hint(status: Status, endpoint: str) -> str:
         return f"its last error: {status.last_error}"
     if not endpoint:
         return "look at its log"
-    fetches = ", ".join(item.endpoint for item in status.connections)
+    endpoints = ", ".join(item.endpoint for item in status.connections)
     return (
-        f"the detector sends at {endpoint}, the receiver fetches from {fetches}: is that the same, and does "
-        "nobody else fetch from there?"
+        f"the detector sends at {endpoint}, the receiver connects to {endpoints}: check that these are "
+        "the same, and that no other program connects there"
     )

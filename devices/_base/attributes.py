@@ -1,9 +1,9 @@
-"""From the parameters that a camera declares to Tango attributes.
+"""The Tango attributes of the parameters that a camera declares.
 
-Everything that Tango shows of a parameter (type, unit, format, limits, documentation, memory)
-derives from its one declaration. The limits declared here are those of the model; a unit's own
-limits are set per device while it runs (`apply_limits`), since attributes belong to the class and
-two devices of one class would else show the first one's.
+Everything that Tango shows of a parameter (type, unit, format, limits, description, memorization) derives
+from its one declaration. The limits declared here are those of the model; a unit's own limits are set per
+device while it runs (`apply_limits`), since attributes belong to the class and two devices of one class would
+otherwise show the limits of the first.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ TANGO_TYPE: Mapping[type, tango.CmdArgType] = {
     float: tango.CmdArgType.DevDouble,
     str: tango.CmdArgType.DevString,
 }
-"""Tango type by the type of a parameter's default."""
+"""Tango type by the Python type of a parameter's default."""
 
 LIMIT_OPTION: Mapping[str, str] = {"minimum": "min_value", "maximum": "max_value"}
 """Option of a Tango attribute by field of `Limits`: what Tango itself enforces on writing."""
 
 NOT_SPECIFIED = "Not specified"
-"""What Tango calls the absence of a limit."""
+"""Tango's text for the absence of a limit."""
 
 NO_DISPLAY = 1e-4
-"""Relative difference at which a number is another one, and not the same one displayed with few decimals."""
+"""Relative difference above which two numbers differ, and are not one number displayed with few decimals."""
 
 
 class Unread(NamedTuple):
-    """A reading that the camera has not given for some seconds: shown with quality INVALID."""
+    """A value that is not known now: shown with quality INVALID."""
 
     stands_in: Value
-    """Tango wants a value of the attribute's type; clients see none."""
+    """Value of the attribute's type, which Tango requires; clients do not see it."""
 
 
 class ValueRefused(Exception):
-    """A value that the parameter does not take; the sentence says which it does."""
+    """A value that the parameter does not take; the sentence says which values it takes."""
 
 
 def declare(parameter: Parameter, **hooks: str) -> attribute:
     """Return the Tango attribute of a parameter.
 
     Args:
-        parameter: its declaration.
+        parameter: the declaration.
         hooks: names of methods, as `tango.server.attribute` takes them (fget, fset, fisallowed).
     """
     return attribute(**attribute_options(parameter), **hooks)
 
 
 def attribute_options(parameter: Parameter) -> dict[str, Any]:
-    """Everything that Tango is told of a parameter, as options of `tango.server.attribute`."""
+    """Return the declaration of a parameter as options of `tango.server.attribute`."""
     options: dict[str, Any] = {
         "name": parameter.name,
         "dtype": TANGO_TYPE[type(parameter.default)],
@@ -79,7 +79,7 @@ def attribute_options(parameter: Parameter) -> dict[str, Any]:
 
 
 def limit_options(limits: Limits, kind: type) -> dict[str, float]:
-    """Options that make Tango refuse values outside the limits; numbers only, as Tango demands."""
+    """Return options that make Tango refuse values outside the limits; Tango allows them for numbers only."""
     if kind not in (int, float):
         return {}
     options = {}
@@ -94,7 +94,7 @@ def apply_limits(device: tango.server.Device, name: str, limits: Limits, kind: t
     """Set the limits of one device's attribute, with an attribute-configuration event.
 
     Returns:
-        Whether anything changed; nothing is pushed otherwise.
+        Whether anything changed; if not, no event is pushed.
     """
     wanted = {
         option: NOT_SPECIFIED if getattr(limits, field) is None else str(kind(getattr(limits, field)))
@@ -111,28 +111,28 @@ def apply_limits(device: tango.server.Device, name: str, limits: Limits, kind: t
 
 
 def check_value(parameter: Parameter, value: Value) -> Value:
-    """Return the value as the parameter's type, for what Tango does not check itself.
+    """Return the value in the parameter's type, after the checks that Tango does not make.
 
     Raises:
         ValueRefused: not one of the choices, or not a number (Tango's limits let NaN pass).
     """
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueRefused(f"{parameter.name} must be a finite number, it is {value}")
+        raise ValueRefused(f"{parameter.name} must be a finite number, not {value}")
     if parameter.choices and value not in parameter.choices:
-        raise ValueRefused(f'{parameter.name} "{value}" is not known; choose {", ".join(parameter.choices)}')
+        raise ValueRefused(f'{parameter.name} has no choice "{value}"; choose {", ".join(parameter.choices)}')
     return type(parameter.default)(value)
 
 
 def is_as_displayed(parameter: Parameter, written: Value, value: Value) -> bool:
-    """Tell whether a client has written what a display makes of the present value.
+    """Return whether a client has written the present value as a panel displays it.
 
-    Jive and ATKPanel print a float in the attribute's format; Taurus prints as many decimals as the
-    format has digits. Panels write that back when somebody presses Apply, and it asks for no change.
+    Jive and ATKPanel print a float in the attribute's format; Taurus prints as many decimals as the format
+    has digits. Panels write that text back when Apply is pressed, which must not change the value.
 
     Args:
-        parameter: whose format is used.
-        written: by the client.
-        value: the present one.
+        parameter: its format is used.
+        written: value that the client has written.
+        value: the present value.
     """
     if not isinstance(written, float) or not isinstance(value, float) or not math.isfinite(value):
         return written == value
@@ -142,7 +142,7 @@ def is_as_displayed(parameter: Parameter, written: Value, value: Value) -> bool:
 
 
 def as_displayed(parameter: Parameter, value: float) -> float:
-    """Return the value as every display can show it without loss: for set points that are computed."""
+    """Return the value rounded as every panel can display it without loss: for computed set points."""
     if not math.isfinite(value):
         return value
     return round(float(parameter.shown_as % value), _digits(parameter))

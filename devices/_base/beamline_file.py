@@ -1,7 +1,7 @@
-"""The file that lists a beamline's devices: the JSON of dsconfig, of its `json2tango` and `tango2json`.
+"""The file that lists a beamline's devices: the JSON format of dsconfig (`json2tango`, `tango2json`).
 
-Both of its forms are read: {"servers": {SERVER: {INSTANCE: {CLASS: {DEVICE: …}}}}}, and the older one with
-"SERVER/INSTANCE" as one key. A device has "properties" and "attribute_properties", each a list of texts.
+Both of its forms are read: {"servers": {SERVER: {INSTANCE: {CLASS: {DEVICE: …}}}}}, and the older form with
+"SERVER/INSTANCE" as one key. A device has "properties" and "attribute_properties", each a list of strings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Settings = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 class BeamlineFileError(Exception):
-    """The file cannot be right: one sentence for each thing that is wrong with it."""
+    """The file is wrong: one sentence per fault."""
 
     def __init__(self, path: Path, sentences: list[str]) -> None:
         super().__init__("\n  ".join([f"{path} cannot be right:", *sentences]))
@@ -30,7 +30,7 @@ class BeamlineFileError(Exception):
 
 @dataclass(frozen=True)
 class PlannedDevice:
-    """One device as the file has it."""
+    """One device of the file."""
 
     name: str
     server: str
@@ -42,15 +42,15 @@ class PlannedDevice:
 
 @dataclass(frozen=True)
 class BeamlineFile:
-    """What the file asks for."""
+    """The contents of the file."""
 
     path: Path
     devices: list[PlannedDevice]
     classes: dict[str, Settings]
     tango_host: str
-    """The database that a dump came from; "" where the file does not say."""
+    """The database that was dumped into the file; "" if the file does not say."""
     unread: list[str]
-    """What stands in it and is not written, in sentences."""
+    """Contents that are not written to the database, one sentence each."""
 
 
 class _Twice(Exception):
@@ -61,7 +61,7 @@ def load(path: Path) -> BeamlineFile:
     """Read the file.
 
     Raises:
-        BeamlineFileError: it cannot be read, is not JSON, or not of this form.
+        BeamlineFileError: it cannot be read, is not JSON, or does not have this form.
     """
     try:
         data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
@@ -69,17 +69,17 @@ def load(path: Path) -> BeamlineFile:
     except OSError as error:
         raise BeamlineFileError(path, [f"it cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
-        raise BeamlineFileError(path, [f"it is not text in UTF-8, at byte {error.start}"]) from error
+        raise BeamlineFileError(path, [f"it is not UTF-8 text: byte {error.start} is invalid"]) from error
     except UnicodeEncodeError as error:
         half = json.dumps(error.object[error.start])
-        raise BeamlineFileError(path, [f"{half} in it is half of a character"]) from error
+        raise BeamlineFileError(path, [f"it contains {half}, which is half of a character"]) from error
     except RecursionError as error:
         raise BeamlineFileError(path, ["it is nested too deeply for a list of devices"]) from error
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BeamlineFileError(path, [f"it is not JSON: {error.msg} at {where}"]) from error
     except _Twice as error:
-        raise BeamlineFileError(path, [f'the key "{error}" stands twice in one object']) from error
+        raise BeamlineFileError(path, [f'the key "{error}" occurs twice in one object']) from error
     reading = _Reading()
     file = reading.file(path, data)
     if reading.wrong:
@@ -88,17 +88,17 @@ def load(path: Path) -> BeamlineFile:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON's last value of a key would win silently, and a device be lost."""
+    """Refuse a key that is given twice: the last one would replace the first, and a device be lost."""
     seen: set[str] = set()
     for key, _ in pairs:
-        if key.lower() in seen:  # Tango takes names in any case of letters
+        if key.lower() in seen:  # Tango's names are case-insensitive
             raise _Twice(key)
         seen.add(key.lower())
     return dict(pairs)
 
 
 class _Reading:
-    """Goes through the whole file and collects all that is wrong with it."""
+    """Reads the whole file and collects everything that is wrong with it."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
@@ -106,12 +106,12 @@ class _Reading:
 
     def file(self, path: Path, data: Any) -> BeamlineFile:
         if not isinstance(data, dict) or not ({"servers", "classes"} & set(data)):
-            self.wrong.append(f'there are no "servers" in it; it looks like this: {AN_EXAMPLE}')
+            self.wrong.append(f'it has no "servers"; an example: {AN_EXAMPLE}')
             data = {}
         for key in data:
             if key not in ("servers", "classes", "tango_host") and not key.startswith("_"):
                 self.wrong.append(
-                    f'"{key}" is not read; devices stand under "servers", with server and class'
+                    f'"{key}" is not a known key; devices are listed under "servers", by server and class'
                 )
         devices = [
             device
@@ -144,7 +144,7 @@ class _Reading:
             if all(SERVER_NAME.fullmatch(part) for part in server.split("/", 1)):
                 yield server, classes
             else:
-                self.wrong.append(f'"{server}" is no server and instance, such as Simulator/lab')
+                self.wrong.append(f'"{server}" is not a server and instance, such as Simulator/lab')
 
     def _devices(self, server: str, kind: str, members: Any) -> Iterator[PlannedDevice]:
         for name, value in self._object(members, f"the class {kind} of {server}"):
@@ -160,7 +160,7 @@ class _Reading:
         for device in devices:
             place = f"{device.server}, {device.kind}"
             if (other := places.setdefault(device.name.lower(), place)) != place:
-                self.wrong.append(f"{device.name} stands twice: under {other}, and under {place}")
+                self.wrong.append(f"{device.name} is listed twice: under {other}, and under {place}")
 
     def _settings(self, name: str, value: Any) -> Settings:
         settings: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -182,9 +182,11 @@ class _Reading:
         if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
             return tuple(value)
         if value == []:
-            self.wrong.append(f"{where} is an empty list; nothing is removed here, Jive removes a property")
+            self.wrong.append(
+                f"{where} is an empty list; properties are not removed here, remove them in Jive"
+            )
         else:
             values = value if isinstance(value, list) else [value]
             wanted = json.dumps([each if isinstance(each, str) else json.dumps(each) for each in values])
-            self.wrong.append(f"{where} is {json.dumps(value)}; Tango wants a list of texts: {wanted}")
+            self.wrong.append(f"{where} is {json.dumps(value)}; Tango takes a list of strings: {wanted}")
         return ()

@@ -19,42 +19,43 @@ from penstock.streamer.client import StreamerClient, StreamerRefused, StreamerUn
 from penstock.streamer.settings import Settings, TriggerMode
 
 LIMIT = 1.9
-"""Seconds for everything, before the last question to the receiver, which may take half of one."""
+"""Seconds for everything but the last query of the receiver, which may take another half second."""
 ABSENT = ("unavailable", "not_connected", "other_consumer")
-"""Refusals that come late, and have nothing to do with the settings."""
+"""Refusals that take time, and do not depend on the settings."""
 SLOW = 0.3
-"""Seconds of waiting for one of these from which it is shared with others who ask."""
+"""Seconds of waiting for such a refusal above which it is reused for other clients."""
 SHARED = 1.0
-"""Seconds for which it is: a device serves one command at a time, and ten panels ask after each edit."""
+"""Seconds for which it is reused: a device serves one command at a time, and ten panels may ask after each
+edit."""
 REFUSALS = (ArmRefused, StreamerRefused, StreamerUnavailable, ReceiverRefused, ReceiverUnavailable)
 T = TypeVar("T")
 OWN_PACE = (TriggerMode.INTERNAL, TriggerMode.EXTERNAL)
-"""Modes in which the detector's own clock says how long a series takes."""
+"""Modes in which the length of a series can be computed."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What Arm would say, and how large the series is."""
 
     ok: bool
-    """Arm would begin a series, unless the hardware refuses, or something changes before."""
+    """Arm would begin a series, unless the hardware refuses or something changes before."""
     kind: str = ""
-    """Of the refusal: the reason of Arm's DevFailed is this behind "Penstock_"."""
+    """Kind of the refusal: the reason of Arm's DevFailed is "Penstock_" followed by it."""
     sentence: str = ""
-    """The refusal, as Arm would say it; where `ok`, what could not be checked."""
+    """The refusal in Arm's words; if `ok`, what could not be checked."""
     file: str = ""
-    """As the receiver sees it; "" when nothing is written, or before it has been found good."""
+    """Path as the receiver sees it; "" if nothing is written, or while it has not been checked."""
     frames: int
     frame_bytes: int = 0
     """0 when unknown."""
     bytes: int = 0
     free_bytes: int | None = None
-    """On the disk of the file, or else of the data root; `None` when nobody says."""
+    """On the disk of the file, or else of the data root; `None` if unknown."""
     seconds: float | None = None
-    """That the series takes; `None` where whoever triggers sets the pace."""
+    """Length of the series; `None` if the triggers set the pace."""
 
 
 class Checker:
-    """Asks what Arm asks, and changes nothing.
+    """Makes the checks of Arm without changing anything.
 
     Args:
         receiver: client of the receiver.
@@ -73,13 +74,13 @@ class Checker:
         """Return the answer.
 
         Args:
-            view: the series as it stands.
-            status: the receiver's latest snapshot, `None` when it does not answer.
-            streamer: gives the streamer, or raises ArmRefused.
-            endpoint: of the streamer's data.
-            settings: of the next series.
-            period: of its frames, in seconds.
-            unchecked: of a detector that streams by itself: what nobody can tell, in words; "" of others.
+            view: the present view of the series.
+            status: the receiver's latest snapshot, `None` if it does not answer.
+            streamer: returns the streamer, or raises ArmRefused.
+            endpoint: data endpoint of the streamer.
+            settings: settings of the next series.
+            period: period of its frames, in seconds.
+            unchecked: what cannot be checked for a detector that streams by itself, in words; "" for others.
         """
         seconds = settings.frames * period if settings.trigger_mode in OWN_PACE else None
         free = status.free_bytes if status is not None else None
@@ -112,7 +113,7 @@ class Checker:
         return msgspec.structs.replace(draft, bytes=draft.frames * draft.frame_bytes)
 
     def _once(self, side: str, ask: Callable[[], T]) -> T:
-        """Ask, unless this side kept somebody waiting a moment ago: then its refusal of then."""
+        """Ask; if this side kept a client waiting a moment ago, raise the refusal of that time again."""
         until, refusal = self._slow.get(side, (-math.inf, StreamerUnavailable()))
         if self._clock() < until:
             raise refusal
@@ -127,6 +128,6 @@ class Checker:
 
 
 def refused(draft: Answer, error: Exception) -> Answer:
-    """Return the answer when Arm would raise `error`."""
+    """Return the answer if Arm would raise `error`."""
     default = "refused" if isinstance(error, ValueRefused) else "unavailable"
     return msgspec.structs.replace(draft, kind=getattr(error, "kind", default), sentence=str(error))

@@ -1,7 +1,7 @@
 """Settings and Reset of a detector that streams by itself: its box takes a moment, or a minute.
 
-Each call runs in a thread of its own. Who asked waits for a moment; then the state is CONFIGURING, and
-`finish`, called often, sees to the end of it.
+Each call runs in a thread of its own. The client waits for a moment; then the state is CONFIGURING until
+`finish`, which is called often, finds the call ended.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from penstock.streamer.settings import Value
 log = logging.getLogger(__name__)
 
 WAIT = 0.7
-"""Seconds for which a client waits for the box: writing an attribute returns within 1 s."""
+"""Seconds for which a client waits for the box, so that writing an attribute returns within 1 s."""
 PATIENCE = 180.0
-"""Seconds for one call of the box: moving every threshold, or initialising it."""
+"""Seconds for one call of the box, which may set every threshold or initialise the detector."""
 RESET = "Reset"
 
 
 class Configuring:
-    """See the module.
+    """The calls of one box, one at a time.
 
     Args:
-        record: of the device's series.
-        streamer: gives the streamer, or raises ArmRefused.
-        took: told what the box has now, by the thread of a client or by the one that calls `finish`.
-        changed: called from any thread when there is something to finish; must only take note.
+        record: record of the device's series.
+        streamer: returns the streamer, or raises ArmRefused.
+        took: called with what the box has now, in the thread of a client or of the caller of `finish`.
+        changed: called from any thread when a call has ended; must return at once.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class Configuring:
 
     @property
     def pending(self) -> bool:
-        """True if a call is under way."""
+        """True while a call is running."""
         job = self._job
         return job is not None and not job.over.is_set()
 
     def set(self, values: Mapping[str, Value]) -> None:
-        """Set parameters of the box; returns when it has taken them, or after a moment.
+        """Set parameters of the box; return when it has taken them, or after `WAIT` seconds.
 
         Raises:
             ArmRefused: the state is not IDLE, or the box refuses.
@@ -64,7 +64,7 @@ class Configuring:
             view, streamer = self._record.view, self._streamer()
             if view.state is not SeriesState.IDLE or self._job is not None:
                 raise ArmRefused(
-                    "not_idle", f"{names} can be written in the state ON only; now: {view.sentence}"
+                    "not_idle", f"{names} can be written only in the state ON; now: {view.sentence}"
                 )
             job = self._job = _Job(names, lambda: streamer.set(values, PATIENCE), self._changed)
         if not self._answers_soon(job):
@@ -73,10 +73,10 @@ class Configuring:
                     self._record.move(Event.CONFIGURE, f"{names} is being set in the detector.")
 
     def reset(self) -> None:
-        """Bring the box to idle, whatever it does; returns when it is, or after a moment.
+        """Bring the box to idle, whatever it is doing; return when it is idle, or after `WAIT` seconds.
 
         Raises:
-            ArmRefused: it refuses; the state is FAULT again.
+            ArmRefused: the box refuses; the state is FAULT again.
         """
         with self._record.lock:
             streamer = self._streamer()
@@ -85,12 +85,12 @@ class Configuring:
         self._answers_soon(job)
 
     def finish(self) -> None:
-        """Look whether the box is still busy; if not, show what it has, and leave CONFIGURING."""
+        """Check whether the box is still busy; if not, show its values and leave CONFIGURING."""
         job, status = self._job, self._record.streamer_status
         if job is not None and not job.awaited and job.over.is_set():
             self._finish(job)
         elif job is None and status is not None and status.state != "configuring":
-            self._finish(None)  # another client's doing
+            self._finish(None)  # another client of the box had set it
 
     def _finish(self, job: _Job | None) -> None:
         try:
@@ -111,26 +111,26 @@ class Configuring:
                 self._record.move(Event.CONFIGURED, f"Ready. {refused}".strip())
 
     def take_over(self) -> StreamerStatus | None:
-        """Show what the box has now; the streamer's status, `None` where it does not answer."""
+        """Show the box's present values; return the streamer's status, `None` if it does not answer."""
         try:
             streamer = self._streamer()
             status = streamer.status()
             self._took(streamer, streamer.describe())
         except (ArmRefused, *NO_STREAMER) as error:
-            log.warning("what the detector is set to is not known: %s", error)
+            log.warning("the detector's settings could not be read: %s", error)
             return None
         self._record.on_streamer(status)
         return status
 
     def forget(self) -> None:
-        """Another streamer was reached: what was under way is no longer waited for."""
+        """Stop waiting for the running call: another streamer has been reached."""
         self._job = None
 
     def _answers_soon(self, job: _Job) -> bool:
-        """Wait for a moment; whether the box has answered.
+        """Wait for `WAIT` seconds; return whether the box has answered.
 
         Raises:
-            ArmRefused: it has, and refuses.
+            ArmRefused: it has answered with a refusal.
         """
         if not job.over.wait(WAIT):
             job.awaited = False
@@ -142,14 +142,14 @@ class Configuring:
 
 
 class _Job:
-    """One call that the box takes its time for."""
+    """One call of the box, which may take long."""
 
     def __init__(self, what: str, call: Callable[[], object], changed: Callable[[], None]) -> None:
         self.what = what
         self.error: Exception | None = None
         self.over = threading.Event()
         self.awaited = True
-        """Who asked waits, and will finish it."""
+        """True while the client waits, whose thread will finish the job."""
         self._call = call
         self._changed = changed
         threading.Thread(target=self._run, name="configuring", daemon=True).start()

@@ -1,6 +1,6 @@
 """A whole small beamline on one machine: database, device server, streamer, receiver, and one series.
 
-Everything is a process of its own, on free loopback ports, and ends with the `with` block.
+Each part is a process of its own, on free loopback ports, and ends with the `with` block.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from penstock.stins.texts import plural
 
 BUSY = (tango.DevState.MOVING, tango.DevState.RUNNING)
 EXPOSURE = 0.018
-"""Seconds; with the read-out, about 50 frames per second: an eye can follow them."""
+"""Seconds; with the read-out, about 50 frames per second, which the eye can follow."""
 SILENCE = 15.0
-"""Seconds without any event after which the series counts as stuck."""
+"""Seconds without any event after which the series is considered stuck."""
 
 
 class DemonstrationFailed(Exception):
-    """It cannot be done here; the sentence says why."""
+    """The demonstration is not possible here; the sentence says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a series."""
+    """The result of a series."""
 
     file: Path
     frames: int
@@ -53,13 +53,13 @@ class Demonstration:
     """The processes; a context manager.
 
     Args:
-        folder: where files go; made when it is not there, nothing in it is overwritten.
-        progress: told what happens.
-        receiver: keys of the receiver's configuration, beyond what it needs.
-        staged: the detector; the Simulator where none is given.
+        folder: folder of the files; created if it does not exist, and nothing in it is overwritten.
+        progress: called with a text at each step.
+        receiver: further keys of the receiver's configuration.
+        staged: the detector; by default the Simulator.
 
     Raises:
-        DemonstrationFailed: a folder, a port or a process; from `__enter__` and `take`.
+        DemonstrationFailed: a folder, a port or a process fails; from `__enter__` and `take`.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Demonstration:
         self.folder = folder.resolve()
         self._staged = staged or simulator()
         self.name = self._staged.server.lower()
-        """Of the receiver, and of the NXdetector group."""
+        """Name of the receiver, and of the NXdetector group."""
         self.detector = f"demo/detector/{self.name}"
         """Tango name of the detector's device."""
         self._server = f"{self._staged.server}/demo"
@@ -79,7 +79,7 @@ class Demonstration:
         self.receiver_url = ""
         self.tango_host = ""
         self.server_pid = 0
-        """Of the device server, once it runs."""
+        """Process id of the device server, once it runs."""
 
     def __enter__(self) -> Demonstration:
         self._check_folder()
@@ -99,7 +99,7 @@ class Demonstration:
         self._stack.close()
 
     def take(self, frames: int, progress: Callable[[int], None]) -> Outcome:
-        """Take one series through Tango into the next file that is not there yet."""
+        """Take one series through Tango into the next file that does not exist yet."""
         file = self._next_file()
         try:
             return self._take(frames, file, progress)
@@ -179,7 +179,7 @@ class Demonstration:
         starting = (tango.DevState.INIT, tango.DevState.MOVING)
         _wait(detector, events, lambda state: state not in starting, lambda written: None)
         if self._staged.box and detector.State() is tango.DevState.FAULT:
-            self._progress("Reset initialises the detector, which was switched on a moment ago")
+            self._progress("Reset: the detector was just switched on and must be initialised")
             detector.Reset()
             _wait(detector, events, lambda state: state not in starting, lambda written: None)
         self._progress(f"series of {plural(frames, 'frame')} into {file}")
@@ -202,7 +202,7 @@ class Demonstration:
         progress(counts["stored"])
         if detector.State() is not tango.DevState.ON or not file.is_file():
             raise DemonstrationFailed(detector.Status())
-        detector.DestinationFilename = str(self._next_file())  # for who goes on by hand
+        detector.DestinationFilename = str(self._next_file())  # for further series by hand
         return Outcome(
             file=file, frames=frames, counts=counts, complete=counts["stored"] == frames,
             status=detector.Status(), seconds=seconds,
@@ -219,21 +219,21 @@ def _wait(
     detector: tango.DeviceProxy, events: queue.SimpleQueue[tango.EventData],
     done: Callable[[tango.DevState], bool], progress: Callable[[int], None],
 ) -> None:  # fmt: skip
-    """Follow the events until the state is as wanted."""
+    """Follow the events until `done` is true of the state."""
     while True:
         try:
             event = events.get(timeout=SILENCE)
         except queue.Empty:
-            state = detector.State()  # not an event lost, but nothing going on
+            state = detector.State()  # read, in case the event was lost
             if done(state):
                 return
             raise DemonstrationFailed(
-                f"nothing has happened for {SILENCE:g} s in state {state}: {detector.Status()}"
+                f"nothing has happened for {SILENCE:g} s in the state {state}: {detector.Status()}"
             ) from None
         if event.err:
             continue
         if event.attr_value.name.lower() == "state":
-            # The event may be an old one; what the device says now counts.
+            # The event may be outdated; the present state of the device decides.
             if done(event.attr_value.value) and done(detector.State()):
                 return
         else:

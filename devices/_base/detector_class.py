@@ -1,4 +1,4 @@
-"""Tango classes of cameras, generated from the cameras' declarations."""
+"""The Tango classes of cameras, generated from the cameras' declarations."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from penstock.streamer.unit import Unit
 def detector_class(camera: type[Unit]) -> type[Detector]:
     """Return the Tango class of a camera, with the camera's name.
 
-    Its attributes are the standard parameters, the device's and the camera's own, and the values of every
-    series; its device properties are the camera's, its streamer's and those of `Detector`.
+    Its attributes are the standard parameters, those of the device and of the camera, and the values that
+    every series has; its device properties are those of the camera, of its streamer and of `Detector`.
     """
     mine = camera.parameters
     if issubclass(camera, StreamingDetector):
-        # The box keeps its settings: Tango must not write outdated memorized values into it.
+        # The box keeps its settings; Tango must not overwrite them with outdated memorized values.
         mine = tuple(msgspec.structs.replace(parameter, memorized=False) for parameter in mine)
     own = {parameter.name: parameter for parameter in (*STANDARD, *DEVICE_SETTINGS, *mine)}
     body: dict[str, Any] = {
@@ -69,13 +69,13 @@ def _attribute_body(parameter: Parameter) -> dict[str, Any]:
         if parameter not in DEVICE_SETTINGS:
             hooks["fisallowed"] = f"_allow_{name}"
             body[hooks["fisallowed"]] = _gate(name)
-    # Not under its own name: there may be a device property of that name (ReadoutTime).
+    # Not under its own name: a device property may have the same name (ReadoutTime).
     body[f"attribute_{name}"] = declare(parameter, **hooks)
     return body
 
 
 def _reader(name: str) -> Callable[[Detector], Any]:
-    def read(self: Detector) -> Any:  # the value, or value, time and quality
+    def read(self: Detector) -> Any:  # the value, or (value, time, quality)
         return self.read_value(name)
 
     return read

@@ -16,15 +16,15 @@ LISTENING = re.compile(r"Database DS listening on:.*, port=(\d+)\.")
 
 
 def start_database(folder: Path, *, port: int = 0, deadline: float = 20.0) -> Child[int]:
-    """Start the database; `answer` of the child is its port on 127.0.0.1.
+    """Start the database; the child's `answer` is its port on 127.0.0.1.
 
     Args:
-        folder: where the SQLite file lies; made when it is not there.
-        port: 0 lets the system choose.
-        deadline: seconds until it must answer.
+        folder: folder of the SQLite file; created if it does not exist.
+        port: its TCP port; 0 lets the system choose.
+        deadline: seconds within which it must answer.
 
     Raises:
-        ProcessFailed: the folder or the port cannot be used; the sentence holds what it said.
+        ProcessFailed: the folder or the port cannot be used; the sentence quotes the process.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def _port(line: str) -> int | None:
 
 
 def _wait_answer(child: Child[int], deadline: float) -> None:
-    """It listens a moment before it answers."""
+    """Wait until the database answers: it listens a moment earlier."""
     limit = time.monotonic() + deadline
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Every error of the detector's parts, as the one Tango exception that clients see."""
+"""The errors of a device's parts as the one Tango exception that clients see."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPECTED = (
 
 @contextmanager
 def as_tango_error(origin: str) -> Iterator[None]:
-    """Turn an expected error into a DevFailed: the reason is its kind, the description its sentence."""
+    """Raise an expected error as a DevFailed: the reason is its kind, the description its sentence."""
     try:
         yield
     except EXPECTED as error:

@@ -1,4 +1,5 @@
-"""What each Tango class says of itself in the database, so that a panel finds every detector and receiver."""
+"""A class property that marks our Tango classes in the database: panels find detectors and receivers by
+it."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from penstock.devices._base.detector import Detector
 log = logging.getLogger(__name__)
 
 PROPERTY = "PenstockInterface"
-"""Class property that names the interface; `penstock.gui.model.directory` looks for it."""
+"""Class property that names the interface; `penstock.gui.model.directory` searches for it."""
 
 
 def interface_of(kind: type[tango.server.Device]) -> str:
-    """Name of the interface of one of our classes: "detector" or "receiver"."""
+    """Return the interface of one of our classes: "detector" or "receiver"."""
     return "detector" if issubclass(kind, Detector) else "receiver"
 
 

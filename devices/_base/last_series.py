@@ -1,4 +1,4 @@
-"""How a series ended, as one JSON object: the Tango attribute LastSeries."""
+"""The end of a series as one JSON object: the Tango attribute LastSeries."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def last_series(view: SeriesView, series: Series | None, verdict: str, started: 
     """Return the JSON object of a series that has just ended.
 
     Args:
-        view: of the series, with its final counts.
-        series: as the receiver shows it; `None` when it does not know of it (any more).
+        view: view of the series, with its final counts.
+        series: the series as the receiver shows it; `None` if it does not know it, or no longer does.
         verdict: how it ended, one sentence.
-        started: seconds since 1970 (UTC) at which it was armed; the receiver's own word goes first.
+        started: seconds since 1970 (UTC) at which it was armed; the receiver's time takes precedence.
     """
     counts, lost = view.counts, list(series.lost) if series is not None else []
     complete = series is not None and series.complete is True
     if view.endless:
-        # Nobody planned so many frames: what came is what there was to come.
+        # The planned number is only a limit: the frames that arrived are all there were.
         counts = _without_plan(counts)
         lost = [entry for entry in lost if entry[2] != NOT_TRIGGERED]
         complete = series is not None and lossless(counts)
@@ -46,6 +46,6 @@ def last_series(view: SeriesView, series: Series | None, verdict: str, started: 
 
 
 def _without_plan(counts: Counts) -> Counts:
-    """Return the account of frames that came, which still sums to what is planned."""
+    """Return the account with only the frames that were due, so that it still adds up to the planned ones."""
     due = counts.not_triggered + counts.pending
     return replace(counts, planned=(counts.planned or 0) - due, not_triggered=0, pending=0)

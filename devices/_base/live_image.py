@@ -1,4 +1,4 @@
-"""The live image of a detector device, small and not too often: the receiver's last frame, or the box's."""
+"""The live image of a detector device, down-sampled and rate-limited: from the receiver, or the box."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUn
 log = logging.getLogger(__name__)
 
 MAX_EDGE = 4096
-"""Longest edge that the Tango attribute can have, in pixels."""
+"""Longest edge of the Tango attribute, in pixels."""
 
 
 class LiveImage:
     """Fetches the last frame for clients that read or subscribe.
 
     Args:
-        device: its attribute `LiveImage` is pushed.
-        receiver: where frames come from.
-        rate: images a second at most.
-        edge: longest edge of the image in pixels; larger frames show every n-th row and column.
-        version: number that changes with every new frame; nothing is fetched before.
+        device: device whose attribute `LiveImage` is pushed.
+        receiver: client of the receiver, which has the frames.
+        rate: most images per second.
+        edge: longest edge of the image in pixels; of larger frames every n-th row and column is shown.
+        version: value that changes with every new frame; only then is an image fetched for events.
         monitor: address of the image that is shown instead of the receiver's; "" for none.
     """
 
@@ -46,14 +46,14 @@ class LiveImage:
         self._lock = threading.Lock()
         self._image = np.zeros((1, 1), np.float32)
         self._images = 0
-        """How often another one was shown."""
+        """Number of images shown so far."""
         self._seen: int | None = None
         self._fetched = -1e9
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="live image", daemon=True)
 
     def start(self) -> None:
-        """Begin to push events while somebody subscribes."""
+        """Begin to push events, while there are subscribers."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -61,9 +61,9 @@ class LiveImage:
         self._stopped.set()
 
     def read(self) -> np.ndarray:
-        """Return the newest image, (rows, cols) float32; older than one period only if nothing is newer.
+        """Return the newest image, (rows, cols) float32; it is at most one period out of date.
 
-        float32 holds every pixel type, negative masks too; counts above 2**24 are rounded.
+        float32 holds every pixel type, negative masks included; counts above 2**24 are rounded.
         """
         with self._lock:
             now = time.monotonic()
@@ -79,7 +79,9 @@ class LiveImage:
     def _fetch_from_box(self, address: str) -> None:
         image = self._box.newer(address)
         if image is not None:
-            self._seen = None  # the receiver's is shown again, even if it is the one shown before
+            self._seen = (
+                None  # so that the receiver's last frame is fetched again even if it is still the same
+            )
             self._show(image)
 
     def _fetch(self) -> None:
@@ -87,7 +89,7 @@ class LiveImage:
             frame = self._receiver.last_frame(seen=self._seen)
         except (ReceiverUnavailable, ReceiverRefused) as error:
             self._seen = None
-            log.debug("live image: %s", error)  # the device's State says it already
+            log.debug("live image: %s", error)  # the device's State shows it already
             return
         if frame is None:
             return
@@ -110,9 +112,9 @@ class LiveImage:
                     continue
                 image = self.read()
                 if version == last and self._images == pushed:
-                    continue  # the box has no newer one
+                    continue  # the box has no newer image
                 try:
                     self._device.push_change_event("LiveImage", image)
                     last, pushed = version, self._images
                 except tango.DevFailed as error:
-                    log.warning("live image not pushed: %s", error.args[-1].desc)
+                    log.warning("event of LiveImage not pushed: %s", error.args[-1].desc)

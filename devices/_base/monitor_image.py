@@ -1,4 +1,4 @@
-"""The newest image that a detector's own box keeps beside its stream: a look without the receiver."""
+"""The newest image that a detector's own box offers beside its stream: a live image without the receiver."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from penstock.streamer.unit import Unit
 log = logging.getLogger(__name__)
 
 PATIENCE = 1.0
-"""Seconds for one image; whoever reads LiveImage waits for it."""
+"""Seconds for one image; the client that reads LiveImage waits for it."""
 
 
 def address_of(camera: type[Unit], record: SeriesRecord) -> str:
-    """Address of the box's newest image; "" where it keeps none, and while the receiver takes a series."""
+    """Return the address of the box's newest image; "" if it has none, or while the receiver takes a
+    series."""
     if not issubclass(camera, StreamingDetector) or not camera.newest_image or record.receiver_takes:
         return ""
     return str(record.view.readings.get(camera.newest_image, ""))
@@ -33,10 +34,9 @@ class MonitorImage:
         self._last = b""
 
     def newer(self, address: str) -> np.ndarray | None:
-        """Return the image at this address, (rows, cols) as the box counts; `None` where it is the last one
-        again.
+        """Return the image at this address, (rows, cols) as in the box; `None` if it is the last one again.
 
-        Of several, as of several thresholds, the first. `None` also where there is none yet, or no answer.
+        Of several images, one per threshold, it is the first. `None` also if there is no image or no answer.
         """
         from fabio.tifimage import TifImage
 
@@ -45,8 +45,8 @@ class MonitorImage:
             if answer.status != 200 or answer.data == self._last:
                 return None
             image = np.asarray(TifImage().read(io.BytesIO(answer.data)).data)
-        except Exception as error:  # whatever a file that is no TIFF makes of its reader
-            log.debug("no image from %s: %s", address, error)  # the device's State says what is wrong
+        except Exception as error:  # the reader may raise anything for a file that is not a TIFF
+            log.debug("no image from %s: %s", address, error)  # the device's State shows what is wrong
             return None
         self._last = answer.data
         return image

@@ -1,5 +1,4 @@
-"""What the frames of the next series will be: the streamer says how they are sent, the receiver how they are
-stored."""
+"""The format of the next series' frames: the streamer knows it as sent, the receiver as stored."""
 
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ from penstock.streamer.settings import Settings
 log = logging.getLogger(__name__)
 
 NOT_NOW = ("busy", "in_error")
-"""Kinds of a receiver's refusal that say nothing of the frames."""
+"""Kinds of a receiver's refusal that say nothing about the frames."""
 
 
 class NextFrames:
-    """Asks both sides, and notes the answer in the record.
+    """Asks both sides, and records the answer.
 
     Args:
-        record: of the device's series.
+        record: record of the device's series.
         receiver: client of the receiver.
     """
 
@@ -35,19 +34,18 @@ class NextFrames:
         self._asked_receiver = False
 
     def outdated(self) -> bool:
-        """Return whether the receiver, whose transforms may change the frames, can be asked now, and has not
-        been
-        since it came; call it often."""
+        """Return whether the receiver, whose transforms may change the frames, can be asked now and has not
+        been asked since it appeared; call it often."""
         if self._record.receiver_silence is not None:
             self._asked_receiver = False  # it may come back with another configuration
         return not self._asked_receiver and self._record.receiver_is_idle
 
     def ask(self, streamer: Callable[[], StreamerClient], settings: Callable[[], Settings]) -> bool:
-        """Find it out; whether the camera could be asked now.
+        """Find out the format; return whether the camera could be asked now.
 
         Args:
-            streamer: gives the streamer, or raises ArmRefused.
-            settings: gives those of the next series, or raises ValueRefused.
+            streamer: returns the streamer, or raises ArmRefused.
+            settings: returns the settings of the next series, or raises ValueRefused.
         """
         self._asked_receiver = self._record.receiver_is_idle
         checked, turning = Checked(frames=0), {}
@@ -56,16 +54,16 @@ class NextFrames:
             turning = orientation(next_settings) if self._record.own_stream else {}
             checked = streamer().check(next_settings)
         except ValueRefused:
-            return True  # too many frames, but no others
+            return True  # too many frames; their format is unchanged
         except (ArmRefused, StreamerRefused, StreamerUnavailable) as error:
             if getattr(error, "kind", "") == "busy":
                 return False
-            log.debug("frames of the next series: %s", error)  # Check says it to who asks
+            log.debug("frames of the next series: %s", error)  # the command Check reports it
         self._record.on_next_frames(checked.frame_bytes, *self._stored(checked, turning))
         return True
 
     def _stored(self, checked: Checked, turning: Mapping[str, Any]) -> tuple[tuple[int, ...], str]:
-        """Shape and type in the file; as sent where the receiver cannot be asked."""
+        """Return shape and type in the file, or as sent if the receiver cannot be asked."""
         if not self._asked_receiver or not checked.shape:
             return checked.shape, checked.dtype
         question = SeriesCheck(filename="", shape=list(checked.shape), dtype=checked.dtype, **turning)

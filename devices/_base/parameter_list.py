@@ -1,7 +1,7 @@
 """The parameters of a detector in the order of a panel, as a JSON list: the Tango attribute Parameters.
 
-Units, limits, formats and descriptions are Tango's own attribute configuration; here is what Tango has no
-place for: which group a parameter belongs to, and what a text may be.
+Units, limits, formats and descriptions are in Tango's attribute configuration; this list holds what Tango has
+no place for: the group of a parameter, and the choices of a text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ATTRIBUTE = Parameter(
     doc="Parameters in the order of a panel, as a JSON list: name, group (series, camera, reading), choices.",
 )  # fmt: skip
 BEFORE_PERIODS = "LatencyTime"
-"""Behind it stand FrameTime and FrameRate, which set it."""
+"""It is followed by FrameTime and FrameRate, which set it."""
 
 
 def parameter_list(
@@ -27,9 +27,9 @@ def parameter_list(
     """Return the JSON list.
 
     Args:
-        own: what the camera declares.
-        identity: properties of the unit that are shown.
-        trigger_modes: of this unit.
+        own: parameters that the camera declares.
+        identity: properties of the unit that are shown as attributes.
+        trigger_modes: trigger modes of this unit.
     """
     narrowed = {"TriggerMode": trigger_modes, "Rotation": [str(angle) for angle in ROTATIONS]}
     periods = [parameter for parameter in PERIOD_ATTRIBUTES if parameter.writable]

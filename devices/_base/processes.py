@@ -1,6 +1,6 @@
-"""Child processes: started, waited for until they are ready, and ended without fail.
+"""Child processes: started, awaited until they are ready, and ended reliably.
 
-Used for the streamer of a device, by the commands that bring up several processes, and by tests.
+Used for the streamer of a device, by the commands that start several processes, and by tests.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 PYTHON = (sys.executable, "-P")
-"""This interpreter; what lies in the current folder cannot shadow a module."""
+"""This interpreter; files in the current folder cannot shadow a module."""
 PENSTOCK = (*PYTHON, "-c", "import sys; from penstock.cli.main import main; sys.exit(main())")
 """The command `penstock` of this environment, whatever the PATH."""
 
 
 def ready_line(kind: type[T]) -> Callable[[str], T | None]:
-    """For `Child`: reads the line of JSON that says a process is ready, and passes over its log."""
+    """Return the `ready` of a `Child` that writes a line of JSON when it is ready; log lines are skipped."""
 
     def read(line: str) -> T | None:
         try:
@@ -47,27 +47,26 @@ def ready_line(kind: type[T]) -> Callable[[str], T | None]:
 
 
 class ProcessFailed(Exception):
-    """A child ended, or was not ready in time; the sentence holds the end of what it wrote."""
+    """A child ended, or was not ready in time; the sentence quotes its last lines."""
 
 
 class Child(Generic[T]):
-    """One child process, ready.
+    """One child process, which is ready once this object exists.
 
-    Both of its outputs are read all the time, so that it can never block on a full pipe; the last
-    lines are kept for error messages.
+    Both of its outputs are read all the time, so that it can never block on a full pipe; the last lines are
+    kept for error messages.
 
     Args:
-        name: what it is, for messages.
+        name: name of the child, for messages.
         argv: command line.
-        ready: called with each line that it writes (both outputs); what it returns first that is
-            not `None` becomes `answer`.
-        deadline: seconds until it must be ready.
-        lifeline: keep its standard input open as long as this process lives; else it gets none.
-        environment: added to this process' environment.
+        ready: called with each line of both outputs; its first result that is not `None` becomes `answer`.
+        deadline: seconds within which the child must be ready.
+        lifeline: keep its standard input open as long as this process lives; otherwise it has none.
+        environment: variables added to the environment of this process.
         relay: called with each line, for a log.
 
     Raises:
-        ProcessFailed: it cannot be started, ended, or was not ready in time.
+        ProcessFailed: the child cannot be started, has ended, or was not ready in time.
     """
 
     def __init__(
@@ -83,8 +82,8 @@ class Child(Generic[T]):
         self._readers: list[threading.Thread] = []
         try:
             with _signals_wait():
-                # A session of its own: Ctrl-C in the terminal reaches the parent only, which then ends
-                # its children in the right order.
+                # A session of its own: Ctrl-C in the terminal reaches only the parent, which then ends its
+                # children in the right order.
                 self._process = subprocess.Popen(
                     argv, stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE, env={**os.environ, **(environment or {})},
@@ -94,7 +93,7 @@ class Child(Generic[T]):
             self.answer = self._wait_ready(deadline)
         except OSError as error:
             raise ProcessFailed(f"{name} cannot be started: {argv[0]}: {error.strerror}") from error
-        except BaseException:  # a signal, while it starts
+        except BaseException:  # a signal while the child starts
             if hasattr(self, "_process"):
                 self.stop()
             raise
@@ -105,42 +104,44 @@ class Child(Generic[T]):
         return self._process.pid
 
     def exit_status(self) -> int | None:
-        """Status with which it ended (negative: the signal), `None` while it runs."""
+        """Return the exit status (negative: the signal), `None` while the child runs."""
         return self._process.poll()
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait until it ends; `None` when it has not within `timeout` seconds."""
+        """Wait until the child ends; return its exit status, `None` if it still runs after `timeout`
+        seconds."""
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
 
     def ended(self) -> str | None:
-        """Sentence that says how it ended, `None` while it runs."""
+        """Return a sentence about how the child ended, `None` while it runs."""
         status = self.exit_status()
         if status is None:
             return None
         if status < 0:
-            return f"{self.name} was killed by signal {-status}"  # it had no time for last words
+            return f"{self.name} was killed by signal {-status}"  # it could write nothing about it
         return f"{self.name} ended with status {status}{self._last_words()}"
 
     def kill(self) -> None:
-        """SIGKILL, for tests of faults."""
+        """Send SIGKILL, for tests of faults."""
         self._process.kill()
 
     def stop(self, patience: float = 5.0) -> None:
-        """End it: close its life line, SIGTERM, and SIGKILL after `patience` seconds. Idempotent."""
+        """End the child: close its standard input, SIGTERM, and SIGKILL after `patience` seconds.
+        Idempotent."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
         if self._process.poll() is None:
             self._process.terminate()
             if self.wait(patience) is None:
-                log.warning("%s did not end within %g s; killed", self.name, patience)
+                log.warning("%s did not end within %g s and was killed", self.name, patience)
                 self._process.kill()
                 self._process.wait()
         for reader in self._readers:
-            # A grandchild may hold the pipe open; the readers are daemons then.
+            # A grandchild may hold the pipe open; as daemons, the readers do not keep this process alive.
             reader.join(timeout=1.0)
 
     def __enter__(self) -> Child[T]:
@@ -195,9 +196,9 @@ class Child(Generic[T]):
 
 @contextlib.contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Let signals whose handlers raise wait: `Popen` forgets the process that it was just starting.
+    """Delay signals whose handlers raise: an exception inside `Popen` would lose the process being started.
 
-    They are not blocked, for the child would inherit that.
+    They are not blocked, since the child would inherit that.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -219,16 +220,16 @@ def _signals_wait() -> Iterator[None]:
 def free_port() -> int:
     """Return a TCP port on the loopback interface that nobody listens on now.
 
-    For a port that two processes must be told before either has it; where one process can say
-    which port it got, let it choose instead. It is none of those that the system hands out by itself
-    (32768 and more, ip(7)), or another program could be given it before it is used.
+    For a port that two processes must know before either has it; if one process can report its port, let the
+    system choose instead. The port lies below those that the system assigns by itself (32768 and above,
+    ip(7)): otherwise another program could be given it before it is used.
     """
     ports = random.SystemRandom().sample(range(10_000, 32_768), 1_000)
     return next(port for port in ports if not is_taken("127.0.0.1", port))
 
 
 def is_taken(host: str, port: int) -> bool:
-    """Tell whether somebody listens on a TCP port; what else may be wrong with the address is not judged."""
+    """Return whether a process listens on a TCP port; other faults of the address are ignored."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host, port), family=family).close()
@@ -240,12 +241,12 @@ def is_taken(host: str, port: int) -> bool:
 
 
 def next_free_port(host: str, port: int) -> int:
-    """Return the first port above `port` that nobody listens on now; 0, for any, where there is none."""
+    """Return the first port above `port` that nobody listens on now; 0, for any port, if there is none."""
     return next((number for number in range(port + 1, 2**16) if not is_taken(host, number)), 0)
 
 
 def children(pid: int) -> list[int]:
-    """Child processes of a process (of all its threads)."""
+    """Return the ids of the child processes of a process, of all its threads."""
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError):  # a thread that has just ended

@@ -1,4 +1,4 @@
-"""The one thread of a device that judges, and pushes what has changed as Tango events."""
+"""The one thread of a device that checks its state and pushes changed values as Tango events."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from penstock.devices._base.tango_text import tango_value
 log = logging.getLogger(__name__)
 
 PACE = 0.03
-"""Least time between two rounds: no client reads faster than this, and frames come faster."""
+"""Least seconds between two rounds: frames come faster than any client reads."""
 PERIOD = 0.2
-"""Time between two rounds when nothing calls for one: clocks have to be judged."""
+"""Seconds between two rounds without a `wake`: time limits must be checked."""
 
 
 class Publisher:
     """Calls `step`, then pushes a change event for each value that differs from the last pushed.
 
-    Pushing takes the device's monitor, which a running command holds: so no command may wait for
-    this thread, and `stop` does not join it.
+    Pushing takes the device's monitor, which a running command holds: so no command may wait for this thread,
+    and `stop` does not join it.
 
     Args:
-        device: its attributes are pushed.
+        device: device whose attributes are pushed.
         step: called in each round, before the values are read.
-        values: by attribute name, State and Status excepted.
-        states: what belongs to each state that the device has entered since the last call, in order, by
-            attribute name, State last; a client that waits for RUNNING must see it, however short the
-            series was.
-        failed: told about an error that `step` or `values` did not expect.
+        values: returns the values by attribute name, without State and Status.
+        states: returns the values of each state that the device has entered since the last call, in order, by
+            attribute name, State last; a client that waits for RUNNING must see it, however short the series
+            is.
+        failed: called with an unexpected error of `step` or `values`.
     """
 
     def __init__(
@@ -56,15 +56,15 @@ class Publisher:
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Ask for a round soon; from any thread."""
+        """Request a round soon; from any thread."""
         self._wake.set()
 
     def stop(self) -> None:
-        """Ask the thread to end; it does after the round under way."""
+        """Ask the thread to end; it ends after the present round."""
         self._stopped.set()
         self._wake.set()
 
@@ -79,23 +79,23 @@ class Publisher:
                     self._step()
                     self._push()
                 except tango.DevFailed as error:
-                    # The monitor was held for longer than Tango waits; the next round pushes the rest.
+                    # The monitor was held longer than Tango waits; the next round pushes the rest.
                     log.warning("%s: event not pushed: %s", self._device.get_name(), error.args[-1].desc)
                 except Exception as error:
                     if self._stopped.is_set():
-                        return  # the device released what was in use here
+                        return  # the device has released what was in use here
                     log.exception("%s: unexpected error", self._device.get_name())
                     self._failed(error)
 
     def _push(self) -> None:
-        # Kept until they are pushed: what fails in between is tried again, and no State goes missing.
+        # Kept until they are pushed: after a failure they are tried again, and no State is lost.
         self._entered += self._states()
-        values = self._values()  # after the states, so that the counts are no older than they
+        values = self._values()  # read after the states, so that the counts are no older
         while len(self._entered) > 1:
             self._push_values(self._entered[0])
             del self._entered[0]
         self._push_values(values)
-        # Last, since clients take a change of State as the sign that the counts are final.
+        # Last: for clients a change of State means that the counts are final.
         for entered in self._entered:
             self._push_values({name: entered[name] for name in ("Status", "State")})
         self._entered.clear()
@@ -108,7 +108,7 @@ class Publisher:
             if name in self._pushed and _same(self._pushed[name], value):
                 continue
             if name == "State":
-                self._device.set_state(value)  # Tango pushes what it was last told, not what it is given
+                self._device.set_state(value)  # Tango pushes the state that was set, not an argument
                 self._device.push_change_event(name)
             elif name == "Status":
                 self._device.set_status(value)
@@ -122,4 +122,4 @@ class Publisher:
 
 
 def _same(before: Any, now: Any) -> bool:
-    return bool(before == now or (before != before and now != now))  # NaN is no news
+    return bool(before == now or (before != before and now != now))  # NaN equals NaN here

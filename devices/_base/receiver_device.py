@@ -1,4 +1,4 @@
-"""The Tango device of a receiver: its HTTP status as attributes, for archivers, panels and alarms."""
+"""The Tango device of a receiver: its status as attributes, for archivers, panels and alarms."""
 
 from __future__ import annotations
 
@@ -52,32 +52,35 @@ STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
     _entry("nFramesMissing", 0, "Frames that did not arrive.", lambda s: s.counts.missing),
     _entry("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
            lambda s: s.counts.not_triggered),
-    _entry("nFramesPending", 0, "Planned frames whose fate is not known yet.", lambda s: s.counts.pending),
-    _entry("nFramesFlushed", 0, "Frames that survive the death of the receiver.", lambda s: s.counts.flushed),
+    _entry("nFramesPending", 0, "Planned frames still to come.", lambda s: s.counts.pending),
+    _entry("nFramesFlushed", 0, "Frames that would survive a crash of the receiver.",
+           lambda s: s.counts.flushed),
     _entry("nFramesDuplicate", 0, "Frames that arrived twice; the second was dropped.",
            lambda s: s.counts.duplicate),
-    _entry("nFramesLate", 0, "Frames that arrived after they were declared missing; stored all the same.",
+    _entry("nFramesLate", 0, "Frames that arrived after they were counted as missing; stored all the same.",
            lambda s: s.counts.late),
-    _entry("nFramesOutOfRange", 0, "Frames numbered beyond those announced; not stored.",
+    _entry("nFramesOutOfRange", 0, "Frames with an index beyond those announced; not stored.",
            lambda s: s.counts.out_of_range),
-    _entry("nFramesStale", 0, "Messages of an older series or of none; dropped.", lambda s: s.counts.stale),
+    _entry("nFramesStale", 0, "Messages of an earlier series or of none; dropped.", lambda s: s.counts.stale),
     _entry("nDrained", 0, "Messages discarded while idle or in error.", lambda s: s.drained),
-    _entry("nBadMessages", 0, "Bad messages since the receiver started.", lambda s: sum(s.errors.values())),
-    _entry("LastError", "", "The latest bad message, in words.", lambda s: s.last_error),
-    _entry("FrameRate", 0.0, "Frames over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
-    _entry("ByteRate", 0.0, "Bytes over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
-    _entry("QueueFill", 0.0, "Fill of the fullest of the receiver's own queues; 0 if it has none.",
+    _entry("nBadMessages", 0, "Invalid messages since the receiver started.",
+           lambda s: sum(s.errors.values())),
+    _entry("LastError", "", "What was wrong with the latest invalid message.", lambda s: s.last_error),
+    _entry("FrameRate", 0.0, "Frame rate, over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
+    _entry("ByteRate", 0.0, "Byte rate, over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
+    _entry("QueueFill", 0.0, "Fill of the fullest of the receiver's own queues; 0 if it has no queue.",
            lambda s: min(100.0, 100.0 * s.queue_bytes / (s.queue_limit_bytes or 1)), "%", "%.0f"),
     _entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while unknown.",
            lambda s: -1 if s.free_bytes is None else s.free_bytes, "B"),
-    _entry("nConnections", 0, "Sockets that are connected to streamers.",
+    _entry("nConnections", 0, "Connections to streamers.",
            lambda s: sum(connection.connections for connection in s.connections)),
 )  # fmt: skip
-"""All attributes, with their values as functions of the status."""
+"""All status attributes, with their values as functions of the status."""
 
 
 class PenstockReceiver(Device):
-    """A receiver: State ON, RUNNING or FAULT for idle, running or error; UNKNOWN while it does not answer."""
+    """A receiver: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN while it does not
+    answer."""
 
     ReceiverUrl = device_property(
         dtype=str, mandatory=True, doc="Address of the receiver's HTTP API, such as http://daq-1:5000."
@@ -121,12 +124,12 @@ class PenstockReceiver(Device):
         if self._unavailable or status is None:
             return self._unavailable
         if status.state == "error":
-            return f"{status.error} Correct that and call Reset."
+            return f"{status.error} Correct this and call Reset."
         if status.series is None:
             return "Idle; no series yet."
         where = f" into {status.series.filename}" if status.series.filename else " for live view"
         if status.state == "running":
-            waits = f" It waits: {status.series.reason}" if status.series.reason else ""
+            waits = f" Waiting: {status.series.reason}" if status.series.reason else ""
             return f"Taking a series{where}.{waits}"
         why = f": {status.series.reason}" if status.series.reason else ""
         end = "complete" if status.series.complete else f"incomplete{why}"
@@ -146,10 +149,10 @@ class PenstockReceiver(Device):
 
     @attribute(
         dtype=int, min_value=1, max_value=1000, access=tango.AttrWriteType.READ_WRITE,
-        doc="The live view shows every n-th row and column.",
+        doc="Down-sampling of the live view, which shows every n-th row and column.",
     )  # fmt: skip
     def Downsample(self) -> int:
-        """The down-sampling for every viewer of this receiver."""
+        """Return the down-sampling for all viewers of this receiver."""
         with as_tango_error("Downsample"):
             return self._client.downsample()
 
@@ -175,7 +178,9 @@ class PenstockReceiver(Device):
         self._publisher.wake()
 
     def _on_unexpected(self, error: Exception) -> None:
-        self._unavailable = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
+        self._unavailable = (
+            f"{self.get_name()} had an internal error ({error!r}); see its log, then call Init."
+        )
 
 
 def _body(each: _StatusAttribute) -> dict[str, Any]:

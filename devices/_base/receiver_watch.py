@@ -14,13 +14,13 @@ log = logging.getLogger(__name__)
 POLL = 1.0
 """Seconds for which the receiver may delay its answer while nothing changes."""
 PACE = 0.05
-"""Shortest time between two requests: the status of a busy receiver changes all the time."""
+"""Least seconds between two requests: the status of a busy receiver changes all the time."""
 RETRY = 0.2
-"""Seconds between two attempts while it does not answer."""
+"""Seconds between two attempts while the receiver does not answer."""
 
 
 class ReceiverWatch:
-    """A watch that calls `callback` with every new snapshot, or with a sentence while there is no answer.
+    """Calls `callback` with every new snapshot, or with a sentence while the receiver does not answer.
 
     The callback runs in this object's thread and must return at once.
     """
@@ -36,7 +36,7 @@ class ReceiverWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop following; a running poll ends by itself."""
+        """Stop following; the running poll ends by itself."""
         self._stop.set()
 
     def _follow(self) -> None:

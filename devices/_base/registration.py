@@ -1,4 +1,4 @@
-"""Registering devices in a Tango database."""
+"""The registration of devices in a Tango database."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def register(
         database: the open database.
         server: server and instance, such as "Simulator/sim".
         kind: Tango class.
-        device: name, three parts.
-        properties: device properties to set; others stay.
+        device: device name, of three parts.
+        properties: device properties to set; others remain.
     """
     if not _is_there(database, server, kind, device):
         info = tango.DbDevInfo()
@@ -30,7 +30,7 @@ def register(
 
 
 def _is_there(database: tango.Database, server: str, kind: str, device: str) -> bool:
-    """Return whether it is registered so: adding it again would mark it as not running."""
+    """Return whether it is registered like this: adding it again would mark it as not running."""
     try:
         found = database.get_device_info(device)
     except tango.DevFailed:
@@ -39,7 +39,7 @@ def _is_there(database: tango.Database, server: str, kind: str, device: str) -> 
 
 
 def registered(database: tango.Database, server: str) -> dict[str, str]:
-    """Devices of a server by name, with their class; its own administrative device excepted."""
+    """Return the class of each device of a server by device name, without the server's DServer."""
     pairs = list(database.get_device_class_list(server).value_string)
     devices = dict(zip(pairs[::2], pairs[1::2], strict=True))
     return {name: kind for name, kind in devices.items() if kind != "DServer"}

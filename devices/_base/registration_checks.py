@@ -1,7 +1,7 @@
-"""What a beamline's file asks for, judged by what this installation knows of its classes.
+"""Checks of a beamline's file against the Tango classes of this installation.
 
-Tango takes any text into its database; a server that cannot read it, or finds its port taken, says so only
-when it is started.
+Tango takes any text into its database; a server that cannot read it, or whose port is taken, reports that
+only when it is started.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ TANGOS_OWN = (
     "_", "polled_", "non_auto_polled_", "min_poll_period", "poll_", "cmd_", "attr_", "blackbox_depth",
     "logging_",
 )  # fmt: skip
-"""What the properties begin with that Tango keeps for any device (cppTango, `Tango::DeviceImpl`)."""
+"""Prefixes of the properties that Tango itself uses for any device (cppTango, `Tango::DeviceImpl`)."""
 Kind = type[tango.server.Device]
 KINDS = {
-    tango.CmdArgType.DevLong64: "integer",
-    tango.CmdArgType.DevDouble: "number",
+    tango.CmdArgType.DevLong64: "an integer",
+    tango.CmdArgType.DevDouble: "a number",
     tango.CmdArgType.DevBoolean: "true or false",
 }
 """Types of properties, in words."""
@@ -39,48 +39,49 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong, and what may be."""
+    """What is wrong, and what may be wrong, one sentence each."""
 
     refusals: list[str]
     warnings: list[str]
 
 
 def known_properties(kind: Kind) -> dict[str, str]:
-    """Device properties of a Tango class: the name by the name in lower case."""
+    """Return the names of a Tango class's device properties, by the name in lower case."""
     return {name.lower(): name for name in kind.TangoClassClass.device_property_list}
 
 
 def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
-    """Return why a property cannot have this value, "" where it can; a server ends when it reads such a one.
+    """Return why a property cannot have this value, "" if it can; with such a value the server would not
+    start.
 
     Args:
         kind: the Tango class.
-        name: of one of its properties.
-        values: the texts as the database holds them.
+        name: name of one of its properties.
+        values: the strings of the database.
     """
-    if len(values) != 1:  # none of our classes has a property that is a list
+    if len(values) != 1:  # no property of our classes is a list
         return f"{name} has {len(values)} values; it takes one"
     wanted = kind.TangoClassClass.device_property_list[name][0]
     try:
         seqStr_2_obj(list(values), wanted)
     except ValueError:
-        return f'{name}={values[0]}: "{values[0]}" is no {KINDS.get(wanted, wanted)}'
+        return f'{name}={values[0]}: "{values[0]}" is not {KINDS.get(wanted, wanted)}'
     declared = {each.name: each for each in kind.camera.properties} if issubclass(kind, Detector) else {}
     if (one := declared.get(name)) is not None and one.choices and values[0] not in one.choices:
-        return f'{name}="{values[0]}": possible are {", ".join(one.choices)}'
+        return f'{name}="{values[0]}": choose {", ".join(one.choices)}'
     if name == "DataPort" and not 0 <= int(values[0]) <= LAST_PORT:
-        return f"DataPort={values[0]}: ports are 0 (any free one) to {LAST_PORT}"
+        return f"DataPort={values[0]}: a port is 0 (any free port) to {LAST_PORT}"
     if name == "ReceiverUrl" and not _is_url(values[0]):
-        return f'ReceiverUrl="{values[0]}" is no address of a receiver, such as http://daq-1:5000'
+        return f'ReceiverUrl="{values[0]}" is not the address of a receiver, such as http://daq-1:5000'
     return ""
 
 
 def check(devices: Iterable[PlannedDevice], others: Iterable[PlannedDevice] = ()) -> Findings:
-    """Judge devices as the database would hold them.
+    """Check the devices as the database would have them.
 
     Args:
-        devices: with the file's settings above those that are there already.
-        others: of the same servers, which the file does not name; only their ports matter.
+        devices: devices with the settings of the file and those already in the database; the file's win.
+        others: devices of the same servers that the file does not name; only their ports matter.
     """
     findings = Findings([], [])
     ports: dict[tuple[str, int], PlannedDevice] = {}
@@ -133,7 +134,7 @@ def _class_of(device: PlannedDevice, warnings: list[str]) -> Kind | None:
 def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     if not any(values.get("receiverurl", ())):
         yield (
-            f"{device.name} has no ReceiverUrl; give the address of its receiver's HTTP interface: "
+            f"{device.name} has no ReceiverUrl; give the address of its receiver's HTTP API: "
             '"ReceiverUrl": ["http://daq-1:5000"]'
         )
     for low, name in known_properties(kind).items():
@@ -142,7 +143,8 @@ def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str,
 
 
 def _port(kind: Kind, values: Mapping[str, tuple[str, ...]]) -> tuple[str, int] | None:
-    """Address that the detector's own streamer binds; `None` where it has none, or any free port."""
+    """Return the address that the detector's own streamer binds; `None` if it has none, or takes any free
+    port."""
     if (
         not issubclass(kind, Detector)
         or not streamer_properties(kind.camera)
@@ -162,13 +164,13 @@ def _judge_port(port: tuple[str, int], one: PlannedDevice, other: PlannedDevice,
         findings.refusals.append(f"{both}, and one of them cannot bind it; give each a DataPort of its own")
     else:
         findings.warnings.append(
-            f"{both}: that goes well on different hosts only; where {one.server} and {other.server} run on "
-            "one host, give each a DataPort of its own"
+            f"{both}: this works only on different hosts; if {one.server} and {other.server} run on one "
+            "host, give each a DataPort of its own"
         )
 
 
 def _means_this_host(host: str) -> bool:
-    """127.0.0.1 and 0.0.0.0 are another machine's on another machine."""
+    """Return whether the address is of whichever machine uses it, such as 127.0.0.1 and 0.0.0.0."""
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:

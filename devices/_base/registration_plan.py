@@ -1,6 +1,6 @@
-"""What a Tango database lacks of a beamline's file: found out first, then written.
+"""The difference between a beamline's file and a Tango database: compared first, then written.
 
-Nothing is removed: devices and properties that the file does not name stay as they are.
+Nothing is removed: devices and properties that the file does not name remain as they are.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ NOT_DEFINED = "DB_DeviceNotDefined"
 
 @dataclass(frozen=True)
 class Setting:
-    """One property as it would be."""
+    """One property that is to be written."""
 
     name: str
-    """Of a device or class: "DataPort"; of an attribute: "ExposureTime.max_alarm"."""
+    """Property of a device or class, as "DataPort", or of an attribute, as "ExposureTime.max_alarm"."""
     before: tuple[str, ...] | None
-    """Values in the database; `None`: none."""
+    """Values in the database; `None` if it has none."""
     after: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One device, or one class, and what is to be done about it."""
+    """One device or class, and what is to be done with it."""
 
     what: Literal["device", "class"]
     name: str
@@ -43,16 +43,16 @@ class Entry:
     server: str = ""
     kind: str = ""
     moved_from: str = ""
-    """Server and class under which it is registered."""
+    """Server and class under which it is registered now."""
     settings: list[Setting] = field(default_factory=list)
-    """Those to write."""
+    """Properties to write."""
     untouched: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Device properties of the database that the file does not name."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The difference, and what speaks against it."""
+    """The difference, and what is against writing it."""
 
     entries: list[Entry]
     untouched: dict[str, str]
@@ -62,17 +62,17 @@ class Plan:
 
     @property
     def changes(self) -> list[Entry]:
-        """Entries that something is to be done about."""
+        """Entries that require writing."""
         return [entry for entry in self.entries if entry.action != "none"]
 
 
 def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False) -> Plan:
-    """Find out what is to be done.
+    """Compare the file with the database; return the plan.
 
     Args:
-        file: what shall be.
-        database: what is.
-        move: a device that is registered under another server or class goes over to the file's.
+        file: the desired devices.
+        database: the present ones.
+        move: move a device that is registered under another server or class to those of the file.
 
     Raises:
         tango.DevFailed: the database does not answer.
@@ -89,7 +89,7 @@ def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False)
         if moved and not move:
             refusals.append(
                 f"{device.name} is registered under {moved}, the file has it under {device.server}, class "
-                f"{device.kind}; mend the file, or let --move move it"
+                f"{device.kind}; correct the file, or move the device with --move"
             )
         settings = _lacking(held, device.settings)
         action: Literal["add", "move", "change", "none"] = (
@@ -116,10 +116,10 @@ def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False)
 
 
 def apply(plan: Plan, database: tango.Database) -> int:
-    """Write what the plan says; returns how many entries were written.
+    """Write the plan; return the number of entries written.
 
     Raises:
-        tango.DevFailed: the database refuses; what was written before stays, as the next comparison finds.
+        tango.DevFailed: the database refuses; what was written before remains, and the next plan omits it.
     """
     for entry in plan.changes:
         if entry.action in ("add", "move"):
@@ -138,14 +138,14 @@ def apply(plan: Plan, database: tango.Database) -> int:
             getattr(database, f"put_{entry.what}_attribute_property")(entry.name, attributes)
     for server in {entry.server.partition("/")[0] for entry in plan.changes if entry.server}:
         try:
-            announce(server_classes(server), database)  # so that they are found before they are started
+            announce(server_classes(server), database)  # so that panels find them before they are started
         except (UnknownCamera, CameraFileError):
-            continue  # a warning of the plan has said so
+            continue  # the plan has a warning about it
     return len(plan.changes)
 
 
 def running(database: tango.Database, server: str) -> bool:
-    """Tell whether a server runs, as far as the database knows."""
+    """Return whether a server is running, as far as the database knows."""
     try:
         return bool(database.get_device_info(f"dserver/{server}").exported)
     except tango.DevFailed:
@@ -153,7 +153,7 @@ def running(database: tango.Database, server: str) -> bool:
 
 
 def _place(database: tango.Database, name: str) -> tuple[str, str] | None:
-    """Server and class of a device, `None` where it is not registered."""
+    """Return server and class of a device, `None` if it is not registered."""
     try:
         info = database.get_device_info(name)
     except tango.DevFailed as error:
@@ -168,8 +168,7 @@ def _same(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def _held(database: tango.Database, what: str, name: str, wanted: Settings) -> Settings:
-    """Return every property of the device, or of the class, and those of the attributes that the file
-    names."""
+    """Return all properties of the device or class, and of those attributes that the file names."""
     if what == "device":
         names = list(database.get_device_property_list(name, "*").value_string)
     else:
@@ -195,7 +194,7 @@ def _lacking(held: Settings, wanted: Settings) -> list[Setting]:
 
 
 def _others(database: tango.Database, devices: Iterable[PlannedDevice]) -> list[PlannedDevice]:
-    """Devices of the same servers that the file does not name."""
+    """Return the devices of the same servers that the file does not name."""
     named = {device.name.lower() for device in devices}
     servers = {device.server.lower(): device.server for device in devices}
     return [

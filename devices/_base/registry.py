@@ -13,19 +13,19 @@ __all__ = ["UnknownCamera", "camera_class", "camera_names"]
 
 
 class UnknownCamera(Exception):
-    """There is no such camera; the sentence lists those that there are."""
+    """There is no such camera; the sentence lists the existing ones."""
 
 
 def camera_class(name: str) -> type[Unit]:
-    """Class of a camera by its name, in any case of letters.
+    """Return the class of a camera by its name, which is case-insensitive.
 
     Raises:
-        UnknownCamera: no module, or no class in it, has that name.
-        CameraFileError: the module is there, but cannot be imported.
+        UnknownCamera: no module, or no class in it, has this name.
+        CameraFileError: the module exists, but cannot be imported.
     """
     if name.lower() not in camera_files():
         raise UnknownCamera(f'there is no camera "{name}"; there are {", ".join(camera_names())}')
     module = load_camera_file(f"{CAMERAS}.{name.lower()}")
     if (found := camera_in(module)) is None:
-        raise UnknownCamera(f"{module.__name__} has no Camera class named like the module")
+        raise UnknownCamera(f"{module.__name__} has no camera class with the name of the module")
     return found

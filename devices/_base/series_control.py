@@ -1,8 +1,7 @@
 """The control loop of one detector: the commands of a series, from Arm to the closed file.
 
 It uses no Tango, no socket and no thread of its own: commands are calls, both clients' snapshots are kept in
-the
-`SeriesRecord`, and `step`, which one thread calls often, lets the `SeriesWatchdog` check them.
+the `SeriesRecord`, and `step`, which one thread calls often, has the `SeriesWatchdog` check them.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ class SeriesControl:
         receiver: client of the receiver.
         clock: monotonic seconds.
         connected: called with a streamer that has just been reached, before it may be armed; and again when
-            the
-            box of a detector that streams by itself has taken settings.
+            the box of a detector that streams by itself has taken settings.
         changed: called after every change that requires a `step`; must return at once.
         limits: time limits of the watchdog.
         armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
@@ -116,9 +114,9 @@ class SeriesControl:
             self._in_arm = True
             self.record.begin(settings)
             self.record.move(Event.ARM, "Arming: checks, start message, hardware.")
-        arming_of_its_kind = self._arm_box if self.record.own_stream else self._arm_streamer
+        procedure = self._arm_box if self.record.own_stream else self._arm_streamer
         try:
-            arming_of_its_kind.arm(streamer, self._endpoint, settings, armed_by)
+            procedure.arm(streamer, self._endpoint, settings, armed_by)
         finally:
             self._in_arm = False
             self._changed()
@@ -200,7 +198,7 @@ class SeriesControl:
                 return
             self.streamer.reset()
         except (ArmRefused, *NO_STREAMER) as error:
-            # Its camera, or its box, hangs in a call: only a new process helps.
+            # The camera or the box hangs in a call: only a new process helps.
             kind = getattr(error, "kind", "unavailable")
             if not self._link.restartable or (self.record.own_stream and kind != "busy"):
                 raise ArmRefused(kind, str(error)) from error
@@ -232,13 +230,11 @@ class SeriesControl:
         self._streamer = None
         try:
             streamer = self._link.open()
-            status, description = (
-                streamer.status(),
-                streamer.describe(),
-            )  # read once the box is idle, not before
+            # In this order: the description of a box is read once it is idle.
+            status, description = streamer.status(), streamer.describe()
             if status.state in LEFT_OVER or (status.state == "fault" and not description.own_stream):
-                # A series of an earlier device process: it can no longer be accounted for.
-                log.warning("streamer was found %s with series %s", status.state, status.series)
+                # A series of an earlier device process, which can no longer be accounted for.
+                log.warning("the streamer was found %s with the series %s", status.state, status.series)
                 arming.bring_to_idle(streamer, status.state)
                 status = streamer.status()
             self._connected(streamer, description)
@@ -259,7 +255,7 @@ class SeriesControl:
                 self.record.move(Event.CONFIGURE, sentence(status.message or "The detector is being reached"))
         streamer.subscribe(self.record.on_streamer)
 
-    # What the watchdog has done ------------------------------------------------------------------
+    # Actions of the watchdog --------------------------------------------------------------------
 
     def ready(self) -> None:
         """Change to TAKING: the hardware takes triggers."""
@@ -287,7 +283,7 @@ class SeriesControl:
             try:
                 self.streamer.abort(cause)
             except NO_STREAMER as error:
-                log.warning("abort after a failure: %s", error)
+                log.warning("the streamer could not be aborted after a failure: %s", error)
 
     def finish(self) -> None:
         """Disarm the detector's own box: every frame has been received."""
@@ -309,7 +305,7 @@ class SeriesControl:
         try:
             self._receiver.stop(reason)
         except NO_RECEIVER as error:
-            log.warning("telling the receiver to stop: %s", error)
+            log.warning("the receiver could not be told to stop: %s", error)
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -317,9 +313,9 @@ class SeriesControl:
         """End the failed series at the receiver too: a receiver that was killed and restarted resumes it, and
         would wait for the rest."""
         try:
-            self.record.on_receiver(self._receiver.status())  # it may have returned a moment ago
+            self.record.on_receiver(self._receiver.status())  # it may have started again a moment ago
         except NO_RECEIVER as error:
-            log.info("reset without the receiver: %s", error)
+            log.info("Reset continues without the receiver: %s", error)
             return
         if self.record.receiver_runs:
             self.tell_receiver(f"the detector was reset: {self.record.failure}")
@@ -342,7 +338,7 @@ class SeriesControl:
             streamer = self._streamer
         word = "Abort" if aborted else "Stop"
         if record.own_stream and record.ready:
-            self._say_that_it_ends(f"ended by {word.lower()}{f': {cause}' if cause else ''}")
+            self._announce_end(f"ended by {word.lower()}{f': {cause}' if cause else ''}")
         try:
             if streamer is not None:
                 (streamer.abort if aborted else streamer.stop)(cause)
@@ -350,10 +346,10 @@ class SeriesControl:
             # The series may have ended by itself a moment ago; `step` finds out.
             log.warning("%s: %s", word, error)
 
-    def _say_that_it_ends(self, why: str) -> None:
+    def _announce_end(self, why: str) -> None:
         """Tell the receiver before the box: the box's end message gives no reason, and frames that were never
         taken would count as missing."""
         try:
             self._receiver.stop_at_end(self.view.series, why)
         except NO_RECEIVER as error:
-            log.warning("telling the receiver that the series is %s: %s", why, error)
+            log.warning("the receiver could not be told that the series is %s: %s", why, error)

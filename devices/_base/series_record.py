@@ -1,8 +1,7 @@
 """A device's record of its series: the state, both sides' latest snapshots, and their times.
 
 One lock guards it, which is held briefly and never during a call to another process. Commands and the
-watchdog's
-thread change the state; snapshots arrive in other threads and are only recorded.
+watchdog's thread change the state; snapshots arrive in other threads and are only recorded.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MOST_ENTERED = 100
 
 
 class SeriesRecord:
-    """See the module.
+    """The record; its methods may be called from any thread.
 
     Args:
         clock: monotonic seconds.

@@ -56,8 +56,7 @@ class SeriesView:
     receiver_queue: float | None = None
     """Fill of the receiver's queue in %; `None` while it does not answer."""
     ring_fill: float | None = None
-    """Share of the streamer's buffers that is used, in %; `None` while it does not answer, or if frames do
-    not
+    """Share of the streamer's buffers that is used, in %; `None` while it does not answer, or if no frames
     pass through it."""
     latest_frame: int | None = None
 

@@ -1,7 +1,7 @@
-"""Starts Tango device servers: one a camera, named as the camera, and `PenstockReceiver`.
+"""The start of Tango device servers: one per camera, with the name of the camera, and `PenstockReceiver`.
 
-The console scripts of all servers are this module's `main`: the name under which it is called says
-which server it is, as Tango's Starter expects. `python -m penstock.devices._base.server NAME
+The console scripts of all servers are this module's `main`: the name under which it is called selects the
+server, as Tango's Starter expects. `python -m penstock.devices._base.server NAME
 INSTANCE` does the same.
 """
 
@@ -28,12 +28,12 @@ RECEIVER = "PenstockReceiver"
 
 
 def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
-    """Return the Tango classes of a server; the first is named as the server.
+    """Return the Tango classes of a server; the first has the name of the server.
 
-    A detector server can also hold the device of its receiver.
+    A detector server can also run the device of its receiver.
 
     Raises:
-        UnknownCamera: neither a camera nor the receiver's server.
+        UnknownCamera: the name is neither a camera's nor that of the receiver's server.
         CameraFileError: the file of the camera cannot be imported.
     """
     if name.lower() == RECEIVER.lower():
@@ -42,20 +42,20 @@ def server_classes(name: str) -> tuple[type[tango.server.Device], ...]:
 
 
 def server_names() -> list[str]:
-    """Everything that can be started."""
+    """Return the names of all servers."""
     return [*camera_names(), RECEIVER]
 
 
 def run_server(name: str, arguments: Sequence[str]) -> int:
-    """Run a server until it is told to end; returns its exit status, 1 when it could not start.
+    """Run a server until it is ended; return its exit status, 1 if it could not start.
 
     Args:
-        name: of the server.
-        arguments: its instance, then options as every Tango server takes them.
+        name: name of the server.
+        arguments: its instance, followed by the options of any Tango server.
 
     Raises:
         UnknownCamera: there is no such server.
-        CameraFileError: the file of its camera cannot be imported.
+        CameraFileError: the file of the camera cannot be imported.
     """
     classes = server_classes(name)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -63,26 +63,26 @@ def run_server(name: str, arguments: Sequence[str]) -> int:
     if not without and (host := tango_host()):
         log.info("Tango database %s", host)
         _announce(classes)
-    # "Ready to accept request" has to leave at once, also into a pipe: whoever started us waits for it.
+    # "Ready to accept request" must not be buffered, even in a pipe: the starting process waits for it.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         tango.server.run(classes, args=[classes[0].__name__, *arguments], raises=True)
     except tango.DevFailed as error:
         print(f"{classes[0].__name__} did not start: {error.args[0].desc.strip()}", file=sys.stderr)
         return 1
-    except RuntimeError as error:  # what PyTango makes of an exception of omniORB, which has spoken already
+    except RuntimeError as error:  # PyTango's form of an omniORB exception, which has been printed
         print(f"{classes[0].__name__} did not start: {error}; see the lines above", file=sys.stderr)
         return 1
     return 0
 
 
 def _announce(classes: Sequence[type[tango.server.Device]]) -> None:
-    """Without it the devices work as ever; only who looks for every detector does not find these."""
+    """Mark the classes in the database; without that the devices work, but panels do not list them."""
     try:
         announce(classes, tango.Database())
     except tango.DevFailed as error:
         log.warning(
-            "the fleet page will not find the devices of class %s: %s",
+            "the fleet page will not list the devices of class %s: %s",
             ", ".join(kind.__name__ for kind in classes), error.args[0].desc.strip(),
         )  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""The detectors that can be shown without hardware, and what has to run for each.
+"""The detectors that can be demonstrated without hardware, and the processes that each needs.
 
-The Simulator needs its device server, whose streamer sends the frames; an Eiger needs a simulated control
-unit beside, which sends them itself.
+The Simulator needs its device server, whose streamer sends the frames; an Eiger also needs a simulated
+control unit, which sends them itself.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, kw_only=True)
 class Staged:
-    """One detector that is not there."""
+    """One simulated detector."""
 
     server: str
     """Tango class of its device, and name of its server."""
     source: Mapping[str, object]
     """`source` of its receiver's configuration."""
     properties: Mapping[str, object]
-    """Of its device, beyond ReceiverUrl."""
+    """Device properties beyond ReceiverUrl."""
     box: tuple[str, ...] = ()
-    """Command of its simulated control unit, which says a line of JSON when ready; empty: it has none."""
+    """Command of its simulated control unit, which prints a line of JSON when ready; empty if it has none."""
     triggers: str = ""
-    """Its trigger input as HOST:PORT; "" where the device tells it (TriggerAddress)."""
+    """Its trigger input as HOST:PORT; "" if the device has it as an attribute (TriggerAddress)."""
     look: Mapping[str, object] = field(default_factory=dict)
-    """Attributes of the device that make its frames worth looking at."""
+    """Attribute values with which its frames are worth looking at."""
 
 
 def simulator() -> Staged:
@@ -44,12 +44,12 @@ def simulator() -> Staged:
 
 
 def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: str = "diffraction") -> Staged:
-    """Return an EIGER2 over a simulated control unit, on free ports.
+    """Return an EIGER2 with a simulated control unit, on free ports.
 
     Args:
-        stream: "v1" or "v2".
+        stream: version of the stream, "v1" or "v2".
         sensor: rows and columns.
-        pattern: of its frames, "diffraction" or "gradient".
+        pattern: pattern of its frames, "diffraction" or "gradient".
     """
     http, data, triggers = free_port(), free_port(), free_port()
     rows, columns = sensor
@@ -67,9 +67,9 @@ def eiger(stream: str = "v1", sensor: tuple[int, int] = (512, 1024), pattern: st
 
 
 MODELS: Mapping[str, Callable[..., Staged]] = {"Simulator": simulator, "Eiger": eiger}
-"""By the Tango class of the device."""
+"""Simulated detectors by the Tango class of the device."""
 
 
 def json_line(line: str) -> bool | None:
-    """For `Child`: the line with which a simulated control unit says that it is ready."""
+    """Return True for the line with which a simulated control unit reports that it is ready; for `Child`."""
     return line.startswith("{") or None

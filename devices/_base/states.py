@@ -1,6 +1,6 @@
 """The states of a detector's series, and the Tango states that show them: two tables.
 
-The series state is decisive; the Tango state is derived from it.
+The Tango state is derived from the series state.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Event(Enum):
     CLOSED = auto()
     """The receiver is idle again: the file is closed."""
     FAIL = auto()
-    """The series, or the streamer without one, cannot go on."""
+    """The series, or the streamer without a series, has failed."""
     COUNTED = auto()
     """The counts of the failed series are final."""
     RESET = auto()

@@ -27,14 +27,14 @@ from penstock.streamer.settings import Value
 log = logging.getLogger(__name__)
 
 CALL_LIMIT = 1.0
-"""Seconds for one call to the streamer: a Tango command must return within a client's time-out."""
+"""Seconds for one call of the streamer: a Tango command must return within the client's time-out."""
 
 
 class StreamerLink(Protocol):
     """The link of a device to its streamer."""
 
     restartable: bool
-    """True if `open` replaces a streamer that hangs by a new process."""
+    """True if `open` replaces a hanging streamer with a new process."""
 
     def open(self) -> StreamerClient:
         """Start or reach the streamer; an earlier connection is closed.
@@ -63,7 +63,7 @@ class ChildStreamer:
 
     restartable = True
     START_LIMIT = 20.0
-    """Seconds until it must be ready, including opening the hardware."""
+    """Seconds within which it must be ready, including opening the hardware."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class ChildStreamer:
         self._client: StreamerClient | None = None
 
     def open(self) -> StreamerClient:
-        """Start it; see `StreamerLink`."""
+        """Start the streamer; see `StreamerLink`."""
         self._let_go()
         try:
             child = Child(
@@ -106,7 +106,7 @@ class ChildStreamer:
                 return self._client
         # Init was called while the child was starting: nobody else would end the child.
         child.stop()
-        raise StreamerUnavailable(f"{self._name} was closed while it started")
+        raise StreamerUnavailable(f"the {self._name} was closed while it was starting")
 
     def died(self) -> str | None:
         """See `StreamerLink`."""
@@ -128,7 +128,7 @@ class ChildStreamer:
         return (
             f"port {port} of {host}, from which frames are sent, is taken by the streamer of another device "
             f"or by another program; set the property DataPort of {device} to a free port, such as {free}, "
-            f'in Jive or by tango.Database().put_device_property("{device}", {{"DataPort": ["{free}"]}}), '
+            f'in Jive or with tango.Database().put_device_property("{device}", {{"DataPort": ["{free}"]}}), '
             f"have the receiver's source.endpoints name the same port, and call Init"
         )
 
@@ -152,7 +152,7 @@ class RemoteStreamer:
         self._client: StreamerClient | None = None
 
     def open(self) -> StreamerClient:
-        """Reach it; see `StreamerLink`."""
+        """Reach the streamer; see `StreamerLink`."""
         self.close()
         client = StreamerClient(self._control, timeout=CALL_LIMIT)
         try:

@@ -1,7 +1,7 @@
-"""Which Tango database this machine is configured for, and where that is said.
+"""The Tango database for which this machine is configured, and where it is configured.
 
-Tango looks into the environment, then into `.tangorc` in the user's home, then into `/etc/tangorc`; what is
-there first counts, in the environment even if it is empty (cppTango, `Connection::get_env_var`).
+Tango reads the environment, then `.tangorc` in the user's home, then `/etc/tangorc`; the first entry counts,
+in the environment even an empty one (cppTango, `Connection::get_env_var`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ VARIABLE = "TANGO_HOST"
 
 @dataclass(frozen=True)
 class TangoHost:
-    """A database, and who names it."""
+    """A database, and where it is named."""
 
     address: str
-    """HOST:PORT, or several of these with commas between."""
+    """HOST:PORT, or several of these, separated by commas."""
     source: str
     """The variable, or the file."""
 
@@ -32,16 +32,16 @@ class TangoHost:
 
 
 def files() -> tuple[Path, ...]:
-    """Return where Tango looks when the environment has no TANGO_HOST; the home is that of the password
+    """Return the files that Tango reads if TANGO_HOST is not set; the home is that of the password
     database."""
     return Path(pwd.getpwuid(os.geteuid()).pw_dir, ".tangorc"), Path("/etc/tangorc")
 
 
 def tango_host(rc_files: Sequence[Path] | None = None) -> TangoHost | None:
-    """Return the database that Tango itself would use; `None` where nothing is configured.
+    """Return the database that Tango itself would use; `None` if none is configured.
 
     Args:
-        rc_files: where it may be said, in Tango's order; by default as in `files`.
+        rc_files: files that may name it, in Tango's order; by default `files()`.
     """
     address = tango.ApiUtil.get_env_var(VARIABLE)
     if not address:

@@ -1,4 +1,4 @@
-"""What every detector device shows of its series: read-only attributes, one line each."""
+"""The read-only attributes of the series that every detector device has, one line each."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from penstock.streamer.unit import Unit
 
 ACQUIRED = "nFramesAcquired"
 COUNTED_BY_BOX = (
-    "Frames of the series by the detector's own counter; a step scan is done with a point when it counts."
+    "Frames of the series by the detector's own counter; in a step scan a point is done when its frame is "
+    "counted."
 )
 SEEN_AT_RECEIVER = (
-    "Highest index of a frame at the receiver, plus 1: this detector counts none itself; a step scan is "
-    "done with a point when it counts."
+    "Highest index of a frame at the receiver, plus 1: this detector does not count frames; in a step scan a "
+    "point is done when its frame is counted."
 )
 
 
 class ViewAttribute(NamedTuple):
-    """One read-only attribute and where its value comes from."""
+    """One read-only attribute and the source of its value."""
 
     parameter: Parameter
     value: Callable[[SeriesView], Value | Unread]
@@ -37,7 +38,7 @@ def _reading(
 
 
 def _known(value: float | None) -> float | Unread:
-    """Without a value while the side that knows it does not answer."""
+    """Return the value; without one, while the side that knows it does not answer, `Unread`."""
     return Unread(0.0) if value is None else value
 
 
@@ -45,57 +46,59 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("nFramesPlanned", 0, "Frames of the series: nTriggers x nFramesPerTrigger at Arm.",
              lambda view: view.planned),
     _reading(ACQUIRED, 0,
-             "Frames out of the hardware; a step scan is done with a point when it counts.",
+             "Frames that the hardware has delivered; in a step scan a point is done when its frame is "
+             "counted.",
              lambda view: view.acquired),
-    _reading("nFramesReceived", 0, "Frames that the receiver has taken into its account.",
+    _reading("nFramesReceived", 0, "Frames that the receiver has counted in its account.",
              lambda view: view.counts.received),
     _reading("nFramesWritten", 0, "Frames in the file.", lambda view: view.counts.stored),
     _reading("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
              lambda view: view.counts.partial),
-    _reading("nFramesMissing", 0, "Frames that were triggered or sent and did not arrive.",
+    _reading("nFramesMissing", 0, "Frames that were triggered or sent but did not arrive.",
              lambda view: view.counts.missing),
-    _reading("nFramesDelivered", 0, "Frames for live view and consumers only, as asked for.",
+    _reading("nFramesDelivered", 0, "Frames for live view and consumers only, as requested.",
              lambda view: view.counts.delivered),
     _reading("nFramesDiscarded", 0, "Frames that the streamer marked as not to be written.",
              lambda view: view.counts.discarded),
     _reading("nFramesCorrupt", 0, "Frames that arrived damaged.", lambda view: view.counts.corrupt),
     _reading("nFramesNotTriggered", 0, "Planned frames that were never triggered.",
              lambda view: view.counts.not_triggered),
-    _reading("nFramesPending", 0, "Planned frames of which nothing is known yet; 0 after the series.",
+    _reading("nFramesPending", 0, "Planned frames still to come; 0 after the series.",
              lambda view: view.counts.pending),
-    _reading("ReadyForSwTrigger", False, "SoftwareTrigger would start a frame now.",
+    _reading("ReadyForSwTrigger", False, "True if SoftwareTrigger would start a frame now.",
              lambda view: view.ready_for_trigger),
-    _reading("SeriesId", "", "Unique id of the running, or else the last, series.", lambda view: view.series),
-    _reading("FileWritten", "", 'File of the series as the receiver sees it; "" when nothing is written.',
+    _reading("SeriesId", "", "Unique id of the running or last series.", lambda view: view.series),
+    _reading("FileWritten", "", 'File of the series as the receiver sees it; "" if nothing is written.',
              lambda view: view.filename),
     _reading("FileDataset", "",
-             'Path of the frames inside FileWritten, such as "entry/instrument/eiger/data"; "": none.',
+             'Path of the frames inside FileWritten, such as "entry/instrument/eiger/data"; "" if nothing is '
+             "written.",
              lambda view: view.dataset),
     _reading("FrameType", "",
-             'NumPy name of the stored pixels, of the running, or else the next, series; "" when unknown.',
+             'NumPy name of the stored pixel type, of the running or else the next series; "" if unknown.',
              lambda view: view.frame_type),
     _reading("IndexSource", "",
-             'How the camera knows to which trigger a frame belongs: "hardware counter", "hardware '
-             'timestamp", or "arrival": it does not; "" until the streamer answers.',
+             'How frames are assigned to triggers: by a "hardware counter", a "hardware timestamp", or their '
+             '"arrival", where a missed trigger shifts all later frames; "" until the streamer answers.',
              lambda view: view.index_source),
-    _reading("ArmedBy", "", 'Client that armed the running, or else the last, series; "" when unknown.',
+    _reading("ArmedBy", "", 'Client that armed the running or last series; "" if unknown.',
              lambda view: view.armed_by),
     _reading("LastSeries", "", 'How the last series ended, as a JSON object; "" before the first.',
              lambda view: view.last_series),
-    _reading("FrameBytes", 0, "Of one frame of the running, or else the next, series; 0 when unknown.",
+    _reading("FrameBytes", 0, "Bytes per frame of the running or else the next series; 0 if unknown.",
              lambda view: view.frame_bytes, "B"),
-    _reading("FrameRateMeasured", 0.0, "Frames of the series that the receiver took over the last second.",
+    _reading("FrameRateMeasured", 0.0, "Frame rate of the series at the receiver, over the last second.",
              lambda view: _known(view.frame_rate), "Hz"),
-    _reading("RingFill", 0.0, "Share of the control unit's buffers that hold frames to be sent.",
+    _reading("RingFill", 0.0, "Share of the streamer's buffers that hold frames still to be sent.",
              lambda view: _known(view.ring_fill), "%"),
-    _reading("ReceiverQueue", 0.0, "Share of what may wait in the receiver that does.",
+    _reading("ReceiverQueue", 0.0, "Fill of the fullest of the receiver's own queues.",
              lambda view: _known(view.receiver_queue), "%"),
 )  # fmt: skip
 """Written + partial + delivered + discarded + corrupt + missing + not triggered + pending = planned."""
 
 
 def view_parameters(camera: type[Unit]) -> list[Parameter]:
-    """Return the declarations for one kind of detector."""
+    """Return the declarations of these attributes for one kind of detector."""
     shown = [reading.parameter for reading in VIEW_ATTRIBUTES]
     if not issubclass(camera, StreamingDetector):
         return shown

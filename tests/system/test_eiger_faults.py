@@ -300,7 +300,7 @@ def test_a_start_message_that_is_dropped_is_refused(unit: EigerUnit) -> None:
     wait_state(unit.detector, FAULT, deadline=40.0)
     said, sends = unit.detector.Status(), unit.box.stream_endpoint
     assert "has not begun the series although the start message was sent" in said
-    assert f"sends at {sends}, the receiver fetches from {sends}: is that the same" in said
+    assert f"sends at {sends}, the receiver connects to {sends}: check that these are the same" in said
     assert "File:" not in said
     assert unit.state == "idle"
     unit.calm()

@@ -207,7 +207,7 @@ def test_a_receiver_that_does_not_begin_the_series_has_the_box_disarmed(patient:
         loop.control.arm(settings())
     assert refusal.value.kind == "not_started"
     assert "the detector sends at tcp://" in str(refusal.value)
-    assert str(refusal.value).endswith("does nobody else fetch from there?")
+    assert str(refusal.value).endswith("no other program connects there")
     assert loop.streamer.now.state == "idle"
     assert loop.state is SeriesState.IDLE
 

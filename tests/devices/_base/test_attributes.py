@@ -89,7 +89,7 @@ def test_choices_stand_in_the_documentation_and_are_enforced() -> None:
     parameter = Parameter(name="Gain", default="low", doc="Amplifier.", choices=("low", "high"))
     assert attribute_options(parameter)["doc"] == "Amplifier. One of: low, high."
     assert check_value(parameter, "high") == "high"
-    with pytest.raises(ValueRefused, match='Gain "mid" is not known; choose low, high'):
+    with pytest.raises(ValueRefused, match='Gain has no choice "mid"; choose low, high'):
         check_value(parameter, "mid")
 
 

@@ -49,23 +49,23 @@ def test_properties_of_attributes_and_classes_are_read_an_alias_is_named(tmp_pat
     [
         ('{"servers":\n  {"Simulator": ]', "not JSON: Expecting value at line 2, column 17"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"servers": {"A": {"a": {"A": {"lab/det/\\ud800": {}}}}}}', '"\\ud800" in it is half of a'),
-        ("[]", 'there are no "servers" in it; it looks like this: {"servers": {"Simulator"'),
-        ({"server": {}}, 'there are no "servers" in it'),
-        ({"servers": {}, "devices": {}}, '"devices" is not read; devices stand under "servers"'),
+        ('{"servers": {"A": {"a": {"A": {"lab/det/\\ud800": {}}}}}}', 'contains "\\ud800", which is half of a'),
+        ("[]", 'it has no "servers"; an example: {"servers": {"Simulator"'),
+        ({"server": {}}, 'it has no "servers"'),
+        ({"servers": {}, "devices": {}}, '"devices" is not a known key; devices are listed under "servers"'),
         ({"servers": {"Simulator": []}}, 'the server "Simulator" holds [], not an object'),
-        ({"servers": {"Simulator/a/b": {}}}, '"Simulator/a/b" is no server and instance'),
+        ({"servers": {"Simulator/a/b": {}}}, '"Simulator/a/b" is not a server and instance'),
         (one({"lab/det": {}}), '"lab/det": a device name has three parts, such as lab/det/1'),
         (one({"lab/det/1/x": {}}), "has three parts"),
         (one({"lab/det /1": {}}), "has three parts"),
         (one({"lab/det/1": {"property": {}}}), 'lab/det/1 has "property"; a device has "properties" and'),
-        (one({"lab/det/1": {"properties": {"DataPort": 9991}}}), 'Tango wants a list of texts: ["9991"]'),
-        (one({"lab/det/1": {"properties": {"DataPort": [1, "2"]}}}), 'wants a list of texts: ["1", "2"]'),
+        (one({"lab/det/1": {"properties": {"DataPort": 9991}}}), 'Tango takes a list of strings: ["9991"]'),
+        (one({"lab/det/1": {"properties": {"DataPort": [1, "2"]}}}), 'takes a list of strings: ["1", "2"]'),
         (one({"lab/det/1": {"properties": {"DataPort": []}}}), "DataPort of lab/det/1 is an empty list;"),
-        ('{"servers": {"a": {}, "A": {}}}', 'the key "A" stands twice in one object'),
+        ('{"servers": {"a": {}, "A": {}}}', 'the key "A" occurs twice in one object'),
         (
             {"servers": {"A/a": {"A": {"lab/det/1": {}}}, "A/b": {"A": {"LAB/det/1": {}}}}},
-            "LAB/det/1 stands twice: under A/a, A, and under A/b, A",
+            "LAB/det/1 is listed twice: under A/a, A, and under A/b, A",
         ),
     ],
 )  # fmt: skip
@@ -86,7 +86,7 @@ def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
     with pytest.raises(BeamlineFileError, match="it cannot be read: No such file"):
         load(tmp_path / "none.json")
     (tmp_path / "binary").write_bytes(b'{"\xff": 1}')
-    with pytest.raises(BeamlineFileError, match="it is not text in UTF-8, at byte 2"):
+    with pytest.raises(BeamlineFileError, match="it is not UTF-8 text: byte 2 is invalid"):
         load(tmp_path / "binary")
 
 
@@ -101,10 +101,10 @@ def device(
     ("properties", "sentence"),
     [
         ({"ReceiverUrl": ""}, 'a/b/c has no ReceiverUrl; give the address of its receiver'),
-        ({"ReceiverUrl": "daq-1:5000"}, 'a/b/c: ReceiverUrl="daq-1:5000" is no address of a receiver'),
-        ({"DataPort": "x"}, 'a/b/c: DataPort=x: "x" is no integer'),
-        ({"DataPort": "70000"}, "a/b/c: DataPort=70000: ports are 0 (any free one) to 65535"),
-        ({"LiveImageRate": "fast"}, 'LiveImageRate=fast: "fast" is no number'),
+        ({"ReceiverUrl": "daq-1:5000"}, 'a/b/c: ReceiverUrl="daq-1:5000" is not the address of a receiver'),
+        ({"DataPort": "x"}, 'a/b/c: DataPort=x: "x" is not an integer'),
+        ({"DataPort": "70000"}, "a/b/c: DataPort=70000: a port is 0 (any free port) to 65535"),
+        ({"LiveImageRate": "fast"}, 'LiveImageRate=fast: "fast" is not a number'),
     ],
 )  # fmt: skip
 def test_values_that_would_end_the_server_are_refused(properties: dict[str, str], sentence: str) -> None:
@@ -114,7 +114,7 @@ def test_values_that_would_end_the_server_are_refused(properties: dict[str, str]
 
 def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
     (refusal,) = check([device("a/b/c", "Eiger/lab", "Eiger", Host="dcu", Stream="v3")]).refusals
-    assert refusal == 'a/b/c: Stream="v3": possible are v1, v2'
+    assert refusal == 'a/b/c: Stream="v3": choose v1, v2'
 
 
 def test_several_values_where_one_is_wanted_are_refused() -> None:
@@ -149,7 +149,7 @@ def test_a_port_that_two_detectors_of_a_host_have_is_refused(
 def test_where_the_hosts_are_not_known_it_is_a_warning() -> None:
     findings = check([device("a/b/1"), device("a/b/2", "Simulator/other")])
     assert not findings.refusals
-    assert "that goes well on different hosts only" in findings.warnings[0]
+    assert "this works only on different hosts" in findings.warnings[0]
 
 
 @pytest.mark.parametrize("properties", [{"DataPort": "0"}, {"StreamerControl": "tcp://10.0.0.1:5555"}])

@@ -68,7 +68,7 @@ def test_a_slow_box_is_configuring_until_it_confirms(loop: BoxLoop) -> None:
     with pytest.raises(ArmRefused, match="Energy is being set in the detector") as refusal:
         loop.control.arm(settings())
     assert refusal.value.kind == "not_idle"
-    with pytest.raises(ArmRefused, match="state ON only"):
+    with pytest.raises(ArmRefused, match="only in the state ON"):
         loop.control.box.set({"Energy": 9000.0})
     let_go.set()
     loop.until(lambda: loop.state is SeriesState.IDLE, "ready")

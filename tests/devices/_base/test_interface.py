@@ -49,7 +49,7 @@ def test_a_database_that_refuses_is_logged_and_the_device_runs(tmp_path: Path) -
             deadline=30.0, environment={"TANGO_HOST": beamline.tango_host}, relay=said.append,
         ):  # fmt: skip
             assert beamline.device("a/det/1").ping() >= 0
-        warning = "the fleet page will not find the devices of class Simulator, PenstockReceiver: "
+        warning = "the fleet page will not list the devices of class Simulator, PenstockReceiver: "
         assert any(warning in line for line in said), json.dumps(said)
 
 

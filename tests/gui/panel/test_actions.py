@@ -200,7 +200,7 @@ def test_once_the_receiver_has_been_restarted_reset_is_the_next_step(opened: Ope
 
 
 def test_what_arm_would_have_said_in_fault_is_not_on_show_after_it(opened: OpenedPanel) -> None:
-    opened.device.check.update(ok=False, kind="state", sentence="Arm is possible in the state ON only")
+    opened.device.check.update(ok=False, kind="state", sentence="Arm is possible only in the state ON")
     opened.appear(State="FAULT", Status="The disk is full.")
     opened.until(lambda: opened.model.view().check is not None)
     opened.device.say(State="ON")
