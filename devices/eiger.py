@@ -29,7 +29,7 @@ class Eiger(StreamingDetector):
     parameters = keys.PARAMETERS
     trigger_modes = tuple(TriggerMode)
     newest_image = keys.IMAGE
-    index_source = IndexSource.HARDWARE_COUNTER  # of the series that was prepared last: modes.index_source
+    index_source = IndexSource.HARDWARE_COUNTER  # of the last prepared series, from modes.index_source
 
     def __init__(self, properties: Mapping[str, Value]) -> None:
         """See `StreamingDetector`; uses no network."""
@@ -87,7 +87,7 @@ class Eiger(StreamingDetector):
             if (name := setting.parameter.name) in values:
                 path = self._box.first_of(setting.paths)
                 if path is None:
-                    raise CameraError(f"this box has no {name} ({setting.paths[0]}); nothing was set")
+                    raise CameraError(f"this detector has no {name} ({setting.paths[0]}); nothing was set")
                 wanted[path] = setting.to_box(values[name])
         self._box.bring(wanted)
         self._local |= {name: values[name] for name in self._local if name in values}
@@ -105,11 +105,11 @@ class Eiger(StreamingDetector):
         look = self._commands.look()
         if look.state is BoxState.BUSY:
             raise CameraError(
-                f"{self._simplon.address} is busy{f': {look.message}' if look.message else ''}; is another "
-                "client setting it up? Arm again when DetectorState is idle"
+                f"{self._simplon.address} is busy{f': {look.message}' if look.message else ''}, perhaps with "
+                "settings of another client; call Arm again when DetectorState is idle"
             )
         if look.state is not BoxState.IDLE:
-            raise CameraError(f"{self._simplon.address} is {look.state}; Reset the device, then Arm")
+            raise CameraError(f"{self._simplon.address} is {look.state}; call Reset, then Arm")
         self._local = series.local(settings)
         self._box.refresh()
         series.refuse_impossible(settings, self._box, self._stream)
@@ -165,7 +165,7 @@ class Eiger(StreamingDetector):
         self._box.learn(series.ALL)
         if self._stream == "v2" and not self._box.first_of([series.FORMAT]):
             raise CameraError(
-                f"{self._simplon.address} has no stream v2: its SIMPLON {self._simplon.version} knows no "
+                f"{self._simplon.address} has no stream v2: its SIMPLON {self._simplon.version} has no "
                 "stream/config/format; set the property Stream to v1"
             )
 
@@ -187,7 +187,7 @@ def _host(given: str) -> str:
         raise CameraError("the property Host is empty; set it to the address of the detector's control unit")
     if not HOST.fullmatch(given) or given.count(":") == 1:
         raise CameraError(
-            f"the property Host is {given!r}; set it to the name or the address of the detector's control "
-            "unit alone, such as 192.168.0.80, and the property Port to its port"
+            f"the property Host is {given!r}; set it to only the name or address of the detector's control "
+            "unit, such as 192.168.0.80, and the property Port to its port"
         )
     return given

@@ -31,7 +31,7 @@ class Simulator(Camera):
         if not self._counts_edges:
             self.index_source = IndexSource.ARRIVAL
         if self._number("MaxExposure") < self._number("MinExposure"):
-            raise CameraError("MaxExposure is below MinExposure; change these properties")
+            raise CameraError("the property MaxExposure is below MinExposure; correct them")
         host, port = str(self._unit["TriggerHost"]), int(self._number("TriggerPort"))
         try:
             self._triggers = TriggerInput(host, port)

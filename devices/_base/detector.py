@@ -182,7 +182,7 @@ class Detector(Device):
 
     @command(dtype_out=str, doc_out="JSON object: ok, kind, sentence, file, frames, ...")
     def Check(self) -> str:
-        """Return what Arm would answer, and the size of the series, without any change; allowed in every
+        """Return what Arm would answer, and the size of the series; changes nothing, allowed in every
         state."""
         try:
             settings = self._settings()
@@ -245,7 +245,7 @@ class Detector(Device):
 
     @command
     def RestartReceiver(self) -> None:
-        """Bring the receiver out of its state Error."""
+        """Reset the receiver: leave its state Error."""
         with as_tango_error("RestartReceiver"):
             self._receiver.reset()
 
@@ -276,7 +276,7 @@ class Detector(Device):
         change_event_implemented=True, change_event_detect=False,
     )  # fmt: skip
     def LiveImage(self) -> np.ndarray:
-        """See `live_image`."""
+        """The live image; see `live_image.py`."""
         return self._live.read()
 
     # Behind the generated attributes
@@ -322,7 +322,7 @@ class Detector(Device):
 
     def _write_period(self, name: str, value: float) -> None:
         if not 0.0 < value < float("inf"):
-            raise ValueRefused(f"{name} must be above 0 and finite, it is {value:g}")
+            raise ValueRefused(f"{name} must be above 0 and finite, not {value:g}")
         if is_as_displayed(PERIODS[name], value, self._periods()[name]):
             return
         period = value if name == "FrameTime" else 1.0 / value
@@ -365,11 +365,10 @@ class Detector(Device):
         if self._broken:
             raise ArmRefused("broken", self._broken)
         self._control.arm(settings, self._clients.caller(self))
-        self._unmeasured = True  # from its end on
+        self._unmeasured = True  # asked again once the series has ended
 
     def _shown_values(self) -> dict[str, Any]:
-        """Return the present values of all scalar attributes; `Unread` for an unknown reading of the
-        camera."""
+        """Return the present values of all attributes but LiveImage; `Unread` for those that are unknown."""
         view = self._control.view
         values: dict[str, Any] = dict(self._values)
         values |= {name: Unread(self._values[name]) for name in self._unknown}
@@ -398,18 +397,17 @@ class Detector(Device):
         self._publisher.wake()
 
     def _on_unexpected(self, error: Exception) -> None:
-        self._broken = f"{self.get_name()} failed inside ({error!r}); see its log, then call Init."
+        self._broken = f"{self.get_name()} had an internal error ({error!r}); see its log, then call Init."
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
-        """Handle a connected streamer: pass the camera's settings to it, or read a box's own; take its
+        """Handle a connected streamer: send it the camera's settings, or read those of a box; take its
         limits."""
         self._take_modes(tuple(str(mode) for mode in description.trigger_modes))
         if self._box:
-            told = {
-                name: description.values[name] for name in self._camera_names() if name in description.values
-            }
-            self._values |= told
-            self._unknown = set(self._camera_names()) - set(told)
+            names = self._camera_names()
+            known = {name: description.values[name] for name in names if name in description.values}
+            self._values |= known
+            self._unknown = set(names) - set(known)
             self._take_limits(description)
             self._unmeasured = True
             return
@@ -419,7 +417,7 @@ class Detector(Device):
             except StreamerRefused as error:
                 # An outdated memorized value must not prevent the detector from starting.
                 default = self.parameters[name].default
-                log.warning("%s: %s; back to the default %s", name, error, default)
+                log.warning("%s: %s; it is reset to its default %s", name, error, default)
                 self._values[name] = default
         self._take_limits(streamer.describe())
         self._unmeasured = True

@@ -1,9 +1,8 @@
-"""The watchdog of a series: it compares both sides' snapshots with time limits, and calls for actions.
+"""The watchdog of a series: it compares both sides' snapshots with time limits, and triggers actions.
 
 A triggered series that has begun and only waits for triggers is never ended here: every limit starts with
-another
-event (a side became silent, the end was requested, the end was sent). A series without a first trigger has a
-time limit that can be set.
+another event (a side became silent, the end was requested, the end was sent). A series without a first
+trigger has a time limit that can be set.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class WatchdogLimits:
     stop: float = 2.0
     """After Stop, beyond the running exposure, until it becomes an Abort."""
     sending: float = 35.0
-    """After Stop, without a frame sent, until it becomes an Abort; above the streamer's own patience."""
+    """After Stop, without a frame sent, until it becomes an Abort; longer than the streamer's own limit."""
     abort: float = 3.0
     """After Abort, until the streamer counts as stuck."""
     box: float = 15.0
@@ -42,8 +41,7 @@ class WatchdogLimits:
     rest: float = 1.5
     """From the last frame until a box that is still armed is disarmed: some stay armed for ever."""
     lasting: float = 0.3
-    """For a box to be in fault, or busy, without a series: longer than a snapshot or a refusal can be
-    late."""
+    """For a box to be in fault, or busy, without a series: longer than a snapshot can be out of date."""
     end_lost: float = 3.0
     """After the end message, without an end or a new frame at the receiver, until it is told to stop."""
     closing: float = 10.0
@@ -85,7 +83,7 @@ class Actions(Protocol):
 
 
 class SeriesWatchdog:
-    """The watchdog; see the module.
+    """The watchdog of one device's series.
 
     Args:
         record: record of the series.
@@ -132,7 +130,7 @@ class SeriesWatchdog:
         if record.lasts("box in fault", state == "fault") > self._limits.lasting:
             self._do.fail(message)
         elif record.lasts("box busy", state == "configuring") > self._limits.lasting:
-            record.move(Event.CONFIGURE, sentence(message or "The detector takes settings"))
+            record.move(Event.CONFIGURE, sentence(message or "The detector is being configured"))
 
     def _configuring(self) -> None:
         """Follow settings or Reset, by this device or by another client of the streamer."""
@@ -170,8 +168,10 @@ class SeriesWatchdog:
         if status is not None and status.state == "fault":
             self._do.fail(f"the detector failed: {status.message}")
         elif status is not None and status.state == "idle":
-            # Also if nobody took the end message: the receiver is told over HTTP then.
-            self._record.move(Event.END_SENT, "The last frame is sent; the receiver closes the file.")
+            # Even if no receiver has taken the end message: it is then told over HTTP.
+            self._record.move(
+                Event.END_SENT, "The last frame has been sent; the receiver is closing the file."
+            )
         elif self._receiver_lives() and self._both_agree():
             self._look_for_strangers()
             self._record.warn(self._stalled() or self._unconnected() or self._record.stranger or self._slow())
@@ -206,7 +206,7 @@ class SeriesWatchdog:
         if record.aborted:
             self._do.fail(f"the streamer has not ended the series within {patience:g} s of Abort")
         else:
-            log.warning("nothing happened for %g s after Stop; aborting", patience)
+            log.warning("no progress for %g s after Stop; aborting", patience)
             self._do.abort()
 
     def _closing(self) -> None:
@@ -223,9 +223,9 @@ class SeriesWatchdog:
             return  # it may be closing the file; the receiver itself reports an error
         quiet = record.without_progress()
         if not record.told_to_stop and quiet > self._limits.end_lost:
-            log.warning("the receiver has not seen the end message; telling it to stop")
+            log.warning("the receiver has not received the end message; telling it to stop")
             record.told_to_stop = True
-            self._do.tell_receiver("end message lost: the streamer sent it, it never arrived")
+            self._do.tell_receiver("end message lost: the streamer sent it, but it did not arrive")
         elif record.told_to_stop and quiet > self._limits.closing:
             self._do.fail(f"the receiver has not closed the file within {quiet:.0f} s of being told to")
 
@@ -279,7 +279,7 @@ class SeriesWatchdog:
         """Return whether the streamer lives; if not, fail the series."""
         died = self._died()
         if died is None and self._record.streamer_lost:
-            died = "the streamer sends no sign of life; it died or cannot be reached"
+            died = "the streamer no longer answers; it died or cannot be reached"
         if died is None:
             return True
         self._do.fail(died, lost=True)
@@ -357,9 +357,8 @@ class SeriesWatchdog:
             addresses = ", ".join(streamer.peer_addresses)
             record.stranger = (
                 f"{plural(streamer.peers, 'consumer was', 'consumers were')} connected to the streamer "
-                f"({addresses}), the receiver accounts for {accounted}: frames that are missing "
-                "went to somebody else; "
-                "end the other consumer."
+                f"({addresses}), the receiver accounts for {accounted}: missing frames went to another "
+                "program; end the other consumer."
             )
 
     def _both_agree(self) -> bool:
@@ -367,23 +366,23 @@ class SeriesWatchdog:
         record, limit = self._record, self._limits.disagreement
         other = record.streamer_status is not None and record.own_streamer_status is None
         if record.lasts("other series", other) > limit:
-            self._do.fail("the streamer was restarted and knows nothing of the series")
+            self._do.fail("the streamer was restarted and does not know the series")
             return False
         over = record.receiver_status is not None and not record.receiver_runs
         if record.lasts("receiver over", over) > limit:
             series = record.own_receiver_series
             if series is None and record.own_stream and record.receiver_takes:
                 self._do.fail(
-                    "somebody else has ended this series at the detector and armed it again: the receiver "
+                    "another client has ended this series at the detector and armed it again: the receiver "
                     "takes a series that is not of this device; the detector was aborted"
                 )
             elif series is None and record.own_stream:
                 self._do.fail(
                     "the receiver was restarted after the start message, which the detector sends once, and "
-                    "knows nothing of the series; the detector was aborted"
+                    "does not know the series; the detector was aborted"
                 )
             elif series is None:
-                self._do.fail("the receiver was restarted and knows nothing of the series")
+                self._do.fail("the receiver was restarted and does not know the series")
             elif series.complete and record.own_stream:
                 return True  # every frame has arrived; the box has not reported its end yet
             else:

@@ -1,4 +1,4 @@
-"""The configuration of one control unit: as it is, and brought to what is wanted."""
+"""The configuration of one control unit: reading it, and setting it to the wanted values."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from penstock.streamer.settings import Limits, Value
 from penstock.streamer.unit import CameraError
 
 SLOW = 120.0
-"""Seconds for what makes the detector compute: an energy or a threshold moves trim bits and flat fields
-([ref18] section "Detector Subsystem": a PUT returns when that is done)."""
+"""Seconds for an energy or a threshold, for which the detector computes trim bits and flat fields ([ref18]
+section "Detector Subsystem": a PUT returns when that is done)."""
 PUT = 30.0
 """Seconds for any other configuration."""
 ROUNDS = 3
-"""How often what is wanted is written: count_time may move frame_time, and the other way round."""
+"""Most passes of writing the wanted values: count_time may change frame_time, and vice versa."""
 ENERGY_STEP = 1.0
-"""eV: a box that sets the energy so much beside rounds it."""
+"""Difference in eV up to which two energies are equal: the box rounds them."""
 TIME_STEP = 1e-6
-"""Seconds, and below also a thousandth of the value: the box counts in ticks of its clock."""
+"""Difference in seconds, or relative as below, up to which two times are equal: the box counts clock
+ticks."""
 RELATIVE = 1e-3
 MISNAMED = {"difference_mode": "threshold/difference/mode"}
-"""Keys that a box calls by another name in its answers (fastcs-eiger, `_handle_params_to_update`)."""
+"""Keys that have another name in the box's answers (fastcs-eiger, `_handle_params_to_update`)."""
 
 
 class Box:
-    """The keys of a control unit's configuration, as they were read last.
+    """The keys of a control unit's configuration, as last read.
 
-    Every method but the first raises what `Simplon` does.
+    The methods that read or write keys raise the errors of `Simplon`.
     """
 
     def __init__(self, simplon: Simplon) -> None:
@@ -37,7 +38,7 @@ class Box:
         self._entries: dict[str, Entry] = {}
 
     def value(self, path: str) -> object:
-        """Return the value of a key as it was read last; `None` where the box has no such key."""
+        """Return the value of a key as last read; `None` if the box has no such key."""
         entry = self._entries.get(path)
         return None if entry is None else entry.value
 
@@ -46,16 +47,16 @@ class Box:
         return next((path for path in paths if path in self._entries), None)
 
     def has(self, path: str, value: Value) -> bool:
-        """Return whether the box has this value, as it was read last and but for its rounding."""
+        """Return whether the box had this value when it was last read, up to its rounding."""
         return same(path, self.value(path), value)
 
     def limits(self, path: str) -> Limits:
-        """Least and greatest value of a key, as the box says."""
+        """Return the limits of a key as the box gives them."""
         entry = self._entries.get(path)
         return Limits() if entry is None else Limits(entry.min, entry.max)
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Read keys; those that it does not have are left out, and any that were known before forgotten."""
+        """Read these keys, and forget all others; keys that the box does not have are left out."""
         entries: dict[str, Entry] = {}
         for path in paths:
             try:
@@ -65,14 +66,14 @@ class Box:
         self._entries = entries
 
     def refresh(self) -> None:
-        """Read all keys that it has again: somebody else may have written them."""
+        """Read all known keys again: another client may have written them."""
         self.learn(list(self._entries))
 
     def bring(self, wanted: Mapping[str, Value]) -> None:
-        """Write what differs from what is wanted, in its order, and look at what the box made of it.
+        """Write the wanted values that differ, in their order, and check what the box has set.
 
         Raises:
-            CameraError: the box has made something else of a value, or does not allow it.
+            CameraError: the box has set another value, or does not allow the wanted one.
         """
         for path, value in wanted.items():
             if not self.has(path, value):
@@ -80,21 +81,21 @@ class Box:
         for _ in range(ROUNDS):
             due = [path for path, value in wanted.items() if not self.has(path, value)]
             for path in due:
-                # Another key of this round may have moved it to where it is wanted.
+                # A key written before may have changed this one to the wanted value.
                 if not self.has(path, wanted[path]):
                     self.write(path, wanted[path])
             if not due:
                 return
         left = [path for path, value in wanted.items() if not self.has(path, value)]
         if left:
-            said = ", ".join(f"{path} is {self.value(path)}, {wanted[path]} was asked for" for path in left)
+            said = ", ".join(f"{path} is {self.value(path)}, requested was {wanted[path]}" for path in left)
             raise CameraError(
-                f"{self._simplon.address} made something else of {plural(len(left), 'value')}: {said}; "
-                "set what it can do, or look for another client that sets it at the same time"
+                f"{self._simplon.address} did not set {plural(len(left), 'value')} as requested: {said}; "
+                "choose values that it supports, and check whether another client sets them at the same time"
             )
 
     def write(self, path: str, value: Value) -> None:
-        """Write a key, and read what has changed with it."""
+        """Write a key, and read it and the keys that changed with it."""
         slow = "energy" in path or "threshold" in path
         changed = self._simplon.put(path, value, SLOW if slow else PUT)
         prefix = path[: path.index("/config/")] + "/config/"
@@ -108,7 +109,7 @@ class Box:
         allowed = entry.allowed_values
         if allowed and value not in allowed:
             raise CameraError(
-                f"{self._simplon.address}: {path} = {value!r} is not possible; it takes "
+                f"{self._simplon.address}: {path} = {value!r} is not possible; choose "
                 f"{', '.join(map(str, allowed))}"
             )
         if isinstance(value, bool | str):
@@ -128,7 +129,7 @@ def _beyond(entry: Entry, path: str, value: float) -> tuple[str, float] | None:
 
 
 def same(path: str, actual: object, wanted: Value) -> bool:
-    """Compare a value of the box with the one that is wanted: equal but for the box's rounding."""
+    """Return whether a value of the box equals the wanted one, up to the box's rounding."""
     if not isinstance(wanted, float) or not isinstance(actual, int | float) or isinstance(actual, bool):
         return actual == wanted
     if "energy" in path:

@@ -1,4 +1,4 @@
-"""The commands of a control unit: arm, trigger, stop, abort and reset, and the state that they lead to.
+"""The commands of a control unit (arm, trigger, stop, abort and reset) and its state.
 
 [um] chapter 7.2 and 9; [ref18] section "Detector Subsystem", "command" and "status"; ADEiger
 `eigerApp/src/restApi.cpp`. `arm` answers with {"sequence id": n} (Lima-camera-eiger `get_serie_id`).
@@ -18,17 +18,17 @@ from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress
 from penstock.streamer.unit import CameraError
 
 ARM = 120.0
-"""Seconds; usually a few."""
+"""Seconds for arm; usually a few are enough."""
 INITIALIZE = 300.0
-"""Seconds; up to two minutes ([ref18] "initialize"), five in Lima-camera-eiger."""
+"""Seconds for initialize: up to two minutes by [ref18] "initialize", five in Lima-camera-eiger."""
 AT_ONCE = 10.0
-"""Seconds for abort, and for a cancel beyond the frame under way."""
+"""Seconds for abort, and for cancel beyond the running frame."""
 DISARM = 60.0
-"""Seconds; the box's own file writer writes what it still holds."""
+"""Seconds for disarm, in which the box's own file writer may still write its last frames."""
 TRIGGER = 60.0
-"""Seconds for a trigger, beyond the series that it starts: the answer comes when the series is over."""
+"""Seconds for trigger beyond the frames that it starts: the box answers after the last of them."""
 LOOK_EVERY = 0.2
-"""Seconds between looks at a box that initialises."""
+"""Seconds between two queries of a box that is busy."""
 
 STATES: Mapping[str, BoxState] = {
     "na": BoxState.UNINITIALISED,
@@ -44,20 +44,20 @@ STATES: Mapping[str, BoxState] = {
 
 
 class Commands:
-    """The commands of one control unit; each blocks for as long as the box takes."""
+    """The commands of one control unit; each blocks until the box has answered."""
 
     def __init__(self, simplon: Simplon) -> None:
         self._simplon = simplon
         self._arming = False
         self.sequence: int | None = None
-        """The box's own number of the series that was armed last."""
+        """The box's own number of the last series."""
 
     def look(self) -> Progress:
-        """Return the box's state; frames it does not count."""
+        """Return the box's state; it does not count frames."""
         said = str(self._simplon.get("detector/status/state").value)
         state = STATES.get(said)
         if state is None:
-            return Progress(state=BoxState.BUSY, message=f"the box is in a state that nobody knows, {said}")
+            return Progress(state=BoxState.BUSY, message=f"the control unit is in the unknown state {said}")
         if state is not BoxState.ERROR:
             return Progress(state=state)
         with suppress(CameraError):
@@ -66,13 +66,13 @@ class Commands:
         return Progress(state=state, message=said)
 
     def arm(self, user: UserPart) -> None:
-        """Write the user part, arm, and clear the user part, also where arming failed."""
+        """Write the user part, arm, and clear the user part, even if arming failed."""
         self._simplon.put(APPENDIX, user.encode())
         self._arming = True
         try:
             answer = self._simplon.command("arm", ARM)
         except CameraError:
-            with suppress(CameraError):  # the first error says more
+            with suppress(CameraError):  # the first error is the cause
                 self._simplon.put(APPENDIX, "")
             raise
         finally:
@@ -85,35 +85,35 @@ class Commands:
         """Trigger.
 
         Args:
-            seconds: that the frames take which it starts.
-            exposure: that the trigger itself says, in seconds; `None` where the box has it from `count_time`.
+            seconds: duration of the frames that it starts.
+            exposure: exposure to send with the trigger, in seconds; `None` if `count_time` applies.
         """
         self._simplon.command("trigger", seconds + TRIGGER, exposure)
 
     def stop(self, frame_time: float) -> None:
-        """Finish the frame under way, then disarm, which lets the stream send its end message.
+        """Finish the running frame, then disarm, upon which the stream sends its end message.
 
-        `cancel` ends after the next image, and leaves some boxes armed (tickit-devices `EigerDevice.cancel`).
-        A box that waits for an edge has no next image: it is not waited for longer than a frame.
+        `cancel` ends the series after the next image, and leaves some boxes armed (tickit-devices
+        `EigerDevice.cancel`). A box that waits for an edge has no next image: its answer is awaited no longer
+        than a frame.
         """
         if self.look().state is not BoxState.ARMED:
             return
         if str(self._simplon.get("detector/status/state").value) == "acquire":
-            with suppress(CameraError):  # it is disarmed then, in any case
+            with suppress(CameraError):  # it is disarmed next in any case
                 self._simplon.command("cancel", frame_time + AT_ONCE)
         if self.look().state is BoxState.ARMED:
             self._simplon.command("disarm", DISARM)
 
     def abort(self) -> None:
-        """End the series at once, also one that is just being armed."""
+        """End the series at once, even while it is being armed."""
         if self._arming or self.look().state is not BoxState.IDLE:
             self._simplon.command("abort", AT_ONCE)
 
     def reset(self) -> None:
-        """Disarm a box that is armed, initialise one that cannot be helped otherwise.
+        """Disarm the box if it is armed, and initialise it if nothing else makes it idle.
 
-        The user part of an arming that was never heard of again is cleared: the next series may be somebody
-        else's.
+        A user part that an arming has left behind is cleared: the next series may be another client's.
         """
         state = self._steady_state()
         for command in ("disarm", "abort"):
@@ -123,7 +123,7 @@ class Commands:
                 except BoxLost:
                     raise
                 except CameraError:
-                    continue  # the next one is harder
+                    continue  # the next command is stronger
                 state = self._steady_state()
         if state is not BoxState.IDLE:
             self._simplon.command("initialize", INITIALIZE)
@@ -131,14 +131,14 @@ class Commands:
         if state is not BoxState.IDLE:
             look = self.look()
             raise CameraError(
-                f"{self._simplon.address} is {look.state} {look.message} after it was initialised; the "
-                "web page of the control unit may say why"
+                f"{self._simplon.address} is {look.state} {look.message} after it was initialised; see the "
+                "web page of the control unit for the reason"
             )
         if self._simplon.get(APPENDIX).value:
             self._simplon.put(APPENDIX, "")
 
     def _steady_state(self) -> BoxState:
-        """Return the state when the box is not busy any more."""
+        """Return the state once the box is no longer busy."""
         until = time.monotonic() + INITIALIZE
         while (state := self.look().state) is BoxState.BUSY and time.monotonic() < until:
             Event().wait(LOOK_EVERY)

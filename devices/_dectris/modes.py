@@ -1,18 +1,18 @@
-"""Who starts a frame: our trigger modes, and what the control unit calls them.
+"""Our trigger modes, and those of the control unit.
 
 [um] chapter 9 "Trigger and Gating"; Lima-camera-eiger `src/EigerCamera.cpp` (`setTrigMode`, `prepareAcq`).
 
 | ours | trigger_mode | ntrigger | nimages |
 |---|---|---|---|
 | SOFTWARE | ints ([um] 9.2) | nTriggers | nFramesPerTrigger |
-| the same, SoftwareTriggerMode inte | inte ([um] 9.3): each trigger says its exposure | all | 1 |
+| the same, SoftwareTriggerMode inte | inte ([um] 9.3): each trigger carries its exposure | all | 1 |
 | INTERNAL | ints, triggered once | 1 | all |
 | EXTERNAL | exts ([um] 9.4) | 1 | all |
 | EXTERNAL_MULTI | exts | nTriggers | nFramesPerTrigger |
 | EXTERNAL_MULTI_GATE | exte ([um] 9.5): counts while the gate is high, one frame per gate | all | 1 |
 | the same, GateTriggerMode extg | extg ([um] 9.7): Nexpi gates added up in each frame | 1 | all |
 
-`eies` (9.6) takes n + 1 edges for n frames, without a gap; no mode of ours says so.
+`eies` (9.6) takes n + 1 edges for n frames without gaps; none of our modes corresponds to it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from penstock.streamer.settings import Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 
 ENABLE = ("exte", "inte")
-"""Modes that the box takes only while nimages is 1 ([um] 9.5: it is implied)."""
+"""Modes that the box accepts only while nimages is 1 ([um] 9.5 implies it)."""
 
 
 def plan(settings: Settings, local: Mapping[str, Value]) -> dict[str, Value]:
-    """Keys and values of a series' triggers, in the order in which the box takes them.
+    """Return keys and values of a series' triggers, in the order in which the box accepts them.
 
     Args:
-        settings: of the series.
-        local: `parameters.LOCAL` by name.
+        settings: settings of the series.
+        local: values of `parameters.LOCAL` by name.
 
     Raises:
-        CameraError: more than one frame per gate, or per trigger that says its exposure.
+        CameraError: more than one frame per gate, or per trigger that carries its exposure.
     """
     triggers, images, mode = 1, settings.frames, "exts"
     match settings.trigger_mode:
@@ -59,18 +59,17 @@ def plan(settings: Settings, local: Mapping[str, Value]) -> dict[str, Value]:
                 triggers, images = settings.frames, 1
     named: dict[str, Value] = {f"{DETECTOR}/trigger_mode": mode}
     if mode == "extg":
-        # The other of its modes, double, makes two images of each gate ([um] 9.7.3).
+        # In the other mode, double, each gate gives two images ([um] 9.7.3).
         named[f"{DETECTOR}/extg_mode"] = "single"
     counted: dict[str, Value] = {f"{DETECTOR}/nimages": images, f"{DETECTOR}/ntrigger": triggers}
     return counted | named if mode in ENABLE else named | counted
 
 
 def index_source(mode: TriggerMode) -> IndexSource:
-    """Return how a frame's number belongs to its trigger.
+    """Return how frames are assigned to triggers.
 
-    The box numbers the frames that it takes. Where it takes them by its own clock, or by commands that it
-    answers, that is the trigger's number. Where each edge starts frames, an edge that it misses shifts all
-    that follow, and nothing says so.
+    The box numbers the frames that it takes. If its own clock or answered commands start them, this number
+    gives the trigger. If each edge starts frames, a missed edge shifts all later frames unnoticed.
     """
     if mode in (TriggerMode.EXTERNAL_MULTI, TriggerMode.EXTERNAL_MULTI_GATE):
         return IndexSource.ARRIVAL
@@ -78,14 +77,14 @@ def index_source(mode: TriggerMode) -> IndexSource:
 
 
 def exposure_of_trigger(settings: Settings, local: Mapping[str, Value]) -> float | None:
-    """Exposure that a software trigger says, in seconds; `None` where it says none.
+    """Return the exposure that a software trigger carries, in seconds; `None` if it carries none.
 
     [um] 9.3; `trigger_exposure` in fastcs-eiger, `trigger` in ADEiger `restApi.cpp`.
     """
-    said = settings.trigger_mode is TriggerMode.SOFTWARE and local["SoftwareTriggerMode"] == "inte"
-    return settings.exposure_time if said else None
+    carried = settings.trigger_mode is TriggerMode.SOFTWARE and local["SoftwareTriggerMode"] == "inte"
+    return settings.exposure_time if carried else None
 
 
 def frames_of_trigger(settings: Settings) -> int:
-    """Frames that a software trigger starts, whose answer comes after the last of them."""
+    """Return the number of frames that a software trigger starts; the box answers after the last one."""
     return settings.frames if settings.trigger_mode is TriggerMode.INTERNAL else settings.n_frames_per_trigger

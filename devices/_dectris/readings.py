@@ -1,4 +1,4 @@
-"""What can only be read from a control unit."""
+"""The readings of a control unit."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from penstock.streamer.settings import Value
 from penstock.streamer.unit import CameraError
 
 LISTS = ("filewriter/status/files", "filewriter/files/")
-"""Files that the box has written: SIMPLON 1.8.0, and before (Lima-camera-eiger `FILEWRITER_LS2`, `_LS`)."""
+"""Keys that list the box's files: SIMPLON 1.8.0, and earlier (Lima-camera-eiger `FILEWRITER_LS2`, `_LS`)."""
 MOST_NAMES = 3
-"""Of data files that are shown; there may be thousands."""
+"""Most data files that are listed; there may be thousands."""
 
 
 class Readings:
-    """Readings of one control unit, each by the first of its keys that this box has."""
+    """The readings of one control unit, each from the first of its keys that this box has."""
 
     def __init__(self, simplon: Simplon) -> None:
         self._simplon = simplon
         self._paths: dict[str, str | None] = {}
 
     def forget(self) -> None:
-        """Look for the keys again: it may be another box, or another software."""
+        """Forget the keys: it may be another box, or another version of its software."""
         self._paths = {}
 
     def read(self, name: str) -> Value:
-        """Return one reading, of its parameter's type.
+        """Return one reading, in its parameter's type.
 
         Raises:
             CameraError: the box has no such reading.
@@ -34,12 +34,11 @@ class Readings:
         found = self._first(name, paths)
         kind = type(parameter.default)
         if kind is str and isinstance(found, int | float):
-            return f"{found:g} V"  # module_000/hv, the only text that older boxes send as a number
+            return f"{found:g} V"  # module_000/hv, the only text that older boxes give as a number
         return kind(found)  # type: ignore[call-overload, arg-type]
 
     def files(self, prefix: str) -> str:
-        """Return where the files can be fetched whose names begin so: master first; "" where there are
-        none."""
+        """Return the addresses of the files with this prefix, master files first; "" if there are none."""
         listed = self._first("files", LISTS)
         names = sorted(str(name) for name in listed) if isinstance(listed, list) else []
         names = [name for name in names if name.startswith(prefix)]
@@ -67,4 +66,4 @@ class Readings:
         raise self._none(name)
 
     def _none(self, name: str) -> CameraError:
-        return CameraError(f"{self._simplon.address} has no reading for {name}; its model has no such sensor")
+        return CameraError(f"{self._simplon.address} has no reading for {name}: its model lacks this sensor")

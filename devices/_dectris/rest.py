@@ -1,12 +1,12 @@
 """The client of a DECTRIS control unit's REST interface, SIMPLON.
 
-`GET` and `PUT` of http://HOST/SUBSYSTEM/api/VERSION/KIND/KEY, KIND one of config, status and command; JSON
-both ways ([ref18] section 2 "General Usage"; Lima-camera-eiger sdk/linux/EigerAPI/src/Requests.cpp
-`build_url`). A `PUT` of a configuration answers with the keys that it changed, or could have
+`GET` and `PUT` of http://HOST/SUBSYSTEM/api/VERSION/KIND/KEY, KIND one of config, status and command; JSON in
+both directions ([ref18] section 2 "General Usage"; Lima-camera-eiger sdk/linux/EigerAPI/src/Requests.cpp
+`build_url`). A `PUT` of a configuration answers with the keys that have changed, or may have
 (fastcs-eiger `eiger_subsystem_controller.py`).
 
-One pool of connections, of which a call takes one for itself: calls of several threads go out side by side,
-and an abort does not wait behind a trigger that blocks for as long as its series.
+Each call takes a connection of its own from a pool: calls of several threads run in parallel, and an abort
+does not wait for a trigger that blocks for the length of its series.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.unit import CameraError
 
 CONNECT = 1.0
-"""Seconds to reach the control unit; it stands in the same room."""
+"""Seconds to reach the control unit, which is in the same network."""
 READ = 4.0
-"""Seconds for an answer that needs no work in the detector."""
+"""Seconds for an answer that requires no work of the detector."""
 CONNECTIONS = 8
-"""Kept open: commands that block, an abort beside them, and the looks at the state."""
+"""Connections kept open: for commands that block, an abort in parallel, and queries of the state."""
 PROBES = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 4),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 2),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
 )
-"""A call that may take minutes ends 10 s after the power or the network has gone, for nobody answers then: a
-control unit that computes leaves that to its kernel."""
+"""Probes of a connection: a call that may take minutes ends 10 s after power or network have failed. The
+kernel of a control unit answers them even while the unit is computing."""
 VERSIONS = ("1.8.0", "1.6.0")
-"""Of SIMPLON that are known; EIGER2 and PILATUS4 speak 1.8.0, EIGER 1.6.0 and refuses others."""
+"""Known versions of SIMPLON: EIGER2 and PILATUS4 speak 1.8.0; EIGER speaks 1.6.0 and refuses others."""
 MOST_WORDS = 300
-"""Characters of a refusal that are passed on."""
+"""Most characters of a refusal that are quoted."""
 
 CHECK_HOST = (
-    "is the control unit switched on and on this network, and are the properties Host and Port its own (Init "
-    "reads changed ones)?"
+    "check that the control unit is switched on and on this network, and that the properties Host and Port "
+    "are correct (call Init after a change)"
 )
 
 
@@ -72,8 +72,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Simplon:
     """The REST interface of one control unit; any thread may use it.
 
-    Every method raises `BoxLost` where nothing answers, and `CameraError` with the control unit's own words
-    where it refuses.
+    Every method raises `BoxLost` if nothing answers, and `CameraError` with the control unit's own words if
+    it refuses.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -82,22 +82,22 @@ class Simplon:
             socket_options=[*HTTPConnection.default_socket_options, *PROBES],
         )  # fmt: skip
         self.address = f"http://{host_port(host, port)}".removesuffix(":80")
-        """As sentences name it."""
+        """Address of the control unit, for messages."""
         self.version = ""
-        """Of SIMPLON that it speaks; "" until `find_version`."""
+        """Version of SIMPLON in use; "" before `find_version`."""
 
     def close(self) -> None:
-        """Close the connections that no call uses."""
+        """Close the connections that are not in use."""
         self._pool.close()
 
     def find_version(self, wanted: str = "") -> str:
-        """Ask which version it speaks, and use that.
+        """Find out which version the control unit speaks, and use it; return it.
 
-        `/detector/api/version` says it (Lima-camera-eiger, `Requests::Requests`); where there is no such
-        key, the version is the one in which the state can be read.
+        `/detector/api/version` gives it (Lima-camera-eiger, `Requests::Requests`); without this key, it is
+        the version in which the state can be read.
 
         Args:
-            wanted: version that it is known to speak, though it may not say so.
+            wanted: version to use whatever the control unit reports; "" asks it.
         """
         if wanted:
             try:
@@ -107,7 +107,7 @@ class Simplon:
             except CameraError as error:
                 raise CameraError(
                     f"the property ApiVersion is {wanted}, which the control unit does not speak: {error}. "
-                    "Clear the property, and the control unit is asked"
+                    "Clear the property, so that the control unit is asked"
                 ) from error
             self.version = wanted
             return wanted
@@ -117,8 +117,8 @@ class Simplon:
             said = self._try_versions()
         if said not in VERSIONS:
             raise CameraError(
-                f"{self.address} speaks SIMPLON {said}; known are {' and '.join(VERSIONS)}: if it answers in "
-                "one of these, too, name it in the property ApiVersion"
+                f"{self.address} speaks SIMPLON {said}; supported are {' and '.join(VERSIONS)}: if it also "
+                "answers in one of these, set the property ApiVersion to it"
             )
         self.version = str(said)
         return self.version
@@ -127,30 +127,30 @@ class Simplon:
         """Read a key.
 
         Args:
-            path: "detector/config/count_time": subsystem, kind and key.
+            path: subsystem, kind and key, such as "detector/config/count_time".
 
         Raises:
-            NoSuchKey: it has no such key.
+            NoSuchKey: the control unit has no such key.
         """
         return self._entry("GET", self._url(path))
 
     def put(self, path: str, value: object, seconds: float = READ) -> tuple[str, ...]:
-        """Write a key of a configuration; the keys of its subsystem that have changed, or could have.
+        """Write a key of a configuration; return the keys of its subsystem that have changed, or may have.
 
         Raises:
-            NoSuchKey: it has no such key.
+            NoSuchKey: the control unit has no such key.
         """
         answer = self._call("PUT", self._url(path), {"value": value}, seconds, f" = {value!r:.120}")
         return tuple(str(key) for key in answer) if isinstance(answer, list) else ()
 
     def command(self, name: str, seconds: float, value: object = None) -> dict[str, Any]:
-        """Let the detector carry out a command; its answer, such as {"sequence id": 7}."""
+        """Have the detector execute a command; return its answer, such as {"sequence id": 7}."""
         body = None if value is None else {"value": value}
         answer = self._call("PUT", self._url(f"detector/command/{name}"), body, seconds, "")
         return answer if isinstance(answer, dict) else {}
 
     def link(self, path: str) -> str:
-        """Address of a key, for people and their browsers."""
+        """Return the address of a key, for a browser."""
         return f"{self.address}/{self._url(path)}"
 
     def _url(self, path: str) -> str:
@@ -168,24 +168,24 @@ class Simplon:
             return version
         raise CameraError(
             f"{self.address} answers, but not as a DECTRIS control unit that speaks SIMPLON "
-            f"{' or '.join(VERSIONS)}; are the properties Host and Port its own?"
+            f"{' or '.join(VERSIONS)}; check the properties Host and Port"
         )
 
     def _entry(self, method: str, url: str) -> Entry:
         answer = self._call(method, url, None, READ, "")
         try:
-            # Some keys answer with the bare value, such as lists of files.
+            # Some keys, such as lists of files, give the bare value.
             return msgspec.convert(answer if isinstance(answer, dict) else {"value": answer}, Entry)
         except msgspec.ValidationError as error:
-            raise CameraError(f"{self.address}/{url}: the answer cannot be understood: {error}") from error
+            raise CameraError(f"{self.address}/{url}: the answer is invalid: {error}") from error
 
     def _call(self, method: str, url: str, body: object, seconds: float, said: str) -> Any:
         what = f"{method} {url}{said}"
         try:
             response = self._request(method, url, body, seconds)
         except ReadTimeoutError as error:
-            probed = getattr(error.__cause__, "errno", None) is not None  # and nobody was there
-            late = f"has not answered {what} within {seconds:g} s"
+            probed = getattr(error.__cause__, "errno", None) is not None  # by a keep-alive probe
+            late = f"did not answer {what} within {seconds:g} s"
             said = f"broke off {what} ({_reason(error)})" if probed else late
             raise BoxLost(f"{self.address} {said}; {CHECK_HOST}") from error
         except (ConnectTimeoutError, NewConnectionError) as error:
@@ -198,8 +198,8 @@ class Simplon:
             return json.loads(response.data) if response.data.strip() else None
         except ValueError as error:
             raise CameraError(
-                f"{self.address} answers {what} with no JSON ({_text(response.data)!r}); are the properties "
-                "Host and Port those of a DECTRIS control unit?"
+                f"{self.address} does not answer {what} in JSON ({_text(response.data)!r}); check that the "
+                "properties Host and Port are those of a DECTRIS control unit"
             ) from error
 
     def _request(self, method: str, url: str, body: object, seconds: float) -> urllib3.BaseHTTPResponse:
@@ -217,7 +217,7 @@ class Simplon:
         except ProtocolError:
             if method != "GET":
                 raise
-            return ask()  # a server may close an idle connection at that very moment (RFC 9110 section 9.2.2)
+            return ask()  # the server may just have closed the idle connection (RFC 9110 section 9.2.2)
 
     def _refusal(self, status: int, words: str, what: str) -> CameraError:
         said = f'HTTP {status}: "{words}"' if words else f"HTTP {status}"
@@ -228,7 +228,7 @@ class Simplon:
             )
         if status >= 500:
             return CameraError(
-                f"{self.address} failed at {what} ({said}); if it goes on, its own web page may say why"
+                f"{self.address} failed at {what} ({said}); if this persists, see its web page for the reason"
             )
         return CameraError(f"{self.address} refuses {what} ({said})")
 
@@ -239,7 +239,7 @@ def _text(data: bytes) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what lies below urllib3's words: "Connection refused"."""
+    """Return the cause below urllib3's message, such as "Connection refused"."""
     below = error.__cause__ or error.__context__
     if isinstance(below, OSError) and below.strerror:
         return below.strerror

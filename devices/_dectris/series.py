@@ -1,4 +1,4 @@
-"""What a series asks of a control unit's configuration, and what its frames are then."""
+"""The control unit's configuration for a series, and the format of its frames."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FIXED = tuple(
         "x_pixel_size", "y_pixel_size", "detector_readout_time",
     )
 )  # fmt: skip
-"""What describes the detector."""
+"""Keys that describe the detector."""
 OF_SERIES = (
     *(f"{STREAM}/{key}" for key in ("mode", "format", "header_detail", "header_appendix")),
     *(f"{DETECTOR}/{key}" for key in ("beam_center_x", "beam_center_y", "detector_distance")),
@@ -41,7 +41,7 @@ OF_SERIES = (
     *(f"{DETECTOR}/{key}" for key in ("count_time", "frame_time")),
     *(f"{DETECTOR}/{key}" for key in ("bit_depth_image", "x_pixels_in_detector", "y_pixels_in_detector")),
 )
-"""What every series sets or needs to know."""
+"""Keys that every series writes or reads."""
 ALL = tuple(dict.fromkeys((*FIXED, *(path for s in SETTINGS for path in s.paths), *OF_SERIES)))
 SHAPING = tuple(
     f"{DETECTOR}/{key}"
@@ -53,20 +53,22 @@ SHAPING = tuple(
         *(path.partition("config/")[2] for path in CHANNELS),
     )
 )
-"""What shape and type of frames depend on; the bit depth goes by the times (ADEiger `bit_depth_image`)."""
+"""Keys that determine shape and type of frames; the bit depth depends on the times (ADEiger
+`bit_depth_image`)."""
 DTYPES: Mapping[object, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
 
 
 def local(settings: Settings) -> dict[str, Value]:
-    """Return what is no key of the box's own, in a series."""
+    """Return the values of `LOCAL` in a series."""
     return {p.name: settings.camera.get(p.name, p.default) for p in LOCAL}
 
 
 def refuse_impossible(settings: Settings, box: Box, stream: str) -> None:
-    """Refuse what is wrong with the settings of a series, without asking the box.
+    """Refuse impossible settings of a series, without asking the box.
 
     Raises:
-        CameraError: it takes no such frames, or its stream or the receiver cannot carry them.
+        CameraError: the box cannot take such frames, its stream not send them, or the receiver not store
+            them.
     """
     modes.plan(settings, local(settings))
     compression = settings.camera.get("Compression", STORED[0])
@@ -81,29 +83,29 @@ def refuse_impossible(settings: Settings, box: Box, stream: str) -> None:
     ]
     if stream == "v1" and len(on) > 1:
         raise CameraError(
-            f"{', '.join(on)} are on, and stream v1 carries one image per frame; switch all but one off, or "
-            "set the property Stream to v2"
+            f"{', '.join(on)} are on, but stream v1 has one image per frame; switch all but one off, or set "
+            "the property Stream to v2"
         )
 
 
 def wanted(settings: Settings, box: Box, stream: str) -> dict[str, Value]:
-    """Keys and values of a series, in the order in which they are written: energies before thresholds.
+    """Return keys and values of a series, in the order in which they are written: energies before thresholds.
 
-    The wavelength is not among them: a box sets it after the energy, and the energy after it (ADEiger
-    docs/ADEiger/eiger.rst "Crystallography Parameters"), so that writing both would move the thresholds.
+    The wavelength is not among them: the box sets it from the energy, and the energy from it (ADEiger
+    docs/ADEiger/eiger.rst "Crystallography Parameters"), so that writing both would change the thresholds.
     """
     values: dict[str, Value] = {
         f"{STREAM}/mode": "enabled",
         f"{STREAM}/format": FORMATS[stream],
         # With the pixel mask, flat field and count rate table ([v2] "SIMPLON Configuration Parameters").
         f"{STREAM}/header_detail": "all",
-        # Of a series that was never armed: cleared, so that nobody else's bears its name.
+        # The user part of a series that was never armed is cleared, so that no other series gets its name.
         APPENDIX: "",
     }
     for setting in SETTINGS:
         if (path := box.first_of(setting.paths)) and setting.parameter.name in settings.camera:
             values[path] = setting.to_box(settings.camera[setting.parameter.name])
-    if any(settings.beam_center):  # else nobody has set it since the device started, and the box's own stays
+    if any(settings.beam_center):  # otherwise it was not set since the device started: the box keeps its own
         x, y = settings.beam_center
         values |= {f"{DETECTOR}/beam_center_x": float(x), f"{DETECTOR}/beam_center_y": float(y)}
     if settings.distance:
@@ -117,16 +119,17 @@ def wanted(settings: Settings, box: Box, stream: str) -> dict[str, Value]:
 
 
 def format_of(box: Box) -> FrameFormat:
-    """Return what frames look like, by the box's own word.
+    """Return the format of frames with the box's present configuration.
 
     Raises:
-        CameraError: pixels of a size that nobody knows.
+        CameraError: unknown bit depth or shape.
     """
     columns, rows = (box.value(f"{DETECTOR}/{axis}_pixels_in_detector") for axis in "xy")
     bits = box.value(f"{DETECTOR}/bit_depth_image")
     if bits not in DTYPES or not isinstance(columns, int) or not isinstance(rows, int):
         raise CameraError(
-            f"the box speaks of {columns} x {rows} pixels of {bits} bits; known are 8, 16 and 32 bits"
+            f"the control unit reports {columns} x {rows} pixels of {bits} bits; supported are 8, 16 "
+            "and 32 bits"
         )
     images = sum(box.value(path) == "enabled" for path in CHANNELS) or 1
     compression = str(box.value(f"{DETECTOR}/compression") or STORED[0])
@@ -141,7 +144,7 @@ def format_of(box: Box) -> FrameFormat:
 
 
 def format_if_known(box: Box) -> FrameFormat | None:
-    """Return what frames look like if the box has said it; `None` before."""
+    """Return the format of frames, or `None` if the box has not been read yet."""
     try:
         return format_of(box)
     except CameraError:
@@ -149,14 +152,13 @@ def format_if_known(box: Box) -> FrameFormat | None:
 
 
 def readout_time(box: Box) -> float:
-    """Least dead time between frames, in seconds; 0 until the box has said it."""
+    """Return the least dead time between frames, in seconds; 0 if the box has not been read yet."""
     seconds = box.value(READOUT)
     return float(seconds) if isinstance(seconds, int | float) else 0.0
 
 
 def describe(box: Box, simplon: Simplon) -> dict[str, object]:
-    """Return what the file's NXdetector group has beyond the box's own start message: NeXus names, SI
-    units."""
+    """Return the entries of NXdetector that the box's start message lacks: NeXus names, SI units."""
     names = {
         "description": "description", "detector_number": "serial_number",
         "x_pixel_size": "x_pixel_size", "y_pixel_size": "y_pixel_size",
@@ -166,6 +168,6 @@ def describe(box: Box, simplon: Simplon) -> dict[str, object]:
     found = {name: box.value(f"{DETECTOR}/{key}") for key, name in names.items()}
     said: dict[str, object] = {name: value for name, value in found.items() if value is not None}
     if box.value(f"{FILEWRITER}/mode") == "enabled":
-        # $id is the box's number of the series, which it gives when it is armed.
+        # $id is the box's number of the series, which is known only after arming.
         said["filewriter"] = {"name_pattern": box.value(PATTERN), "folder": f"{simplon.address}/data/"}
     return said

@@ -23,6 +23,6 @@ class Cooler:
             self._from, self._since, self._target = self.temperature(), time.monotonic(), target
 
     def temperature(self) -> float:
-        """Now, in degrees Celsius."""
+        """Return the present temperature, in degrees Celsius."""
         elapsed = time.monotonic() - self._since
         return self._target + (self._from - self._target) * math.exp(-elapsed / TIME_CONSTANT)

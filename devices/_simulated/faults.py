@@ -1,4 +1,4 @@
-"""Faults that a simulated detector commits on request, each at a known frame."""
+"""Faults of a simulated detector on request, each at a known frame."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     drop: frozenset[int] = frozenset()
-    """Triggered, but the hardware gives no frame."""
+    """Frames that are triggered, but that the hardware does not deliver."""
     die_at: int | None = None
-    """SIGKILL to the own process instead of this frame."""
+    """SIGKILL to its own process instead of this frame."""
     fail_at: int | None = None
     """The hardware reports an error instead of this frame."""
     stall_at: int | None = None
@@ -43,14 +43,14 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that arming takes."""
 
     def commit(self, index: int, acquisition: Acquisition) -> bool:
-        """Commit the fault of frame `index`, if there is one; whether the frame comes all the same.
+        """Commit the fault of frame `index`, if any; return whether the frame is delivered all the same.
 
         Raises:
             CameraError: the hardware reports an error.
-            Overrun: its memory is full.
+            Overrun: the hardware's memory is full.
         """
         if index == self.die_at:
-            os.kill(os.getpid(), signal.SIGKILL)  # what a power cut looks like to everyone else
+            os.kill(os.getpid(), signal.SIGKILL)  # looks like a power cut to all others
         if index == self.fail_at:
             raise CameraError(f"the hardware failed at frame {index} (fault on request)")
         if index == self.overrun_at:
@@ -63,10 +63,10 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str) -> Faults:
-    """Read "die_at=5; drop=2,7; lose_end".
+    """Return the faults described by a text such as "die_at=5; drop=2,7; lose_end".
 
     Raises:
-        CameraError: unknown fault, or not a number.
+        CameraError: an unknown fault, or not a number.
     """
     given: dict[str, object] = {}
     for item in text.replace(" ", "").split(";"):
@@ -82,5 +82,5 @@ def parse(text: str) -> Faults:
     unknown = given.keys() - set(Faults.__struct_fields__)
     if unknown:
         known = ", ".join(Faults.__struct_fields__)
-        raise CameraError(f"Faults {text!r}: {', '.join(sorted(unknown))} unknown; there are {known}")
+        raise CameraError(f"Faults {text!r}: {', '.join(sorted(unknown))} unknown; choose {known}")
     return faults

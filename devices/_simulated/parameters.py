@@ -1,4 +1,4 @@
-"""What a simulated detector is (a unit's properties), and what can be set on it and read from it."""
+"""The properties of a simulated detector, its settings and its readings."""
 
 from __future__ import annotations
 
@@ -12,35 +12,57 @@ SCENES = (*PATTERNS, "recording")
 PIXEL_TYPES = ("uint8", "uint16", "uint32", "int32", "float32")
 
 UNIT: tuple[Parameter, ...] = (
-    Parameter(name="SensorWidth", default=1024, unit="pixel", limits=Limits(8, 16384), doc="Columns."),
-    Parameter(name="SensorHeight", default=512, unit="pixel", limits=Limits(8, 16384), doc="Rows."),
-    Parameter(name="Modules", default=1, limits=Limits(1, 64), doc="Blobs a frame; above 1 it is 3-D."),
-    Parameter(name="PixelType", default="uint16", choices=PIXEL_TYPES, doc="NumPy name."),
-    Parameter(name="PixelSize", default=75e-6, unit="m", limits=Limits(1e-7, 1e-2), doc="Pitch."),
+    Parameter(
+        name="SensorWidth", default=1024, unit="pixel", limits=Limits(8, 16384), doc="Columns of the sensor."
+    ),
+    Parameter(
+        name="SensorHeight", default=512, unit="pixel", limits=Limits(8, 16384), doc="Rows of the sensor."
+    ),
+    Parameter(
+        name="Modules", default=1, limits=Limits(1, 64), doc="Modules per frame; above 1 frames are 3-D."
+    ),
+    Parameter(name="PixelType", default="uint16", choices=PIXEL_TYPES, doc="NumPy name of the pixel type."),
+    Parameter(name="PixelSize", default=75e-6, unit="m", limits=Limits(1e-7, 1e-2), doc="Pixel pitch."),
     Parameter(name="MinExposure", default=1e-5, unit="s", limits=POSITIVE, doc="Least ExposureTime."),
-    Parameter(name="MaxExposure", default=3600.0, unit="s", limits=POSITIVE, doc="Greatest one."),
-    Parameter(name="ReadoutTime", default=1e-4, unit="s", limits=Limits(0, 10), doc="Least dead time."),
-    Parameter(name="TriggerCounter", default=True, doc="It counts edges; false: it only counts its frames."),
-    Parameter(name="SerialNumber", default="SIM-0001", doc="Of this unit."),
+    Parameter(name="MaxExposure", default=3600.0, unit="s", limits=POSITIVE, doc="Greatest ExposureTime."),
+    Parameter(
+        name="ReadoutTime",
+        default=1e-4,
+        unit="s",
+        limits=Limits(0, 10),
+        doc="Least dead time between frames.",
+    ),
+    Parameter(name="TriggerCounter", default=True, doc="True: counts edges; false: only frames."),
+    Parameter(name="SerialNumber", default="SIM-0001", doc="Serial number of this unit."),
     Parameter(name="CameraModel", default="Penstock Simulator", doc="Name of the model."),
     Parameter(name="TriggerHost", default="127.0.0.1", doc="Address of the trigger input."),
-    Parameter(name="TriggerPort", default=0, limits=Limits(0, 65535), doc="Its UDP port; 0 for any."),
+    Parameter(
+        name="TriggerPort",
+        default=0,
+        limits=Limits(0, 65535),
+        doc="UDP port of the trigger input; 0 for any.",
+    ),
 )
 
 SETTINGS: tuple[Parameter, ...] = (
     Parameter(name="Pattern", default="gradient", choices=SCENES, doc="What the detector sees."),
     Parameter(name="Recording", default="", doc="File that is replayed; HDF5 as file.h5::/path."),
-    Parameter(name="Energy", default=12400.0, unit="eV", limits=Limits(1e3, 2e5), doc="Of the photons."),
+    Parameter(name="Energy", default=12400.0, unit="eV", limits=Limits(1e3, 2e5), doc="Photon energy."),
     Parameter(
         name="Threshold", default=6200.0, unit="eV", limits=Limits(5e2, 1e5),
-        doc="Photons of less energy are not counted.",
+        doc="Least energy of photons that are counted.",
     ),
-    Parameter(name="PhotonFlux", default=1e4, unit="1/s", limits=POSITIVE, doc="In the brightest pixel."),
+    Parameter(
+        name="PhotonFlux", default=1e4, unit="1/s", limits=POSITIVE,
+        doc="Photons per second in the brightest pixel.",
+    ),
     Parameter(name="AOILeft", default=0, unit="pixel", limits=POSITIVE, doc="First column read out."),
     Parameter(name="AOITop", default=0, unit="pixel", limits=POSITIVE, doc="First row read out."),
     Parameter(name="AOIWidth", default=0, unit="pixel", limits=POSITIVE, doc="Columns; 0 for the rest."),
     Parameter(name="AOIHeight", default=0, unit="pixel", limits=POSITIVE, doc="Rows; 0 for the rest."),
-    Parameter(name="Compression", default="none", choices=COMPRESSIONS, doc="Of frames as sent."),
+    Parameter(
+        name="Compression", default="none", choices=COMPRESSIONS, doc="Compression of the frames as sent."
+    ),
     Parameter(
         name="TargetSensorTemperature", default=AMBIENT, unit="degC", limits=Limits(-40, 40),
         memorized=True, doc="Set point of the cooler.",
@@ -50,5 +72,7 @@ SETTINGS: tuple[Parameter, ...] = (
         doc="Temperature of the sensor.",
     ),
     Parameter(name="TriggerAddress", default="", writable=False, doc="UDP address of the trigger input."),
-    Parameter(name="Faults", default="", doc="Of the next series: die_at=5; drop=2,7; lose_end …"),
+    Parameter(
+        name="Faults", default="", doc="Faults of the next series, such as die_at=5; drop=2,7; lose_end."
+    ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The frames of a series, made or loaded before it begins, and put into buffers during it."""
+"""The frames of a series: made or loaded before it, and copied into buffers during it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from penstock.streamer import patterns
 from penstock.streamer.unit import CameraError, FrameFormat
 
 MAX_PHOTONS = 1e9
-"""Brightest pixel of a frame: far beyond any detector."""
+"""Most photons in the brightest pixel of a frame, far beyond any detector."""
 
 
 class View(msgspec.Struct, frozen=True):
-    """What is looked at, and how."""
+    """The settings that determine the frames."""
 
     pattern: str
     recording: str
     shape: tuple[int, ...]
-    """Of the whole sensor; a recording brings its own."""
+    """Shape of the whole sensor; a recording has its own."""
     dtype: str
     photons: float
-    """Expected in the brightest pixel of a frame."""
+    """Photons expected in the brightest pixel of a frame."""
     area: tuple[int, int, int, int]
     """left, top, width, height in pixels; 0 for the rest of the sensor."""
     compression: str
@@ -57,7 +57,7 @@ class Scene:
         self.format = _format(frames.shape[1:], frames.dtype.name, view.compression)
 
     def fill(self, buffer: np.ndarray, index: int) -> int | tuple[int, ...]:
-        """Put frame `index` into a buffer; the bytes used, of each blob when compressed."""
+        """Copy frame `index` into a buffer; return the bytes used, if compressed those of each blob."""
         if self.view.compression == "none":
             image = buffer.view(self.format.dtype).reshape(self.format.shape)
             np.copyto(image, self._frames[index % len(self._frames)])
@@ -78,7 +78,7 @@ class Scene:
 
 
 def format_of(view: View) -> FrameFormat | None:
-    """Return the format of a view's frames, without making them; `None` for those of a recording.
+    """Return the format of a view's frames without making them; `None` for a recording.
 
     Raises:
         CameraError: there is no such recording, or the area lies outside the frame.
@@ -107,14 +107,13 @@ def _compressed(frame: np.ndarray) -> tuple[bytes, ...]:
 
 
 def _size(whole: tuple[int, ...], area: tuple[int, int, int, int]) -> tuple[int, int]:
-    """(rows, cols) of the area read out of a frame of shape `whole`."""
+    """Return (rows, cols) of the area that is read out of a frame of the shape `whole`."""
     left, top, width, height = area
     cols, rows = width or whole[-1] - left, height or whole[-2] - top
     if left + cols > whole[-1] or top + rows > whole[-2] or min(rows, cols) < 1:
         raise CameraError(
             f"the AOI of {plural(cols, 'column')} from {left} and {plural(rows, 'row')} from {top} "
-            "is not inside the frame of "
-            f"{plural(whole[-1], 'column')} and {plural(whole[-2], 'row')}; change AOILeft, AOITop, "
-            "AOIWidth or AOIHeight"
+            f"is not inside the frame of {plural(whole[-1], 'column')} and {plural(whole[-2], 'row')}; "
+            "change AOILeft, AOITop, AOIWidth or AOIHeight"
         )
     return rows, cols

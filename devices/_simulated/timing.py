@@ -1,4 +1,4 @@
-"""When a simulated detector exposes: the frames of each trigger mode, in the detector's own time."""
+"""The timing of a simulated detector: the frames of each trigger mode."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ class Shot(msgspec.Struct, frozen=True):
 
     index: int
     moment: float
-    """Start of the exposure, seconds of the clock that triggers come with."""
+    """Start of the exposure, in seconds of the trigger source's clock."""
     gate: float | None = None
-    """Seconds of exposure where a gate set them."""
+    """Exposure in seconds if a gate has set it."""
 
 
 def frame_time(settings: Settings, readout: float) -> float:
-    """Seconds from the start of one frame to that of the next."""
+    """Return the seconds from the start of one frame to the start of the next."""
     return settings.exposure_time + max(settings.latency_time, readout)
 
 
 def shots(
     acquisition: Acquisition, line: TriggerInput, readout: float, counts_edges: bool = True
 ) -> Iterator[Shot]:
-    """Yield the frames of a series as their exposures end; ends early when the series is to stop.
+    """Yield the frames of a series as their exposures end; end early if the series is to stop.
 
     Args:
-        acquisition: of the series.
+        acquisition: the acquisition of the series.
         line: the trigger input.
         readout: least dead time between two frames, in seconds.
-        counts_edges: whether the detector notices edges that it takes no frame of, by their number.
+        counts_edges: True if the detector counts edges, also those for which it takes no frame.
     """
     settings = acquisition.settings
     mode = settings.trigger_mode
@@ -57,7 +57,7 @@ def shots(
 def _burst(
     acquisition: Acquisition, trigger: int, frames: int, start: float, readout: float
 ) -> Iterator[Shot]:
-    """Yield the frames of one trigger; the first is exposed though Stop came with the trigger."""
+    """Yield the frames of one trigger; the first is exposed even if Stop was called at the same time."""
     period, exposure = frame_time(acquisition.settings, readout), acquisition.settings.exposure_time
     for number in range(frames):
         begin = start + number * period
@@ -73,11 +73,11 @@ def _burst(
 def _edges(
     acquisition: Acquisition, line: TriggerInput, readout: float, counts_edges: bool
 ) -> Iterator[Shot]:
-    """EXTERNAL_MULTI and the gate: the edge's own number says which trigger it is, where edges are counted.
-    Else every edge that starts an exposure is the next trigger, so that one that is missed shifts the others.
+    """Yield the frames of EXTERNAL_MULTI and EXTERNAL_MULTI_GATE.
 
-    Whether the detector was still busy is judged by the edge's own time, not by when a loaded
-    computer looked at it.
+    If edges are counted, an edge's number is that of its trigger. Otherwise every edge that starts an
+    exposure is the next trigger, so that a missed edge shifts all later ones. Whether the detector was still
+    busy is decided by the time of the edge, not by when a loaded computer handled it.
     """
     settings = acquisition.settings
     gated = settings.trigger_mode is TriggerMode.EXTERNAL_MULTI_GATE
@@ -86,7 +86,7 @@ def _edges(
     counter = -1
     while counter < settings.n_triggers - 1:
         if acquisition.stopping or not acquisition.wait(lambda: line.pending):
-            return  # Stop begins no exposure for edges that wait already
+            return  # after Stop, waiting edges start no exposure
         edge = line.take()
         if not counts_edges:
             if edge.moment < free_at - TOLERANCE:
@@ -95,7 +95,7 @@ def _edges(
         if edge.counter >= settings.n_triggers:
             return
         if edge.counter <= counter:
-            continue  # the source began a new train: not of this series
+            continue  # the source began a new pulse train, which is not of this series
         counter = edge.counter
         acquisition.triggered((counter + 1) * settings.n_frames_per_trigger)
         if edge.moment < free_at - TOLERANCE:
@@ -114,6 +114,6 @@ def _edges(
 
 
 def _moved(burst: Iterator[Shot], edge: Edge, delay: float) -> Iterator[Shot]:
-    """Yield the frames of one edge, in the time of the trigger source."""
+    """Yield the frames of one edge with their times on the clock of the trigger source."""
     for shot in burst:
         yield Shot(shot.index, shot.moment - delay)

@@ -62,7 +62,7 @@ def test_a_series_comes_with_its_user_part_and_the_next_without(pair: tuple[Cont
     other = source.decode(pull.recv_multipart())
     assert isinstance(other, Start) and other.header.series != USER.arm
     assert eiger.progress().state is BoxState.ARMED
-    with pytest.raises(CameraError, match="Reset the device"):
+    with pytest.raises(CameraError, match="call Reset"):
         eiger.prepare(wanted)
     eiger.reset()
     assert eiger.progress().state is BoxState.IDLE

@@ -169,7 +169,7 @@ def test_a_real_powder_pattern_is_replayed(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("", b"", "Pattern is recording, but Recording names no file"),
+        ("", b"", "Pattern is recording, but Recording is empty"),
         ("absent.npy", None, "there is no such file on the streamer's host"),
         ("broken.npy", b"not an array", "broken.npy cannot be read"),
         ("broken.tif", b"not an image", "broken.tif cannot be read"),

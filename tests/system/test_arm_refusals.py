@@ -215,7 +215,7 @@ def test_another_consumer_that_would_steal_frames(station: Station) -> None:
     try:
         assert shaken_hands.poll(DEADLINE_MS), "the thief is not connected"
         station.set(DestinationFilename=str(station.new_file()))
-        sentence = check_refused_and_intact(station, "other_consumer", "2 consumers", "somebody else")
+        sentence = check_refused_and_intact(station, "other_consumer", "2 consumers", "another program")
         assert "accounts for 1" in sentence
     finally:
         thief.disable_monitor()

@@ -146,7 +146,7 @@ def test_a_box_that_is_switched_off_and_on_is_initialised_by_reset_alone(unit: E
     unit.box.power(on=False)
     wait_state(unit.detector, FAULT)
     assert "cannot be reached (Connection refused)" in unit.detector.Status()
-    assert "is the control unit switched on" in refusal(unit.detector.Reset)
+    assert "check that the control unit is switched on" in refusal(unit.detector.Reset)
     unit.box.power(on=True)
     unit.box.faults.slow_initialize = 1.0
     unit.detector.Reset()
@@ -233,7 +233,7 @@ def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: EigerU
     unit.box.arm_by_somebody_else()
     wait_state(unit.detector, FAULT)
     status = unit.detector.Status()
-    assert "somebody else has ended this series" in status or "armed by somebody else" in status
+    assert "another client has ended this series" in status or "armed by somebody else" in status
     assert "1 of 5 frames stored" in str(unit.last()["verdict"])
     unit.calm()
     unit.take_series()

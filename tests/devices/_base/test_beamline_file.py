@@ -49,7 +49,7 @@ def test_properties_of_attributes_and_classes_are_read_an_alias_is_named(tmp_pat
     [
         ('{"servers":\n  {"Simulator": ]', "not JSON: Expecting value at line 2, column 17"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"servers": {"A": {"a": {"A": {"lab/det/\\ud800": {}}}}}}', 'contains "\\ud800", which is half of a'),
+        ('{"servers": {"A": {"a": {"A": {"lab/det/\\ud800": {}}}}}}', '"\\ud800", which is half of'),
         ("[]", 'it has no "servers"; an example: {"servers": {"Simulator"'),
         ({"server": {}}, 'it has no "servers"'),
         ({"servers": {}, "devices": {}}, '"devices" is not a known key; devices are listed under "servers"'),

@@ -198,7 +198,7 @@ def test_a_consumer_that_comes_in_the_middle_of_a_series_is_said_then_and_at_the
     loop.receiver.end("0 of 2 frames: 2 missing")
     loop.wait(0.1)
     assert loop.state is SeriesState.IDLE
-    assert "went to somebody else" in loop.sentence
+    assert "went to another program" in loop.sentence
     loop.control.arm(settings(2))
     loop.wait(LIMITS.disagreement + 0.2)
     assert loop.control.view.warning == ""
@@ -333,7 +333,7 @@ def test_a_silent_streamer_is_a_fault_even_when_the_receiver_cannot_be_told(loop
     loop.receiver.away = True
     loop.wait(3.0)
     assert loop.state is SeriesState.FAULT
-    assert "no sign of life" in loop.sentence
+    assert "no longer answers" in loop.sentence
 
 
 def test_frames_that_still_come_in_after_the_streamers_death_are_taken(loop: Loop) -> None:
@@ -377,7 +377,7 @@ def test_a_lost_end_message_is_told_the_receiver_by_the_other_way(loop: Loop) ->
     loop.wait(LIMITS.end_lost - 0.5)
     assert loop.receiver.stops == []
     loop.wait(1.0)
-    assert loop.receiver.stops == ["end message lost: the streamer sent it, it never arrived"]
+    assert loop.receiver.stops == ["end message lost: the streamer sent it, but it did not arrive"]
     loop.receiver.end("end message lost")
     loop.wait(0.1)
     assert loop.state is SeriesState.IDLE
