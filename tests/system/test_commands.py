@@ -108,7 +108,7 @@ def test_device_that_is_not_registered_gets_the_command_that_does_it(beamline: B
         (("--register", "a/b/c", "--property", "ReceiverUrl"), "NAME=VALUE"),
         (("--register", "a/b/c", "--class", "Zebra"), "PenstockReceiver"),
         (("--property", "ReceiverUrl=x"), "--register"),
-        (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is no integer'),
+        (("--register", "a/b/c", "--property", "DataPort=abc"), '"abc" is not an integer'),
     ],
 )
 def test_device_refuses_a_wrong_registration(

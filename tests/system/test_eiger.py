@@ -123,7 +123,7 @@ def test_what_the_model_lacks_has_no_value_and_is_refused(eiger: Line) -> None:
     detector = eiger.station.detector
     assert detector.read_attribute("Threshold3").quality == tango.AttrQuality.ATTR_INVALID
     assert detector.read_attribute("Threshold").quality == tango.AttrQuality.ATTR_VALID
-    with pytest.raises(tango.DevFailed, match="this box has no Threshold3"):
+    with pytest.raises(tango.DevFailed, match="this detector has no Threshold3"):
         detector.Threshold3 = 5000.0
     wait_state(detector, ON)
 
@@ -140,7 +140,7 @@ def test_an_eiger_of_simplon_1_6_shows_and_gets_what_it_has_alone(beamline: Beam
         }
         assert {"Threshold2", "Threshold1Mode", "ThresholdDifferenceMode"} <= unknown
         assert "Threshold" not in unknown
-        with pytest.raises(tango.DevFailed, match="this box has no ThresholdDifferenceMode"):
+        with pytest.raises(tango.DevFailed, match="this detector has no ThresholdDifferenceMode"):
             detector.ThresholdDifferenceMode = True
         one.take("old", nTriggers=2)
         assert detector.nFramesWritten == 2

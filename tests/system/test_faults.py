@@ -297,7 +297,7 @@ def test_a_command_that_comes_while_the_file_is_being_closed_takes_nothing_from_
     os.kill(data_process, signal.SIGSTOP)
     for _ in range(3):
         station.trigger()
-    until(lambda: "closes the file" in station.detector.Status(), "the last frame is sent")
+    until(lambda: "is closing the file" in station.detector.Status(), "the last frame has been sent")
     assert station.detector.State() == RUNNING
     station.detector.command_inout(command)
     os.kill(data_process, signal.SIGCONT)
