@@ -37,9 +37,7 @@ class PushSocket:
         self._socket = self._context.socket(zmq.PUSH)
         self._socket.sndhwm = HIGH_WATER_MARK
         self._socket.set(zmq.IPV6, is_ipv6(endpoint))
-        self._socket.set(
-            zmq.ZAP_DOMAIN, b"penstock"
-        )  # refuses anything but ZMTP 3, as `streamer.push_socket`
+        self._socket.set(zmq.ZAP_DOMAIN, b"penstock")  # ZMTP 3 alone, as in `streamer.push_socket`
         self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()
         events = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED

@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument(
         "--disk", type=Path, metavar="DIR", help="folder on a disk (default: the temporary one)"
     )
-    figures.add_argument("--again", action="store_true", help="repeat what was measured already")
+    figures.add_argument("--again", action="store_true", help="measure again what was measured already")
     figures.add_argument("--part", action="append", metavar="PART", help="only this part; may be repeated")
     parser.add_argument(
         "--viewer", action="store_true", help="instead: frames of 4 million pixels, with and without a viewer"

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _description(folder: Path, port: int) -> str:
-    """Return which database runs here, and which one commands use that do not know of it."""
+    """Return which database runs here, and which one commands use unless TANGO_HOST names it."""
     from penstock.devices._base.embedded_database import FILE_NAME
     from penstock.devices._base.tango_host import tango_host
 

@@ -75,17 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames", type=whole(1), default=100, metavar="N", help="frames to send (%(default)s)"
     )
     parser.add_argument(
-        "--dtype",
-        default="uint16",
-        choices=("uint8", "uint16", "uint32", "int32", "float32"),
+        "--dtype", default="uint16", choices=("uint8", "uint16", "uint32", "int32", "float32"),
         help="pixel type (%(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--compression",
-        default="none",
-        choices=("none", "bslz4"),
+        "--compression", default="none", choices=("none", "bslz4"),
         help="compression of the blobs (%(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--pattern", default="noise", choices=GENERATED, help="what the frames show (%(default)s)"
     )
@@ -99,11 +95,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", type=real(), default=0.0, metavar="HZ", help="frames per second; 0: as fast as possible"
     )
     parser.add_argument(
-        "--filename",
-        default="",
-        metavar="PATH",
+        "--filename", default="", metavar="PATH",
         help="file that the receiver writes (default: live view only)",
-    )
+    )  # fmt: skip
     parser.add_argument("--overwrite", action="store_true", help="let the receiver replace that file")
     parser.add_argument(
         "--receiver", metavar="URL|NAME",
@@ -111,12 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file with NAME")
     parser.add_argument(
-        "--endpoint",
-        type=bound_endpoint,
-        default="tcp://127.0.0.1:9999",
-        metavar="URL",
+        "--endpoint", type=bound_endpoint, default="tcp://127.0.0.1:9999", metavar="URL",
         help="address to bind (%(default)s); further streams use the ports after it",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--wait-peers", type=whole(0), default=1, metavar="N", help="receivers to wait for (%(default)s)"
     )
@@ -124,12 +115,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--wait", type=real(), default=60.0, metavar="S", help="seconds to wait for them (%(default)g)"
     )
     parser.add_argument(
-        "--linger",
-        type=real(),
-        default=60.0,
-        metavar="S",
+        "--linger", type=real(), default=60.0, metavar="S",
         help="seconds to wait for what is queued (%(default)g)",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--io-threads", type=whole(1), default=1, metavar="N", help="ZeroMQ's I/O threads (%(default)s)"
     )
@@ -138,7 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_json(parser)
     faults = parser.add_argument_group(
-        "faults", "given by frame numbers (7,8) or as a probability (0.01), with at most one fault per frame"
+        "faults", "by frame numbers (7,8), or by probability (0.01): then with at most one fault per frame"
     )
     for kind, meaning in FAULTS.items():
         faults.add_argument(
@@ -146,42 +134,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=meaning,
         )  # fmt: skip
     faults.add_argument(
-        "--window",
-        type=whole(1),
-        default=4,
-        metavar="N",
+        "--window", type=whole(1), default=4, metavar="N",
         help="frames that overtake a reordered one (%(default)s)",
-    )
+    )  # fmt: skip
     faults.add_argument(
-        "--delay-seconds",
-        type=real(0, 3600),
-        default=1.0,
-        metavar="S",
+        "--delay-seconds", type=real(0, 3600), default=1.0, metavar="S",
         help="length of a delay (%(default)g)",
-    )
+    )  # fmt: skip
     faults.add_argument("--seed", type=whole(0), default=0, metavar="N", help="seed of the random faults (0)")
     faults.add_argument(
         "--faults-in", type=_numbers, metavar="N,…", help="streams with faults, counted from 0 (all)"
     )
     faults.add_argument(
-        "--die-at",
-        type=whole(0),
-        metavar="N",
+        "--die-at", type=whole(0), metavar="N",
         help="kill the generator once the frames before N have been sent",
-    )
+    )  # fmt: skip
     faults.add_argument(
-        "--stream-dies-at",
-        type=whole(0),
-        metavar="N",
+        "--stream-dies-at", type=whole(0), metavar="N",
         help="close the stream's connection before frame N",
-    )
+    )  # fmt: skip
     faults.add_argument(
-        "--lag",
-        type=whole(0),
-        default=0,
-        metavar="N",
+        "--lag", type=whole(0), default=0, metavar="N",
         help="frames by which the stream lags behind the others",
-    )
+    )  # fmt: skip
     faults.add_argument("--lose-start", action="store_true", help="send no start message")
     faults.add_argument("--lose-end", action="store_true", help="send no end message")
     faults.add_argument(

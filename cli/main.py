@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments)
         finally:
-            if sys.stdout is not None:  # the shell closed it: `>&-`
+            if sys.stdout is not None:  # None where the shell has closed it: `>&-`
                 sys.stdout.flush()  # here, where a reader that has gone causes no traceback
     except BrokenPipeError:  # the reader of the output has closed it: `penstock status | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit

@@ -2,7 +2,7 @@
 
 The receiver computes the sum, mean and maximum of these rectangles in every frame, and writes them to the
 file. Changes take effect with the next series. --set adds a region, or replaces the one of its name; --clear
-removes the present ones. The values shown are those of the latest frame of the running, or the last, series.
+removes the existing ones. The values shown are those of the latest frame of the running, or the last, series.
 
 Examples:
   penstock rois                                     those of the receiver on this machine
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], type=region, metavar="REGION=X,Y,WIDTH,HEIGHT",
         help="set this region, in pixels of the stored frame; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--clear", action="store_true", help="remove the present regions")
+    parser.add_argument("--clear", action="store_true", help="remove the existing regions")
     parser.add_argument("--keep", action="store_true", help="keep them when the receiver is restarted")
     add_json(parser)
 

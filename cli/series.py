@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 USUAL = 20
 """Series that are listed by default."""
 MOST = 1_000
-"""Series that a receiver keeps."""
+"""Series that a receiver keeps at most."""
 HEADINGS = ("started", "ended", "frames", "verdict", "file")
 MARKED = {"incomplete": "NOT complete", "not taken": "NOT taken"}
 """Verdicts that must not be overlooked, although there is no colour."""
