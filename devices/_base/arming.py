@@ -19,7 +19,7 @@ ARM_LIMIT = 2.2
 """Seconds for all steps; what takes longer continues in State MOVING. A Tango client waits 3 s."""
 PEERS_LIMIT = 1.5
 """Seconds for connections to appear, or for those of a dead peer to vanish: longer than the receiver's pause
-between two attempts to connect (`receiver.connection.ingest.RECONNECT_MS`)."""
+between two attempts to connect (`receiver.connection.connecting.PAUSES`)."""
 POLL = 0.02
 """Seconds between two queries of the number of peers."""
 
