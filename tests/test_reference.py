@@ -245,7 +245,7 @@ def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     page = _page("tango.md").partition("### Refusals")[2].partition("\n## ")[0]
     root = REFERENCE.parent.parent
     streamer = [
-        root / f"streamer/{name}.py" for name in ("engine", "acquisition", "jobs", "checks", "states")
+        root / f"streamer/{name}.py" for name in ("engine", "series", "jobs", "checks", "states")
     ]
     asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
     known = {
