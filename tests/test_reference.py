@@ -244,9 +244,7 @@ def _kinds(*names: str, files: Iterable[Path]) -> Iterator[str]:
 def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     page = _page("tango.md").partition("### Refusals")[2].partition("\n## ")[0]
     root = REFERENCE.parent.parent
-    streamer = [
-        root / f"streamer/{name}.py" for name in ("engine", "series", "jobs", "checks", "states")
-    ]
+    streamer = [root / f"streamer/{name}.py" for name in ("engine", "series", "jobs", "checks", "states")]
     asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
     known = {
         *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
