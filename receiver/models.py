@@ -23,7 +23,7 @@ Lost = tuple[int, int, Fate]
 
 
 class FrameStatus(IntEnum):
-    """What became of a planned frame; the numbers stand in the file."""
+    """What became of a planned frame; the numbers are those in the file."""
 
     MISSING = 0
     """Never arrived. 0, so that an index nobody wrote to reads as missing."""
@@ -276,8 +276,7 @@ class Status:
 
     @property
     def lacks(self) -> bool:
-        """Return whether the last series has ended incomplete. A live view that was stopped before its
-        maximum
+        """True if the last series has ended incomplete. A live view that was stopped before its maximum
         number of frames is not incomplete."""
         return self.series is not None and _lacks(self.series, self.counts)
 
@@ -291,24 +290,24 @@ class PastSeries:
 
     @property
     def lacks(self) -> bool:
-        """Return whether the series is incomplete; see `Status.lacks`."""
+        """True if the series is incomplete; see `Status.lacks`."""
         return _lacks(self.series, self.counts)
 
     @property
     def verdict(self) -> Verdict:
-        """How the series ended, in one or two words."""
+        """Return how the series ended, in one or two words."""
         if not self.series.taken:
             return "not taken"
         return "complete" if self.series.complete else "incomplete" if self.lacks else "ended"
 
     @property
     def done(self) -> int:
-        """Number of frames with the fate that was intended: stored, delivered or discarded."""
+        """Return the number of frames with the intended fate: stored, delivered or discarded."""
         return self.counts.stored + self.counts.delivered + self.counts.discarded
 
     @property
     def why(self) -> str:
-        """Why the series is incomplete, in one sentence; "" if it is complete."""
+        """Return why the series is incomplete, in one sentence; "" if it is complete."""
         return "" if self.series.complete else self.series.reason.removeprefix("not taken: ")
 
 

@@ -2,7 +2,7 @@
 
 Used by `penstock check`, by replay in the simulator, and by the viewer. Files are opened read-only and
 without a lock, so that a writer is never disturbed; in a file that is still being written the last frames
-may be incomplete, which `state` tells.
+may be incomplete, see `state`.
 """
 
 from __future__ import annotations

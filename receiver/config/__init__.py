@@ -291,7 +291,7 @@ def _wrong(raw: Any, said: str) -> str:
         return 'the file begins with "receivers:", and has an entry for each receiver below it'
     entries = raw["receivers"]
     if not isinstance(entries, dict):
-        return 'below "receivers:" stand entries, each a NAME: and its settings'
+        return '"receivers:" has entries below it, each a NAME: and its settings'
     for name, entry in entries.items():
         if not isinstance(name, str):
             return f'the name of a receiver is text: write "{name}": in quotes'

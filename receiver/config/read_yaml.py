@@ -1,4 +1,4 @@
-"""A text of YAML 1.2, read by ruamel.yaml, which refuses a key that stands twice in a mapping."""
+"""A text of YAML 1.2, read by ruamel.yaml, which refuses a key that is given twice in one mapping."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ def read(text: str) -> Any:
     """Return the content of a YAML text.
 
     Raises:
-        ValueError: it is not YAML, or a key stands twice in a mapping; the sentence gives the line, counted
-            as editors do.
+        ValueError: it is not YAML, or a key is given twice; the sentence gives the line, as editors count.
     """
     try:
         return YAML(typ="safe", pure=True).load(text)
     except DuplicateKeyError as error:
         key = TWICE.match(error.problem or "")
-        what = f'the key "{key[1] if key else "?"}" stands twice in one mapping'
+        what = f'the key "{key[1] if key else "?"}" is given twice in one mapping'
         raise ValueError(f"{_place(error)}{what}; leave one out, or give it another name") from error
     except YAMLError as error:
         problem = getattr(error, "problem", None) or " ".join(str(error).split())

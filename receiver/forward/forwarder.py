@@ -200,8 +200,7 @@ class Consumer:
         if self.when_full == "drop_oldest":
             while self.waiting_bytes + nbytes > self._limit and self._drop_oldest():
                 pass
-        # A blocking consumer is asked before a message is received, see `Forwarder.stalled_by`: what was
-        # received meanwhile is kept.
+        # For a blocking consumer, `Forwarder.stalled_by` holds back further messages: this one is kept.
         return self.when_full == "block" or not self._queue or self.waiting_bytes + nbytes <= self._limit
 
     def _drop_oldest(self) -> bool:

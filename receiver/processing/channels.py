@@ -36,12 +36,12 @@ def sound_ones(
     single = msgspec.structs.replace(image, shape=image.shape[1:], chunks=None, checksums=None)
     parts: list[Buffer] = [b""] * number
     statuses = [FrameStatus.STORED] * number
-    said: list[str] = []
+    reasons: list[str] = []
     after: Image | None = None
     for place, (name, blob, announced) in enumerate(zip(names, frame.blobs, sums, strict=True)):
         if not len(blob):
             statuses[place] = FrameStatus.MISSING
-            said.append(f"{name} did not arrive")
+            reasons.append(f"{name} did not arrive")
             continue
         try:
             part = Frame(single, (blob,))
@@ -51,14 +51,14 @@ def sound_ones(
             part = part if transform is None else transform(part)
         except BlobError as error:
             statuses[place] = FrameStatus.CORRUPT
-            said.append(f"{name}: {error}")
+            reasons.append(f"{name}: {error}")
             continue
         parts[place], after = part.blobs[0], part.image
     if after is None:
         return None
     kept = tuple(value if len(part) else "" for value, part in zip(sums, parts, strict=True))
     left = msgspec.structs.replace(
-        after, shape=(number, *after.shape), partial="; ".join(said),
+        after, shape=(number, *after.shape), partial="; ".join(reasons),
         checksums=kept if transform is None and any(kept) else None,
     )  # fmt: skip
     return PartialFrame(left, parts, tuple(statuses))

@@ -117,7 +117,7 @@ class FrameProcessor:
             self._chain.keeps_pixels = keep
 
     def submit(self, frame: Frame) -> Result | None:
-        """Let a thread transform this frame; return the result for `process`, called when its turn comes."""
+        """Let a thread transform this frame; return the result, to be passed to `process` in its turn."""
         pool, chain = self._pool, self._chain
         return None if pool is None or chain is None else pool.submit(chain.apply, frame)
 

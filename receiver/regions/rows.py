@@ -142,8 +142,7 @@ class RegionRows:
 
 
 def _groups(detector: Any) -> dict[str, Any]:
-    parent = detector.get(GROUP)
-    return {} if parent is None or not hasattr(parent, "items") else dict(parent.items())
+    return dict(detector.get(GROUP, {}).items())
 
 
 def _datasets(detector: Any) -> Iterator[Any]:

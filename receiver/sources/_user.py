@@ -83,7 +83,7 @@ def _announced(header: Header, part: UserPart) -> Header:
 def _stale(part: UserPart, series: str, where: str) -> RemoteError:
     return RemoteError(
         "stale_arm",
-        f"{where}: series {series} comes with the user part of an earlier one (arm {part.arm}, "
+        f"{where}: series {series} has the user part of an earlier one (arm {part.arm}, "
         f"{part.filename or 'live only'}): somebody else has armed the detector; the series is taken without "
         "the user part, and that file is left alone",
     )

@@ -65,10 +65,9 @@ class _Data(msgspec.Struct, frozen=True, tag_field="htype", tag="dimage_d-1.0"):
 
 
 class _Times(msgspec.Struct, frozen=True, tag_field="htype", tag="dconfig-1.0"):
-    """Times in nanoseconds; start and stop are relative to the start of the series or of the detector."""
+    """Times in nanoseconds; the start is relative to the start of the series or of the detector."""
 
     start_time: int | float | None = None
-    stop_time: int | float | None = None
     real_time: int | float | None = None
 
 

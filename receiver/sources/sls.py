@@ -5,7 +5,7 @@ One port carries one module (JUNGFRAU) or half module (EIGER). Each message is a
 raw blob if the header has `"data": 1`.
 
 There is no start message: the first frame of an acquisition begins a series. Another acquisition has another
-file index or name, another first frame, or a frame index that goes back. `acqIndex` cannot tell: it is the
+file index or name, another first frame, or a frame index that goes back. `acqIndex` does not help: it is the
 detector's frame number. An acquisition ends with a header without data, which is repeated until the SLS
 software's own client has received it.
 """

@@ -31,7 +31,7 @@ from penstock.stins.texts import plural
 FORMATS = 16
 """Formats whose plan is cached; a stream has one or two."""
 NAMES = {
-    "plain": "plain pixels as they came",
+    "plain": "plain pixels as received",
     "pixels": "plain pixels",
     "cbf": "CBF blobs",
     "bslz4": "bslz4 blobs",
@@ -145,7 +145,7 @@ class Chain:
 
     def _find_way(self, format: Format) -> Way:
         packed = format.type.lower() in MONO12_TYPES
-        came = blobs.blob_layout(format.shape, "uint16" if packed else format.type)
+        received = blobs.blob_layout(format.shape, "uint16" if packed else format.type)
         kernels: list[Kernel] = []
         takes_blobs, is_array = False, False
         for step, plan in self._steps:
@@ -165,7 +165,7 @@ class Chain:
             format = after
         left = blobs.blob_layout(format.shape, format.type)
         if self._budget is not None:
-            self._budget.unpack(prod(came), prod(left))
+            self._budget.unpack(prod(received), prod(left))
         return Way(format, kernels, takes_blobs, kernels[-1:] == [bslz4.compress])
 
 

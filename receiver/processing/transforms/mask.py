@@ -52,6 +52,6 @@ class Mask(Step, frozen=True, kw_only=True, tag="mask"):
             raise FormatError(f"mask: fill is {self.fill}, images are {dtype.name}; give a whole number")
         if not limits.min <= self.fill <= limits.max:
             raise FormatError(
-                f"mask: fill is {self.fill}, {dtype.name} goes from {limits.min} to {limits.max}"
+                f"mask: fill is {self.fill}, {dtype.name} ranges from {limits.min} to {limits.max}"
             )
         return int(self.fill)

@@ -197,7 +197,7 @@ def test_an_entry_without_a_data_root_is_told_what_one_is() -> None:
 
 def test_entries_that_are_none_are_told() -> None:
     for receivers, said in (
-        ([], 'below "receivers:" stand entries'),
+        ([], '"receivers:" has entries below it, each a NAME: and its settings'),
         ({"a": 3}, "receiver a: the entry is 3; give its settings: source, data_root"),
         ({7: ENTRY}, 'write "7": in quotes'),
     ):
@@ -269,13 +269,16 @@ def test_modules_that_are_assembled_may_have_several_writers_or_segments(keys: d
     [
         (
             "receivers:\n  a: {}\n  b: {}\n  a: {}\n",
-            'x.yaml: line 4, column 3: the key "a" stands twice in one',
+            'x.yaml: line 4, column 3: the key "a" is given twice in one',
         ),
-        ("receivers:\n  a:\n    http: x:1\n    http: x:2\n", 'line 4, column 5: the key "http" stands twice'),
-        ("receivers: {a: {http: 'x:1', 'http': 'x:2'}}", 'line 1, column 30: the key "http" stands twice'),
+        (
+            "receivers:\n  a:\n    http: x:1\n    http: x:2\n",
+            'line 4, column 5: the key "http" is given twice',
+        ),
+        ("receivers: {a: {http: 'x:1', 'http': 'x:2'}}", 'line 1, column 30: the key "http" is given twice'),
     ],
 )
-def test_a_key_that_stands_twice_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+def test_a_key_that_is_given_twice_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:

@@ -151,7 +151,7 @@ ROTATE = {"type": "rotate", "quarter_turns": 1}
         ([{"type": "bslz4"}, ROTATE], "transforms[1], rotate, takes .* put {type: decompress} before it"),
         ([{"type": "cbf"}, {"type": "bslz4"}, {"type": "bslz4"}, ROTATE], "transforms[3]"),
         ([ROTATE, {"type": "cbf"}], "transforms[1], cbf, takes .*; put it first"),
-        ([{"type": "cbf"}, {"type": "mono12p"}], "transforms[1], mono12p, takes plain pixels as they came"),
+        ([{"type": "cbf"}, {"type": "mono12p"}], "transforms[1], mono12p, takes plain pixels as received"),
         ([{"type": "cbf"}, {"type": "decompress"}], "transforms[1], decompress"),
     ],
 )
