@@ -1,4 +1,4 @@
-# `make` lists the targets. Everything that they need goes into .venv; Debian packages come by apt-get.
+# `make` lists the targets. What they need is installed into .venv, and Debian packages with apt-get.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,28 +7,28 @@ SHELL := /bin/bash
 .SUFFIXES:
 
 VENV := .venv
-# Other people's programs, each in an environment of its own: they are no dependencies.
+# Programs of others, each in an environment of its own: they are not dependencies.
 JUDGES := .venv-judges
 STAMPS := $(VENV)/stamps
 FOLDERS := bench checks cli codecs devices gui receiver resources sardana stins streamer
 REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 
-# Qt and silx need these, without a screen too.
+# Qt and silx need these, even without a screen.
 QT_PACKAGES := libgl1 libglib2.0-0 libfontconfig1 libfreetype6 libx11-6
 
-# A screen of its own, for `make pictures`.
+# A virtual screen, for `make pictures`.
 XVFB_PACKAGES := xvfb xauth libdbus-1-3 libxcb-icccm4 libxcb-keysyms1 libxcb-xinerama0 libxcb-image0 \
     libxcb-render-util0 libxcb-randr0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-# Without it `python -m` puts the checkout on the path, and `import streamer` finds a second copy.
+# Otherwise `python -m` puts the checkout on the path, and `import streamer` finds a second copy.
 export PYTHONSAFEPATH := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export QT_API := pyqt5
 export PYTEST_QT_API := pyqt5
 
 ARGS ?=
-# Tests wait for processes and disks as much as they compute, so one more than there are processors, up to five.
+# One process more than processors, up to five: tests wait for processes and disks as much as they compute.
 # ARGS='-n 0' runs them in one process, as --pdb needs.
 PARALLEL = -n $(shell echo $$(($$(nproc) + 1))) --maxprocesses 5 --dist loadfile
 
@@ -48,39 +48,39 @@ sardana-demo: $(STAMPS)/sardana ## try Sardana with a simulated detector, at spo
 	@penstock sardana-demo $(ARGS)
 
 .PHONY: test
-test: lint ## lint, types, import contracts, and all tests but the slow ones
+test: lint ## lint, types, import contracts, and all tests except the slow ones
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at every moment, every window on a screen
-	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Without Xvfb the windows are not drawn on a screen." >&2
+	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp ## simulators and clients of others, against which the slow tests hold ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp ## simulators and clients of others, with which the slow tests compare ours
 
 .PHONY: contract
-contract: $(STAMPS)/develop ## Schemathesis against running receivers: do they answer as their OpenAPI document says
+contract: $(STAMPS)/develop ## Schemathesis: do running receivers answer as their OpenAPI document says
 	pytest -m slow tests/receiver/http/test_contract.py $(ARGS)
 
 .PHONY: faults
-faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, each count compared with the log: half an hour
+faults: $(STAMPS)/develop ## 500 seeded series with faults through a real receiver, counts compared with the log; half an hour
 	PENSTOCK_FAULT_CASES=500 pytest tests/receiver/test_random_faults.py tests/receiver/test_generated_faults.py $(ARGS)
 
 .PHONY: lint
 lint: $(STAMPS)/develop $(VENV)/types/penstock ## ruff, mypy and import-linter, as continuous integration runs them
 	ruff check .
-	ruff format --check . || { echo "make format formats" >&2; exit 1; }
+	ruff format --check . || { echo "Run make format." >&2; exit 1; }
 	mypy
 	lint-imports
 
 .PHONY: format
-format: $(STAMPS)/develop ## let ruff format the code and sort the imports
+format: $(STAMPS)/develop ## format the code and sort the imports with ruff
 	ruff check --fix .
 	ruff format .
 
 .PHONY: bench
-bench: $(STAMPS)/run ## measure this machine: the receiver beside a naive writer, a bare loop and two limits
+bench: $(STAMPS)/run ## measure this machine: the receiver, compared with a naive writer, a bare loop and two limits
 	@penstock bench $(ARGS)
 
 .PHONY: bench-sardana
@@ -88,36 +88,36 @@ bench-sardana: $(STAMPS)/develop ## what a detector costs a Sardana scan, and ho
 	@python -m penstock.bench.sardana_scan $(ARGS)
 
 .PHONY: bench-eiger
-bench-eiger: $(STAMPS)/develop ## an EIGER 1M at 1 kHz into a file, beside the limit; its series over Tango beside the Simulator's
+bench-eiger: $(STAMPS)/develop ## an EIGER 1M at 1 kHz into a file, compared with the limit; its series over Tango, with the Simulator's
 	@python -m penstock.bench.eiger $(ARGS)
 
 .PHONY: figures
-figures: $(STAMPS)/develop ## measure everything for docs/performance, three quarters of an hour: leave the machine alone
+figures: $(STAMPS)/develop ## measure everything for docs/performance on an otherwise idle machine; three quarters of an hour
 	@penstock bench --figures docs/performance $(ARGS)
 
 .PHONY: soak
-soak: $(STAMPS)/run ## ten minutes on a file system slower than the source: memory, and every frame
+soak: $(STAMPS)/run ## ten minutes on a file system slower than the source: memory use, and every frame
 	@python -m penstock.bench.soak $(ARGS)
 
 .PHONY: soak-panel
-soak-panel: $(STAMPS)/develop ## ten minutes: a control panel that follows 200 series, and ten panels on one device
+soak-panel: $(STAMPS)/develop ## ten minutes: a control panel follows 200 series, and ten panels share one device
 	@python -m penstock.bench.soak_panel $(ARGS)
 
 .PHONY: pictures
-pictures: $(STAMPS)/develop ## every window in every state, on a screen of its own (Xvfb), into the folder pictures/
+pictures: $(STAMPS)/develop ## pictures of every window in every state, from a virtual screen (Xvfb), in the folder pictures/
 	@.ci/debian-packages $(XVFB_PACKAGES)
 	PENSTOCK_PICTURES=$(CURDIR)/pictures pytest -m slow tests/gui/panel/test_pictures.py $(ARGS)
 
 .PHONY: environment
-environment: $(STAMPS)/develop $(VENV)/types/penstock ## everything for development, into .venv
+environment: $(STAMPS)/develop $(VENV)/types/penstock ## install everything for development into .venv
 
 .PHONY: clean
-clean: ## remove .venv and everything that was built
+clean: ## remove .venv and all build results
 	rm -rf $(VENV) $(JUDGES) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Stamps, so that what is installed costs nothing. A virtual environment cannot be moved: the stamp holds
-# the folder in which it was made, and one that was made elsewhere is made anew.
+# Stamps, so that nothing is installed twice. A virtual environment cannot be moved: its stamp holds the folder
+# in which it was made, and after a move it is made again.
 ifneq ($(shell cat $(STAMPS)/venv 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMPS)/venv
 endif
@@ -131,7 +131,7 @@ $(STAMPS)/venv:
 	    "$$python" -m venv $(VENV)
 	@mkdir -p $(STAMPS) && echo "$(CURDIR)" > $@
 
-# Whoever installs it there without --editable gets a copy: what is changed in this folder has no effect then.
+# An installation without --editable is a copy, on which changes in this folder have no effect: install again.
 ifeq ($(wildcard $(VENV)/lib/python3*/site-packages/__editable__.penstock-*.pth),)
 .PHONY: $(STAMPS)/run $(STAMPS)/sardana $(STAMPS)/develop
 endif
@@ -152,7 +152,7 @@ $(STAMPS)/develop: $(STAMPS)/venv $(REQUIREMENTS)
 	@pip install --quiet --constraint constraints.txt --editable '.[tango,receiver,gui,sardana,dev]'
 	@touch $@ $(STAMPS)/run $(STAMPS)/sardana
 
-# Diamond's simulated EIGER; its own pins leave cbor2 open, whose version 6 it does not know.
+# Diamond's simulated EIGER; it does not pin cbor2, and does not work with version 6.
 $(JUDGES)/tickit/stamp: Makefile
 	@rm -rf $(@D)
 	@"$$(.ci/find-python)" -m venv $(@D)

@@ -18,17 +18,17 @@ SOFTWARE = ("ints", "inte")
 
 
 class Refused(Exception):
-    """A command that the state does not allow: HTTP 400, as SIMPLON answers."""
+    """The state does not allow the command; SIMPLON answers with HTTP 400."""
 
 
 class Stream:
-    """The PUSH socket; drops what no receiver has room for, and counts it."""
+    """The PUSH socket; messages for which no receiver has room are dropped and counted."""
 
     def __init__(self, push: PushSocket, settings: Settings, faults: Faults) -> None:
         self._push, self._settings, self.faults, self._lock = push, settings, faults, Lock()
 
     def send(self, parts: Sequence[bytes]) -> None:
-        """Send one message or drop it; nothing where the stream is disabled."""
+        """Send one message or drop it; without effect if the stream is disabled."""
         if self._settings.get("stream", "config", "mode") != "enabled":
             return
         with self._lock:
@@ -39,7 +39,7 @@ class Stream:
 
 
 class Box:
-    """One control unit and its detector; commands come from any thread."""
+    """One control unit and its detector; any thread may call its commands."""
 
     def __init__(self, settings: Settings, pixels: Pixels | Recorded, stream: Stream) -> None:
         self.settings, self._pixels, self._stream = settings, pixels, stream
@@ -51,7 +51,7 @@ class Box:
 
     @property
     def faults(self) -> Faults:
-        """What is done wrong at present."""
+        """The present faults on request."""
         return self._stream.faults
 
     @faults.setter
@@ -59,7 +59,7 @@ class Box:
         self._stream.faults = faults
 
     def command(self, name: str, value: Any = None) -> dict[str, Any]:
-        """Carry out a command; returns its answer.
+        """Execute a command; return its answer.
 
         Raises:
             KeyError: there is no such command.
@@ -81,7 +81,7 @@ class Box:
         return series.edge(edge)
 
     def power_off(self) -> None:
-        """Everything is lost: no end message is sent, a command that takes long is not finished."""
+        """Lose everything: no end message is sent, and running commands are broken off."""
         self._power_fails.set()
         with self._lock:
             self._power_fails.clear()
@@ -90,7 +90,7 @@ class Box:
             self.settings.power_on()
             self._number = 0
 
-    def _take(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> None:
         if self._power_fails.wait(seconds):
             raise Refused("the power was switched off")
 
@@ -98,7 +98,7 @@ class Box:
         self._abort()
         with self._lock:
             self.settings.state = "initialize"
-            self._take(self.faults.slow_initialize)
+            self._wait(self.faults.slow_initialize)
             self.settings.initialise()
             self.settings.state = "idle"
         return {}
@@ -114,7 +114,7 @@ class Box:
             if settings["compression"] == "lz4":
                 raise Refused("the simulator does not compress with lz4")
             settings.state = "configure"
-            self._take(self.faults.slow_arm)
+            self._wait(self.faults.slow_arm)
             self._number += 1
             pictures = self._pixels.prepare(
                 settings.dtype,
@@ -139,7 +139,7 @@ class Box:
         if mode not in SOFTWARE:
             raise Refused(f"trigger is not allowed in trigger mode {mode}")
         if not series.trigger(float(value) if value is not None else None):
-            raise Refused("the series has not finished the trigger before")
+            raise Refused("the previous trigger has not finished yet")
         return {}
 
     def _disarm(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A simulated control unit with its network: REST, stream, trigger input; power can be switched."""
+"""A simulated control unit with its network: REST, stream and trigger input; its power can be switched."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MODELS = {
 }  # fmt: skip
 """Rows and columns by model."""
 HWM = 2000
-"""Messages that wait for a receiver; then frames are dropped."""
+"""Most messages that wait for a receiver; further frames are dropped."""
 
 
 class ControlUnit:
-    """The box, reachable from construction to `close`; state "na" until it is initialised."""
+    """The box, reachable from construction to `close`; its state is "na" until it is initialised."""
 
     def __init__(
         self, api: str = keys.NEW, stream: str = "legacy", sensor: tuple[int, int] | None = None,
@@ -37,11 +37,16 @@ class ControlUnit:
         """Bind all ports.
 
         Args:
-            api: of SIMPLON, "1.8.0" or "1.6.0".
+            api: version of SIMPLON, "1.8.0" or "1.6.0".
             stream: "legacy" (V1) or "cbor" (V2).
-            sensor: (rows, cols); `None` for the model's.
+            sensor: (rows, cols); `None` for those of the model.
+            http: host and TCP port of the REST interface; port 0 for any free one.
+            stream_port: TCP port of the stream; 0 for any free one.
+            model: key of `MODELS`.
+            pattern: key of `pixels.PATTERNS`.
+            hwm: most messages that wait for a receiver.
             trigger_port: UDP port of the trigger input; 0 for any free one.
-            recorded: a series of a real one: its size, settings and frames, in the place of `sensor`,
+            recorded: series of a real control unit, whose size, settings and frames replace `sensor`, the
                 defaults and `pattern`.
 
         Raises:
@@ -62,12 +67,12 @@ class ControlUnit:
         self._serve()
         self._own = Server((host, 0), self.box, api, self.power)
         self.simulator_port: int = self._own.server_address[1]
-        """Where `/simulator` answers also while the power is off."""
+        """TCP port at which `/simulator` answers even while the power is off."""
         Thread(target=self._own.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def faults(self) -> Faults:
-        """What is done wrong at present; its fields may be set."""
+        """The present faults on request; its fields may be set."""
         return self.box.faults
 
     def power(self, on: bool) -> None:
@@ -83,11 +88,15 @@ class ControlUnit:
                 self.box.power_off()
 
     def wait_receivers(self, count: int, timeout: float) -> bool:
-        """Wait until so many receivers are connected to the stream; what is sent before is dropped."""
+        """Wait up to `timeout` seconds until `count` receivers are connected to the stream; return whether
+        they are.
+
+        Messages that are sent before are dropped.
+        """
         return self._push.wait_peers(count, timeout)
 
     def arm_by_somebody_else(self) -> int:
-        """Another client arms it; returns the number of the series. Initialises a box that was not."""
+        """Arm as another client would, initialising the box if needed; return the number of the series."""
         if self._settings.state == "na":
             self.box.command("initialize")
         return int(self.box.command("arm")["sequence id"])
@@ -115,7 +124,8 @@ class ControlUnit:
         Thread(target=self._server.serve_forever, args=(0.02,), name="SIMPLON", daemon=True).start()
 
     def _switch(self, on: bool) -> None:
-        """By HTTP on the box's own port: after the answer."""
+        """Switch the power by HTTP on the box's own port: in a thread, so that the request is answered
+        first."""
         Thread(target=self.power, args=(on,), daemon=True).start()
 
     def _edges(self) -> None:

@@ -1,7 +1,7 @@
-"""The REST interface: paths to calls, JSON both ways, errors as SIMPLON answers them.
+"""The REST interface: paths and their calls, JSON in both directions, errors as SIMPLON answers them.
 
-Paths: SIMPLON API 1.8, "General Usage"; `keys` lists as fastcs-eiger reads them. What is under `/simulator`
-is the simulator's own.
+Paths: SIMPLON API 1.8, "General Usage"; the lists `keys` are as fastcs-eiger reads them. Paths under
+`/simulator` are the simulator's own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CHANGE_STATES = ("na", "idle", "error")
 
 
 class Server(ThreadingHTTPServer):
-    """One thread per connection, for calls block."""
+    """A server with one thread per connection, since calls block."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -60,13 +60,13 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def drop_connections(self) -> None:
-        """Close what clients keep open, as a box does that loses its power."""
+        """Close the clients' connections, as a power failure does."""
         for connection in list(self._connections):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that has hung up is no error of ours."""
+        """Log broken connections only for debugging: they are the client's doing."""
         log.debug("connection of %s broke off", client_address, exc_info=True)
 
 
@@ -75,10 +75,10 @@ class Failure(Exception):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request after the other of one connection."""
+    """The requests of one connection, one after the other."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = 65536  # head and body in one segment: else the second waits for an acknowledgement
+    wbufsize = 65536  # head and body in one segment: otherwise the second waits for an acknowledgement
     disable_nagle_algorithm = True
     server: Server
 
@@ -87,15 +87,15 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(self._get)
 
     def do_PUT(self) -> None:
-        """Set a key, or carry out a command."""
+        """Set a key, or execute a command."""
         self._answer(self._put)
 
     def do_POST(self) -> None:
-        """The simulator's own commands."""
+        """Execute a command of the simulator itself."""
         self._answer(self._put)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """One line per request in the log."""
+        """Log one line per request."""
         log.debug("%s %s", self.address_string(), format % args)
 
     def _answer(self, call: Callable[[list[str], Any], Any]) -> None:
@@ -178,15 +178,15 @@ class Handler(BaseHTTPRequestHandler):
         changed = set(box.settings.put(subsystem, name, value))
         if subsystem == "detector":
             more, box.faults.changed = box.faults.changed, {}
-            for other, moved in more.items():
-                changed |= set(box.settings.put("detector", other, moved))
+            for other, changed_value in more.items():
+                changed |= set(box.settings.put("detector", other, changed_value))
         return sorted(changed)
 
     def _split(self, path: list[str]) -> tuple[str, str, str]:
-        """Subsystem, section and key.
+        """Return subsystem, section and key.
 
         Raises:
-            Failure: another version, as a real one refuses it.
+            Failure: another version, as a real control unit refuses it.
             KeyError: no such path.
         """
         if len(path) < 3 or path[1] != "api":
@@ -214,14 +214,13 @@ class Handler(BaseHTTPRequestHandler):
                 if not isinstance(body, dict) or not isinstance(body.get("on"), bool):
                     raise ValueError('the body must be {"on": true} or {"on": false}')
                 if self.server.power is None:
-                    raise KeyError("power is switched at the simulator's own port")
+                    raise KeyError("the power can only be switched at the simulator's own port")
                 self.server.power(body["on"])
                 return {}
         raise KeyError(self.path)
 
     def _image(self) -> bytes:
-        """Return the latest image as TIFF; 408 where there is none, as a real one answers when it times
-        out."""
+        """Return the latest image as TIFF; if there is none, 408, as of a real box after its time-out."""
         from fabio.tifimage import TifImage
 
         picture = self.server.box.latest
@@ -240,7 +239,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _encoded(table: np.ndarray) -> dict[str, Any]:
-    """Return an array as SIMPLON writes it: `darray`, base64 of little-endian pixels (Lima-camera-eiger)."""
+    """Return an array in SIMPLON's form, `darray`: base64 of little-endian pixels (Lima-camera-eiger)."""
     data = base64.b64encode(table.astype(table.dtype.newbyteorder("<")).tobytes()).decode()
     value = {
         "__darray__": [1, 0, 0], "type": table.dtype.newbyteorder("<").str, "shape": list(table.shape)[::-1],
@@ -254,4 +253,4 @@ def _decoded(value: dict[str, Any]) -> np.ndarray:
         data = np.frombuffer(base64.b64decode(value["data"]), np.dtype(value["type"]))
         return data.reshape(value["shape"][::-1])
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no darray: {error}") from error
+        raise ValueError(f"not a darray: {error}") from error

@@ -1,4 +1,4 @@
-"""The parameters of a control unit, as SIMPLON 1.6.0 and 1.8.0 name them.
+"""The keys of a control unit in SIMPLON 1.6.0 and 1.8.0.
 
 Keys, types and units: ADEiger `eigerApp/src/eigerDetector.cpp` and `eigerParam.cpp`, fastcs-eiger
 `controllers/eiger_subsystem_controller.py`, tickit-devices `eiger/eiger_settings.py`, Lima-camera-eiger
@@ -25,21 +25,22 @@ KALPHA = {
 }  # fmt: skip
 """K-alpha lines in eV (X-ray Data Booklet, table 1-2)."""
 ENERGY_RANGE = (5000.0, 40000.0)
-"""Photon energies that the simulated sensor takes, in eV."""
+"""Least and greatest photon energy of the simulated sensor, in eV."""
 THRESHOLD_RANGE = (2500.0, 40000.0)
 UNLISTED = {
     ("detector", "status"): {"error"},
     ("detector", "config"): {"wavelength"},
     ("stream", "status"): {"error"},
 }
-"""Keys that can be read though no list names them (fastcs-eiger `MISSING_KEYS`)."""
+"""Keys that can be read although no list has them (fastcs-eiger `MISSING_KEYS`)."""
 READOUT = 1e-7
-"""Dead time between two frames, in seconds: an EIGER2's 100 ns."""
+"""Dead time between two frames, in seconds: 100 ns as for an EIGER2."""
 SHORTEST = 1e-5
+"""Least count time and frame time, in seconds."""
 
 
 class Key(msgspec.Struct, kw_only=True):
-    """One parameter, and what a GET of it answers."""
+    """One key with all that a GET of it returns."""
 
     value: Any
     kind: str
@@ -51,17 +52,17 @@ class Key(msgspec.Struct, kw_only=True):
     allowed: tuple[str, ...] | None = None
 
     def answer(self) -> dict[str, Any]:
-        """Return the JSON of a GET; what a key does not have is left out, as SIMPLON does."""
+        """Return the JSON of a GET; properties that the key lacks are left out, as in SIMPLON."""
         said = {"access_mode": self.access, "value": self.value, "value_type": self.kind}
         more = {"unit": self.unit, "min": self.least, "max": self.most}
         said |= {name: value for name, value in more.items() if value is not None}
         return said if self.allowed is None else said | {"allowed_values": list(self.allowed)}
 
     def taken(self, value: Any) -> Any:
-        """Return the value as it is stored.
+        """Return the value in the type of the key.
 
         Raises:
-            ValueError: of another type, out of range, or not among those that are allowed.
+            ValueError: it has another type, is out of range, or is not among the allowed values.
         """
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         right = {
@@ -69,7 +70,7 @@ class Key(msgspec.Struct, kw_only=True):
             "float[]": isinstance(value, list), "uint": number and value == int(value) and value >= 0,
         }.get(self.kind, True)  # fmt: skip
         if not right:
-            raise ValueError(f"{value!r:.60} is no {self.kind}")
+            raise ValueError(f"{value!r:.60} is not of the type {self.kind}")
         if self.allowed is not None and value not in self.allowed:
             raise ValueError(f"{value!r:.60} is not one of {', '.join(self.allowed)}")
         if self.least is not None and value < self.least:
@@ -102,7 +103,7 @@ def _fixed(value: Any, kind: str = "string", unit: str | None = None) -> Key:
 
 
 def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
-    """`detector/config` after `initialize`."""
+    """Return `detector/config` as after `initialize`."""
     new = api == NEW
     modes = ("exte", "extg", "exts", "inte", "ints") if new else ("exte", "exts", "inte", "ints")
     keys = {
@@ -119,8 +120,8 @@ def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
         "detector_readout_time": _fixed(READOUT, "float", "s"),
         "eiger_fw_version": _fixed("simulated"), "element": _text("", "", *KALPHA),
         "flatfield_correction_applied": _flag(True),
-        "frame_count_time": _fixed(0.01, "float", "s"), "frame_time": _real(0.01 + READOUT,
-        "s", SHORTEST, 3600.0),
+        "frame_count_time": _fixed(0.01, "float", "s"),
+        "frame_time": _real(0.01 + READOUT, "s", SHORTEST, 3600.0),
         "nimages": _whole(1), "ntrigger": _whole(1), "number_of_excluded_pixels": _fixed(0, "uint"),
         "photon_energy": _real(8047.78, "eV", *ENERGY_RANGE), "pixel_mask_applied": _flag(True),
         "roi_mode": _text("disabled", "disabled") if new else _text("", ""),
@@ -137,8 +138,8 @@ def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
     if not new:
         return keys
     return keys | {
-        "counting_mode": _text("normal", "normal", "retrigger"), "extg_mode": _text("double", "single",
-        "double"),
+        "counting_mode": _text("normal", "normal", "retrigger"),
+        "extg_mode": _text("double", "single", "double"),
         "fast_arm": _flag(False), "incident_energy": _real(8047.78, "eV", *ENERGY_RANGE),
         "mask_to_zero": _flag(False), "nexpi": _whole(1), "sample_name": _text(), "source_name": _text(),
         "instrument_name": _text(), "total_flux": _real(0.0, "1/s"),
@@ -156,7 +157,7 @@ def detector(api: str, rows: int, cols: int, name: str) -> dict[str, Key]:
 
 
 def detector_status(api: str) -> dict[str, Key]:
-    """`detector/status`; 1.6 names its sensors per board."""
+    """Return `detector/status`; SIMPLON 1.6.0 names the sensors by board."""
     keys = {"state": _fixed("na", "State"), "error": _fixed([], "string[]"), "time": _fixed("", "datetime")}
     if api == NEW:
         return keys | {
@@ -166,8 +167,8 @@ def detector_status(api: str) -> dict[str, Key]:
             "builder/dcu_buffer_free": _fixed(100.0, "float", "percent"),
         }  # fmt: skip
     return keys | {
-        "board_000/th0_temp": _fixed(23.4, "float", "degC"), "board_000/th0_humidity": _fixed(4.2, "float",
-        "percent"),
+        "board_000/th0_temp": _fixed(23.4, "float", "degC"),
+        "board_000/th0_humidity": _fixed(4.2, "float", "percent"),
         "builder/dcu_buffer_free": _fixed(100.0, "float", "percent"),
         "link_0": _fixed("up"), "link_1": _fixed("up"), "link_2": _fixed("up"), "link_3": _fixed("up"),
     }  # fmt: skip
@@ -190,9 +191,8 @@ def beside(api: str, stream: str) -> dict[tuple[str, str], dict[str, Key]]:
             "mode": _text("disabled", *SWITCH), "buffer_size": _whole(20), "discard_new": _flag(False),
         },
         ("monitor", "status"): {
-            "state": _fixed("normal"), "error": _fixed([], "string[]"), "buffer_fill_level": _fixed([0, 20],
-            "uint[]"),
-            "dropped": _fixed(0, "uint"),
+            "state": _fixed("normal"), "error": _fixed([], "string[]"),
+            "buffer_fill_level": _fixed([0, 20], "uint[]"), "dropped": _fixed(0, "uint"),
         },
         ("filewriter", "config"): {
             "mode": _text("disabled", *SWITCH), "compression_enabled": _flag(True),

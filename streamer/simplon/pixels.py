@@ -1,4 +1,4 @@
-"""What a simulated control unit sends: frames that differ, compressed as a series needs them, then kept."""
+"""The frames of a simulated control unit: distinct ones, compressed for the series and then kept."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from penstock.stins.blobs import BSLZ4_HEADER_BYTES
 from penstock.streamer import patterns
 
 POOL, POOL_BYTES = 64, 64 * 2**20
-"""Frames that are kept and sent in turn: as many as these bytes hold, and no fewer than so many."""
+"""Frames that are kept and sent in turn: as many as fit in these bytes, but at least 64."""
 AT_ARM = 0.1
-"""Seconds of arm in which frames are made; the others are made when they are sent."""
+"""Seconds during arm in which frames are made; the others are made when they are sent."""
 PATTERNS = {"gradient": "gradient", "diffraction": "spots", "powder": "powder"}
 PHOTONS = 200.0
 
@@ -37,16 +37,16 @@ class Picture(msgspec.Struct, dict=True):
 
 
 class Pictures:
-    """The frames of a series by their number; from one thread at a time."""
+    """The frames of a series by number; for one thread at a time."""
 
     def __init__(self, make: Callable[[int], Picture], distinct: int | None = None) -> None:
-        """`make` makes frame N; `distinct` says after how many they come again."""
+        """`make` returns frame N; after `distinct` frames, if given, they repeat."""
         self._make, self._distinct = make, distinct
         self._made: list[Picture] = []
         self._room = POOL_BYTES
 
     def __getitem__(self, number: int) -> Picture:
-        """Return the picture of frame `number`; after the last that is kept the first comes again."""
+        """Return the picture of frame `number`; after the last one that is kept, they repeat."""
         while number >= len(self._made) and not self._full:
             made = self._make(len(self._made))
             self._made.append(made)
@@ -60,7 +60,7 @@ class Pictures:
         return self._room <= 0 and len(self._made) >= POOL
 
     def prepare(self, frames: int) -> None:
-        """Make the first frames, as many as there is time for at arm; at least one."""
+        """Make the first frames, as many as `AT_ARM` allows and at least one."""
         end = time.monotonic() + AT_ARM
         for number in range(frames):
             _ = self[number].hash
@@ -76,7 +76,7 @@ class Pixels:
         self._last: tuple[tuple[str, str, int], Pictures] | None = None
 
     def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Pictures:
-        """Return the pictures of a series; kept for the next one of the same kind."""
+        """Return the pictures of a series; they are kept for the next series of the same kind."""
         kind = (dtype, compression, channels)
         if self._last is None or self._last[0] != kind:
             self._last = kind, self._pictures(*kind)
@@ -102,12 +102,12 @@ class Pixels:
 
 
 class Stamped:
-    """A gradient of which only the part with the frame's number is compressed again for each frame."""
+    """A gradient; per frame only the part with the frame's number is compressed again."""
 
     def __init__(self, image: np.ndarray, compression: str) -> None:
         self._compression = compression
         blob = _packed(image, compression)
-        if compression == "bslz4":  # blocks, each of them 4 bytes of its length and so many bytes
+        if compression == "bslz4":  # blocks, each a length of 4 bytes and as many bytes
             self._start = blob[:BSLZ4_HEADER_BYTES]
             count = int.from_bytes(blob[8:BSLZ4_HEADER_BYTES], "big") // image.itemsize
             length = int.from_bytes(blob[BSLZ4_HEADER_BYTES : BSLZ4_HEADER_BYTES + 4], "big")
@@ -117,7 +117,7 @@ class Stamped:
             self._rest = blob[count * image.itemsize :]
         self._first = image.reshape(1, -1)[:, :count].copy()
         if count > image.size:
-            self._rest = b""  # all of it is `_first`
+            self._rest = b""  # `_first` is the whole image
         self._width = min(patterns.STAMP_PIXELS, image.shape[-1])
 
     def blob(self, number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a simulated control unit is told of a recording of a real one: its pixels and its settings."""
+"""A recording of a real control unit, as a simulated one uses it: pixels and settings."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from penstock.streamer.simplon.keys import Key
 from penstock.streamer.simplon.pixels import Picture, Pictures
 
 ONE_IMAGE = ("threshold/2/mode", "threshold/difference/mode")
-"""Switched off for good: a recorded frame has one image."""
+"""Keys that stay disabled: a recorded frame has one image."""
 
 SAME = {"incident_energy": "photon_energy", "threshold/1/energy": "threshold_energy"}
-"""Newer names of keys, with what recordings have."""
+"""Newer keys, and those of recordings that have the same value."""
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """A series of a real control unit, whose frames come again in turn."""
+    """A series of a real control unit; its frames repeat in turn."""
 
     shape: tuple[int, int]
     """(rows, cols)."""
     dtype: str
     compression: str
     frames: Sequence[bytes]
-    """Blobs as they were sent."""
+    """Blobs as sent."""
     config: Mapping[str, Any]
-    """Of `detector/config`, by SIMPLON's keys."""
+    """Values of `detector/config` by SIMPLON's keys."""
     tables: Mapping[str, np.ndarray]
-    """"flatfield" and "pixel_mask", where the start message had them."""
+    """The tables "flatfield" and "pixel_mask", if the start message had them."""
 
     @property
     def bits(self) -> int:
-        """Of a pixel."""
+        """Bits per pixel."""
         return np.dtype(self.dtype).itemsize * 8
 
     def prepare(self, dtype: str, compression: str, channels: int, frames: int) -> Pictures:
@@ -44,10 +44,10 @@ class Recorded(msgspec.Struct, frozen=True):
         )
 
     def apply_to(self, config: dict[str, Key]) -> None:
-        """Put the recorded settings in the place of the defaults, and fix what frames cannot follow."""
+        """Replace the defaults by the recorded settings, and fix those that the frames cannot follow."""
         for name, value in self.config.items():
             key = config.get(name)
-            # An EIGER has the roi_mode "", which an EIGER2 does not know.
+            # An EIGER has the roi_mode "", which an EIGER2 does not allow.
             if key is not None and (key.allowed is None or value in key.allowed):
                 key.value = value
         for name, same in SAME.items():

@@ -1,4 +1,4 @@
-"""One armed series: triggers in, frames out, each at its time."""
+"""One armed series: it takes triggers and sends frames, each at its time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from penstock.streamer.triggers import TOLERANCE, Edge
 
 
 class MessageStream(Protocol):
-    """The stream."""
+    """The stream of a control unit."""
 
     def send(self, parts: Sequence[bytes]) -> None: ...
 
 
 class Series:
-    """From arm to the end message. `ended` is called once, from the thread of the series."""
+    """A series from arm to the end message; `ended` is called once, from the thread of the series."""
 
     def __init__(
         self, number: int, settings: Settings, pictures: Pictures, stream: MessageStream,
@@ -42,21 +42,21 @@ class Series:
         self._cbor = settings.api == "1.8.0" and settings.get("stream", "config", "format") == "cbor"
         self._readout = settings["detector_readout_time"]
         self._trigger_queue: queue.SimpleQueue[tuple[float, float | None] | None] = queue.SimpleQueue()
-        """Length of each trigger, and its moment where an edge has started it."""
+        """Length of each trigger in seconds, and its time if it is an edge; `None` ends the series."""
         self._busy = False
         self._free_at, self._delay = -math.inf, math.inf
         self._done = Condition()
         self._taken = 0
-        """Triggers whose frames have left."""
+        """Number of triggers whose frames have been sent."""
         self._closed = False
-        """The end message has gone."""
+        """True once the end message has been sent."""
         self._stop, self._abort, self._silent = Event(), Event(), False
         self._date = datetime.now(UTC)
         self.frames = 0
         self._thread = Thread(target=self._run, name=f"series {number}", daemon=True)
 
     def start(self) -> None:
-        """Send the start message, and take triggers from now on."""
+        """Send the start message, and begin to take triggers."""
         self._stream.send(
             stream_v2.start(self._settings, self.number, self.unique, self._date) if self._cbor
             else stream_v1.start(self._settings, self.number)
@@ -65,10 +65,11 @@ class Series:
         self._thread.start()
 
     def trigger(self, seconds: float | None = None) -> bool:
-        """Give a trigger by command, with a length if the mode needs it; return when its frames have been
+        """Trigger by command, for `seconds` if the mode needs a length; return once the frames have been
         sent.
 
-        Returns whether it was taken: none is while frames are being exposed.
+        Returns:
+            Whether the trigger was accepted: not while frames are being exposed.
         """
         with self._done:
             if self._busy or self.over:
@@ -83,8 +84,8 @@ class Series:
     def edge(self, edge: Edge) -> bool:
         """Take an edge at the trigger input; return whether it was accepted.
 
-        Whether the detector was still busy is judged by the edge's own time, not by when a loaded computer
-        looked at it.
+        Whether the detector was still busy is decided by the time of the edge, not by when a loaded computer
+        handled it.
         """
         with self._done:
             if self.over or edge.moment < self._free_at - TOLERANCE:
@@ -98,11 +99,11 @@ class Series:
 
     @property
     def over(self) -> bool:
-        """No trigger is taken any more."""
+        """True once no more triggers are taken."""
         return self._stop.is_set()
 
     def finish(self, *, at_once: bool, silently: bool = False) -> None:
-        """End after the frame under way, or at once; returns when it is over. `silently`: no end message."""
+        """End after the running frame, or at once, and wait for the end; `silently`: no end message."""
         self._silent = silently
         if at_once:
             self._abort.set()
@@ -114,16 +115,16 @@ class Series:
         gates, summed = 0, 0.0
         last = self._triggers * self._gates - 1
         for number in range(last + 1):
-            came = self._trigger_queue.get()
-            if came is None or self._stop.is_set():
+            trigger = self._trigger_queue.get()
+            if trigger is None or self._stop.is_set():
                 break
-            seconds, moment = came
+            seconds, moment = trigger
             gates, summed = gates + 1, summed + seconds
             if gates == self._gates:
                 self._expose(summed, self._begin(moment))
                 gates, summed = 0, 0.0
             if self._stop.is_set() or number == last:
-                break  # whoever waits for this trigger finds the box idle
+                break  # `trigger` returns once the box is idle
             with self._done:
                 self._busy = False
                 self._taken += 1
@@ -143,9 +144,9 @@ class Series:
             self._done.notify_all()
 
     def _rest(self) -> None:
-        """Stay armed after the last frame, taking no trigger, until somebody disarms."""
+        """Stay armed after the last frame, without taking triggers, until the box is disarmed."""
         with self._done:
-            self._taken += 1  # whoever waits for the last trigger has its frames
+            self._taken += 1  # the frames of the last trigger have been sent
             self._free_at = math.inf
             self._settings.state = "ready"
             self._done.notify_all()
@@ -153,7 +154,7 @@ class Series:
             self._trigger_queue.get()
 
     def _begin(self, moment: float | None) -> float:
-        """When an exposure begins by our clock; edges keep their distances."""
+        """Return the time at which the exposure begins on our clock; the intervals between edges are kept."""
         now = time.monotonic()
         if moment is None:
             return now

@@ -1,7 +1,7 @@
-"""What a control unit is set to, and which parameters move others.
+"""The settings of a control unit, and the couplings between them.
 
-Couplings as SIMPLON documents them with each key of `detector/config`: an energy moves its thresholds, a
-count time the frame time. A PUT answers with the names of all that changed.
+Couplings as SIMPLON documents them with each key of `detector/config`: an energy changes its thresholds, a
+count time the frame time. A PUT answers with the names of all changed keys.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from penstock.streamer.simplon import keys
 from penstock.streamer.simplon.recorded import Recorded
 
 HC = 12398.419843320026
-"""h c in eV Å (CODATA 2018)."""
+"""Planck constant times speed of light, in eV Å (CODATA 2018)."""
 LONG = 0.02
-"""Count time in seconds above which frames are summed up to 32 bits."""
+"""Count time in seconds above which read-outs are summed to 32-bit frames."""
 TABLES = ("flatfield", "pixel_mask")
 
 
 class Settings:
-    """Every parameter of one control unit."""
+    """All keys of one control unit."""
 
     def __init__(
         self, api: str, stream: str, rows: int, cols: int, name: str, recorded: Recorded | None = None
@@ -37,7 +37,7 @@ class Settings:
         self.power_on()
 
     def power_on(self) -> None:
-        """Defaults, and state "na"."""
+        """Set the defaults, and the state "na"."""
         with self.lock:
             self.of = keys.beside(self.api, self._stream)
             self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
@@ -45,7 +45,7 @@ class Settings:
             self.initialise()
 
     def initialise(self) -> None:
-        """`detector/config` back to its defaults, as `initialize` does."""
+        """Reset `detector/config` to its defaults, as `initialize` does."""
         self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
         flat, mask = np.ones((self.rows, self.cols), np.float32), np.zeros((self.rows, self.cols), np.uint32)
         self.tables = {"flatfield": flat, "pixel_mask": mask}
@@ -56,15 +56,15 @@ class Settings:
             self.tables |= {f"threshold/{n}/{name}": self.tables[name] for n in (1, 2) for name in TABLES}
 
     def __getitem__(self, name: str) -> Any:
-        """Value of a key of `detector/config`."""
+        """Return the value of a key of `detector/config`."""
         return self.of["detector", "config"][name].value
 
     def get(self, subsystem: str, section: str, name: str) -> Any:
-        """Value of any key."""
+        """Return the value of any key."""
         return self.of[subsystem, section][name].value
 
     def show(self, subsystem: str, section: str, name: str, value: Any) -> None:
-        """Change what the box itself reports."""
+        """Set a value that the box itself reports."""
         self.of[subsystem, section][name].value = value
 
     @property
@@ -77,7 +77,7 @@ class Settings:
         self.show("detector", "status", "state", state)
 
     def put(self, subsystem: str, name: str, value: Any) -> list[str]:
-        """Set a key of a `config`; returns the names of all that changed.
+        """Set a key of a configuration; return the names of all changed keys.
 
         Raises:
             KeyError: no such key.
@@ -124,11 +124,11 @@ class Settings:
             case "photon_energy" | "incident_energy":
                 self._energy(value, element="")
             case "threshold_energy":
-                self._move("threshold/1/energy", value)
+                self._set("threshold/1/energy", value)
             case "threshold/1/energy":
-                self._move("threshold_energy", value)
+                self._set("threshold_energy", value)
             case "detector_distance":
-                self._move("detector_translation", [0.0, 0.0, value])
+                self._set("detector_translation", [0.0, 0.0, value])
             case "count_time":
                 config["frame_time"].value = max(config["frame_time"].value, value + keys.READOUT)
             case "frame_time":
@@ -144,21 +144,21 @@ class Settings:
         if not least <= energy <= most:
             raise ValueError(f"a photon energy of {energy:.6g} eV is outside {least:g} to {most:g} eV")
         for name in ("photon_energy", "incident_energy"):
-            self._move(name, energy)
-        self._move("wavelength", HC / energy)
+            self._set(name, energy)
+        self._set("wavelength", HC / energy)
         if element is not None:
-            self._move("element", element)
+            self._set("element", element)
         for name in ("threshold_energy", "threshold/1/energy"):
-            self._move(name, max(keys.THRESHOLD_RANGE[0], energy / 2))
-        self._move("threshold/2/energy", energy * 0.8)
+            self._set(name, max(keys.THRESHOLD_RANGE[0], energy / 2))
+        self._set("threshold/2/energy", energy * 0.8)
 
-    def _move(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         if name in (config := self.of["detector", "config"]):
             config[name].value = value
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Names of the images of a frame, as stream V2 has them."""
+        """Names of the images of a frame in stream V2."""
         if self.api != keys.NEW:
             return ("threshold_1",)
         modes = {"threshold_1": "1", "threshold_2": "2", "difference": "difference"}
@@ -166,10 +166,10 @@ class Settings:
 
     @property
     def dtype(self) -> str:
-        """Type of a pixel."""
+        """NumPy name of the pixel type."""
         return f"uint{self['bit_depth_image']}"
 
 
 def now() -> str:
-    """Return the time, as SIMPLON writes it."""
+    """Return the present time in SIMPLON's form."""
     return datetime.now(UTC).astimezone().isoformat(timespec="milliseconds")

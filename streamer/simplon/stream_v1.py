@@ -1,6 +1,6 @@
 """Messages of stream V1 ("legacy"): JSON parts and blobs.
 
-SIMPLON API 1.8, "Stream"; key by key as a real EIGER 1M sends them.
+SIMPLON API 1.8, "Stream"; with the same keys as a real EIGER 1M.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _table(kind: str, array: np.ndarray) -> list[bytes]:
 
 
 def start(settings: Settings, series: int) -> list[bytes]:
-    """Start message: 1 part with header detail "none", 2 with "basic", 8 with "all"; then the appendix."""
+    """Return the start message: 1, 2 or 8 parts for detail "none", "basic" or "all", then an appendix."""
     detail = settings.get("stream", "config", "header_detail")
     parts = [_text(htype="dheader-1.0", series=series, header_detail=detail)]
     if detail != "none":
@@ -47,8 +47,7 @@ def start(settings: Settings, series: int) -> list[bytes]:
 def image(
     settings: Settings, series: int, number: int, picture: Picture, times: tuple[int, int, int]
 ) -> list[bytes]:
-    """Return one frame; `times`: start, stop and real time in ns. Of several thresholds V1 sends the
-    first."""
+    """Return one frame, of several thresholds the first; `times`: start, stop and real time in ns."""
     blob, bits = picture.blobs[0], np.dtype(picture.dtype).itemsize * 8
     encoding = {"bslz4": f"bs{bits}-lz4{'<' if bits > 8 else ''}", "none": "<"}[picture.compression]
     begun, ended, real = times

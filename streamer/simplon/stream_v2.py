@@ -1,6 +1,6 @@
-"""Messages of stream V2: CBOR maps with typed arrays (RFC 8746), key by key as a real EIGER 1M sends them.
+"""Messages of stream V2: CBOR maps with typed arrays (RFC 8746), with the same keys as a real EIGER 1M.
 
-DECTRIS documentation, "Stream V2"; compressed pixels have DECTRIS' own tag 56500.
+DECTRIS documentation, "Stream V2"; compressed pixels have the DECTRIS tag 56500.
 """
 
 from __future__ import annotations
