@@ -48,7 +48,10 @@ def sentence(raw: Any, model: type, said: str, name: str) -> str:
         if step == ANY_KEY:
             step = next((key for key, each in value.items() if not isinstance(each, str)), step)
         kind = _below(kind, step, value)
-        value = _look_up(value, step)
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            value = None
         path.append(step)
     place = _text(path)
     before = f"{name}: " if name else ""
@@ -102,13 +105,6 @@ def _steps(where: str) -> list[str | int]:
 
 def _text(path: list[str | int]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-
-
-def _look_up(value: Any, step: str | int) -> Any:
-    try:
-        return value[step]
-    except (KeyError, IndexError, TypeError):
-        return None
 
 
 def _struct(kind: inspect.Type, value: Any) -> inspect.StructType | None:
