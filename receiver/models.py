@@ -295,19 +295,19 @@ class PastSeries:
 
     @property
     def verdict(self) -> Verdict:
-        """Return how the series ended, in one or two words."""
+        """How the series ended, in one or two words."""
         if not self.series.taken:
             return "not taken"
         return "complete" if self.series.complete else "incomplete" if self.lacks else "ended"
 
     @property
     def done(self) -> int:
-        """Return the number of frames with the intended fate: stored, delivered or discarded."""
+        """The number of frames with the intended fate: stored, delivered or discarded."""
         return self.counts.stored + self.counts.delivered + self.counts.discarded
 
     @property
     def why(self) -> str:
-        """Return why the series is incomplete, in one sentence; "" if it is complete."""
+        """Why the series is incomplete, in one sentence; "" if it is complete."""
         return "" if self.series.complete else self.series.reason.removeprefix("not taken: ")
 
 

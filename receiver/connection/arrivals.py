@@ -1,4 +1,5 @@
-"""What arrives of a streamer: its sockets, the decoder, and the reorder buffer behind several sockets."""
+"""Messages as they arrive from a streamer: its sockets, the decoder, and a reorder buffer for several
+sockets."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from penstock.stins.messages import Message, Start
 
 
 class Arrivals:
-    """The messages of one streamer over one socket: they arrive in the order of sending.
+    """The messages of one streamer over one socket, which arrive in the order of sending.
 
     Args:
-        config: of the receiver.
+        config: configuration of the receiver.
     """
 
     def __init__(self, config: ReceiverConfig) -> None:
@@ -24,12 +25,12 @@ class Arrivals:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of what waits for other messages."""
+        """Memory in bytes of messages that wait for others."""
         return 0
 
     @property
     def waits_for(self) -> str:
-        """What is still to come before a series can begin, in a sentence; "" for nothing."""
+        """What is still missing before a series can begin, in a sentence; "" for nothing."""
         return ""
 
     @property
@@ -38,51 +39,51 @@ class Arrivals:
         return ""
 
     def decode(self, parts: list[memoryview]) -> Decoded:
-        """Decode the multi-part message that was read last, out of turn.
+        """Decode the last message out of turn.
 
         Raises:
-            RemoteError: the message is not what the protocol allows.
+            RemoteError: the message violates the protocol.
         """
         return self._source.decode(parts)
 
     def receive(self, parts: list[memoryview], now: float) -> Message | tuple[Event, ...]:
-        """Decode the multi-part message that was read last; return what is ready by that.
+        """Decode the last message; return the messages whose turn has come with it.
 
         Raises:
-            RemoteError: the message is not what the protocol allows.
+            RemoteError: the message violates the protocol.
         """
         return self._source.decode(parts)
 
     def release(self, now: float) -> Event | None:
-        """Return the next of what waits whose turn it is by now."""
+        """Return the next waiting message whose turn has come, if there is one."""
         return None
 
     def tick(self, now: float) -> list[Event]:
-        """Let the other clocks run; return what leaves by that."""
+        """Advance the clocks; return what leaves because of them."""
         return []
 
     def flush(self) -> list[Event]:
-        """Return all that waits: the series is about to be stopped."""
+        """Return all waiting messages: the series is about to be stopped."""
         return []
 
     def on_reconnect(self) -> list[Event]:
-        """All connections were lost, everything of them has been read, and they are made again: return what
-        waited."""
+        """Begin a new session, since all connections were lost, read to the end, and made again; return the
+        messages that waited."""
         return []
 
     def resume(self, start: Start) -> None:
-        """A series is resumed whose receiver was killed."""
+        """Resume a series whose receiver was killed."""
 
     def forget(self) -> int:
-        """Drop what waits: the receiver goes into Error. Return how many messages that were."""
+        """Drop the waiting messages, since the receiver goes to Error; return their number."""
         return 0
 
 
 class SeveralSockets(Arrivals):
-    """The messages of one streamer over several sockets: a reorder buffer behind them restores the order.
+    """The messages of one streamer over several sockets, put in order by a reorder buffer.
 
     Args:
-        config: of the receiver; `gap.seconds` and `hold_mb` bound what waits.
+        config: configuration of the receiver; `gap.seconds` and `hold_mb` limit the waiting messages.
     """
 
     def __init__(self, config: ReceiverConfig) -> None:

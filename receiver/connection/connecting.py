@@ -1,8 +1,8 @@
-"""One socket that connects to a streamer, and connects again only when everything has been read.
+"""A socket that connects to a streamer, and reconnects only when everything has been read.
 
-ZeroMQ by itself connects again at once, and puts what comes then behind what is still to be read of the lost
-connection. Nobody could tell them apart, and a streamer that was restarted would pass for the one that
-died. So its own attempts are put off, and made here.
+By itself, ZeroMQ reconnects at once, and queues new messages after unread ones of the lost connection. They
+could not be told apart, and a restarted streamer would be taken for the one that died. So ZeroMQ's own
+attempts are postponed, and made here.
 """
 
 from __future__ import annotations
@@ -18,44 +18,45 @@ log = logging.getLogger(__name__)
 
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
 PUT_OFF_MS = 24 * 3600 * 1000
-"""For ZMQ_RECONNECT_IVL: long after it was connected again. None at all (-1) would drop what is not read."""
+"""Value of ZMQ_RECONNECT_IVL: long after the reconnection made here. With -1, unread messages would be
+dropped."""
 CONNECT_MS = 3000
-"""Longest attempt to connect: the kernel asks a host that does not answer less and less often, and would find
-it only half a minute after it has come back."""
+"""Longest attempt to connect in seconds: the kernel asks a host that does not answer less and less often, and
+would notice only half a minute after it is back."""
 PAUSES = (0.1, 0.5)
-"""Seconds between two attempts: the first, doubled each time, and the longest. So a streamer that was just
-started can be armed at once."""
+"""Seconds between two attempts: the first value, doubled each time, up to the second value. So a streamer
+that was just started can be armed at once."""
 REFUSED_AFTER = 1.0
-"""libzmq says at once that it would connect again after a lost connection, but never after one that it closed
-itself, because a message was too large or the peer does not speak ZeroMQ. So silence for this long says which
-it was."""
+"""libzmq reports at once that it would reconnect after a lost connection, but never after one that it closed
+itself, because a message was too large or the peer does not speak ZeroMQ. So silence for this long means the
+latter."""
 
 
 class Connecting:
-    """A socket, its endpoint, and what its monitor has told.
+    """A socket, its endpoint, and the reports of its monitor.
 
     Args:
-        socket: with its options set; it is connected here.
-        endpoint: such as "tcp://127.0.0.1:9999".
+        socket: socket with its options set; it is connected here.
+        endpoint: endpoint such as "tcp://127.0.0.1:9999".
     """
 
     def __init__(self, socket: zmq.Socket[bytes], endpoint: str) -> None:
         self.socket, self.endpoint = socket, endpoint
         self.is_connected = False
-        """Whether a peer has shaken hands, and has not left since."""
+        """Whether a peer is connected: the handshake is complete."""
         self.was_lost = False
-        """Whether there has been a connection since the last attempt at one."""
+        """Whether there has been a connection since the last attempt."""
         self._down_since: float | None = None
         self._is_put_off = False  # whether libzmq would have connected again
         self._pause = PAUSES[0]
         socket.set(zmq.RECONNECT_IVL, PUT_OFF_MS)
         socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
         self.monitor = socket.get_monitor_socket(EVENTS)
-        """To be polled; `observe` reads it."""
+        """Monitor to be polled; read by `observe`."""
         socket.connect(endpoint)
 
     def observe(self) -> None:
-        """Take in what has happened meanwhile."""
+        """Process the reports of the monitor."""
         while self.monitor.poll(0):
             match recv_monitor_message(self.monitor)["event"]:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
@@ -73,26 +74,26 @@ class Connecting:
 
     @property
     def has_messages(self) -> bool:
-        """Whether something waits to be read."""
+        """Whether a message waits to be read."""
         return bool(self.socket.poll(0))
 
     @property
     def down(self) -> float:
-        """Seconds for which there has been no connection, and no attempt at one; 0 while there is."""
+        """Seconds without a connection and without an attempt; 0 while connected."""
         return 0.0 if self._down_since is None else time.monotonic() - self._down_since
 
     @property
     def is_due(self) -> bool:
-        """Whether the next attempt is."""
+        """Time of the next attempt."""
         return self.down > (self._pause if self._is_put_off else REFUSED_AFTER)
 
     @property
     def was_refused(self) -> bool:
-        """Whether libzmq closed the last connection itself."""
+        """Whether libzmq itself closed the last connection."""
         return not self._is_put_off and self.down > REFUSED_AFTER
 
     def again(self) -> None:
-        """Connect again. What has not been read is dropped."""
+        """Connect again. Unread messages are dropped."""
         with contextlib.suppress(zmq.ZMQError):  # libzmq may have forgotten it already
             self.socket.disconnect(self.endpoint)
         self.socket.connect(self.endpoint)
@@ -100,7 +101,7 @@ class Connecting:
         self._pause = min(2 * self._pause, PAUSES[1])
 
     def close(self) -> None:
-        """Close the socket; what was not received is dropped."""
+        """Close the socket; unread messages are dropped."""
         self.socket.disable_monitor()
         self.socket.close(linger=0)
         self.monitor.close(linger=0)

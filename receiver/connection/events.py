@@ -1,4 +1,4 @@
-"""What the collector is given: messages in the order of sending, and what is to be said beside them."""
+"""The input of the collector: messages in the order of sending, and events between them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from penstock.stins.messages import Header, Message
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The running series is over although its end message has not come."""
+    """The running series is over although its end message is missing."""
 
     cause: str
 
 
 class Stale(msgspec.Struct, frozen=True):
-    """Messages that belong to no series that runs or is to come."""
+    """A number of messages that belong to no running or coming series."""
 
     count: int = 1
 
 
 class NotTaken(RemoteError):
-    """A series cannot be begun, by what the modules' start messages say, or because one did not come.
+    """A series cannot begin, because the modules' start messages do not fit or one is missing.
 
     Args:
-        kind: stable name.
-        message: why.
-        header: of one of the start messages.
+        kind: stable name of the reason.
+        message: the reason in a sentence.
+        header: header of one of the start messages.
     """
 
     def __init__(self, kind: str, message: str, header: Header) -> None:

@@ -1,4 +1,4 @@
-"""The memory that a message takes while it waits."""
+"""The memory of a waiting message."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from penstock.stins.messages import Frame, Message, Start
 MESSAGE_BYTES = 500
 BLOB_BYTES = 500
 TEXT_FACTOR = 4
-"""What a message takes beside the content of its blobs: itself, the handle of each blob, and this many bytes
-per byte of its header. 1.3 kB were measured for a message with one blob, 1.8 kB are counted."""
+"""Bytes of a message besides the content of its blobs: the message itself, the handle of each blob, and this
+many per byte of its header. 1.3 kB were measured for a message with one blob, 1.8 kB are counted."""
 
 
 def held_bytes(message: Message) -> int:
-    """Return the memory in bytes that a message takes while it waits: a million empty ones are not free."""
+    """Return the memory of a waiting message in bytes; even empty messages take some."""
     if isinstance(message, Frame):
         blobs = sum(map(len, message.blobs)) + BLOB_BYTES * len(message.blobs)
         return MESSAGE_BYTES + blobs + TEXT_FACTOR * len(msgspec.json.encode(message.image))

@@ -1,4 +1,4 @@
-"""PULL or SUB sockets, and who is connected to them."""
+"""The PULL or SUB sockets of a receiver, and their connections."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KEEPALIVE = (
     (zmq.TCP_KEEPALIVE_INTVL, 1),
     (zmq.TCP_KEEPALIVE_CNT, 2),
 )
-"""A host that vanished is noticed after 3 s by the kernel. ZeroMQ's own heartbeats would not do: while
-the queue is full libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
+"""Keep-alive: the kernel notices a host that vanished after 3 s. ZeroMQ's own heartbeats would not do: while
+its queue is full, libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
 BURST = 256
-"""Messages taken from one socket before the others, and everything else, have their turn."""
+"""Most messages read from one socket before other work gets its turn."""
 
 
 class Ingest:
@@ -46,31 +46,31 @@ class Ingest:
             [each for each in self._all if each.endpoint == endpoint] for endpoint in config.endpoints
         ]
         self.number = 0
-        """Number of the socket whose message was read last; where modules are joined, of the module."""
+        """Number of the socket whose message was read last; with joined modules, number of the module."""
         self.idle = [False] * len(self._sockets)
-        """For each socket, whether nothing waited there when it was last looked at, in the last round of
-        `messages`."""
-        self._turn = 0  # number of the socket that is read next
+        """For each socket, whether it was empty when last looked at in the last round of `messages`."""
+        self._turn = 0  # number of the next socket to read
         self.held_back: frozenset[int] = frozenset()
-        """Numbers of the sockets that are not read now."""
+        """Numbers of the sockets that are not read at present."""
         self._paused = False
         self.is_behind = False
-        """Whether the last round of `messages` ended before each of a streamer's sockets was found empty."""
-        self._is_gone = False  # whether there has been a connection, and is none
+        """Whether the last round of `messages` ended before all sockets of a streamer were found empty."""
+        self._is_gone = False  # whether there was a connection, and is none now
         self._has_reconnected = False
 
     def watch(self, descriptor: int) -> None:
-        """Wake `wait` up when this file descriptor can be read."""
+        """Let `wait` return when this file descriptor can be read."""
         self._poller.register(descriptor, zmq.POLLIN)
 
     def wait(
         self, seconds: float, *, writable: Sequence[zmq.Socket[bytes]] = (), paused: bool = False
     ) -> None:
-        """Return once something has arrived, or after this time.
+        """Wait until something has arrived, for this time at most.
 
         Args:
-            writable: other sockets; return once one of them can be written, too.
-            paused: frames that have arrived are no reason to return.
+            seconds: maximum waiting time.
+            writable: other sockets; return also when one of them can be written.
+            paused: whether to ignore messages that have arrived.
         """
         if paused != self._paused:
             self._paused = paused
@@ -84,7 +84,7 @@ class Ingest:
             self._poller.unregister(socket)
 
     def hold_back(self, numbers: Set[int]) -> None:
-        """Do not read these sockets now, for they are ahead of the others; read all others."""
+        """Do not read these sockets, which are ahead of the others; read all others."""
         if numbers != self.held_back:
             self.held_back = frozenset(numbers)
             self._poll_sockets()
@@ -95,9 +95,10 @@ class Ingest:
             self._poller.modify(socket, 0 if is_quiet else zmq.POLLIN)
 
     def messages(self) -> Iterator[list[memoryview]]:
-        """Yield what has arrived: multi-part messages, their parts not copied; `BURST` per socket at most.
+        """Yield the messages that have arrived: multi-part, their parts not copied; at most `BURST` per
+        socket.
 
-        Several sockets give one message each in turn, so that none runs ahead because another was read first.
+        Several sockets give one message each in turn, so that none gets ahead because another was read first.
         """
         if len(self._sockets) > 1:
             yield from self._in_turn()
@@ -109,7 +110,8 @@ class Ingest:
             except zmq.Again:
                 return
             parts = [part.buffer]
-            # As `recv_multipart` does it, but for asking the socket after each part: a microsecond.
+            # Like `recv_multipart`, without asking the socket after each part, which would take a
+            # microsecond.
             while part.more:
                 part = receive(0, False)
                 parts.append(part.buffer)
@@ -118,10 +120,10 @@ class Ingest:
     def _in_turn(self) -> Iterator[list[memoryview]]:
         sockets = self._sockets
         idle = self.idle = [False] * len(sockets)
-        # Unless this is read to its end. Of modules, `idle` tells more: one may flood, another be dead.
+        # Until this round is read to its end. For modules `idle` tells more: one may flood, another be dead.
         self.is_behind = self._config.sockets > 1
         for _ in range(BURST * len(sockets)):
-            number = self._turn  # where the last round ended: whoever stops early starves none
+            number = self._turn  # where the last round ended, so that no socket starves
             self._turn = (number + 1) % len(sockets)
             parts = None if number in self.held_back else _received(sockets[number])
             idle[number] = parts is None
@@ -133,27 +135,27 @@ class Ingest:
                 return
 
     def connections(self) -> list[Connection]:
-        """Sockets connected now, by endpoint."""
+        """Return the number of connected sockets per endpoint."""
         counts = dict.fromkeys(self._config.endpoints, 0)
         for each in self._all:
             counts[each.endpoint] += each.is_connected
         return [Connection(endpoint=endpoint, connections=n) for endpoint, n in counts.items()]
 
     def has_reconnected(self) -> bool:
-        """Whether, since this was asked last, all connections were lost, everything that came over them was
-        read, and they are made again: what comes next may be of another streamer."""
+        """Return whether, since the last call, all connections were lost, read to the end, and made again:
+        later messages may be from another streamer."""
         has_reconnected, self._has_reconnected = self._has_reconnected, False
         return has_reconnected
 
     def reconnect(self) -> list[RemoteError]:
-        """Connect again where a connection was lost, and all that came over it has been read.
+        """Reconnect sockets whose connection was lost and has been read to the end.
 
         Returns:
-            Why libzmq closed a connection itself, one error for each.
+            Errors for connections that libzmq closed itself.
         """
         if not any(each.down for each in self._all):
             return []
-        for each in self._all:  # reading may have taken long, and more have been told meanwhile
+        for each in self._all:  # reading may have taken long: there may be new reports
             each.observe()
         errors: list[RemoteError] = []
         for siblings in self._by_endpoint:
@@ -161,9 +163,11 @@ class Ingest:
         return errors
 
     def _reconnect(self, sockets: Sequence[Connecting]) -> Iterator[RemoteError]:
-        """Connect the sockets of one endpoint again. A streamer that is gone has lost all its connections: if
-        some last longer than `REFUSED_AFTER`, it is alive; if none does, all are read empty before the first
-        is made again."""
+        """Reconnect the sockets of one endpoint.
+
+        A streamer that has died has lost all its connections: if some last longer than `REFUSED_AFTER`, it is
+        alive; if none does, all are read to the end before the first is made again.
+        """
         if any(each.has_messages for each in sockets if not each.is_connected):
             return
         due = [each for each in sockets if each.is_due]
@@ -193,7 +197,7 @@ class Ingest:
         )
 
     def close(self) -> None:
-        """Close everything; what was not received is dropped."""
+        """Close all sockets; unread messages are dropped."""
         for each in self._all:
             each.close()
         self._context.term()

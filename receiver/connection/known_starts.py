@@ -1,4 +1,4 @@
-"""Start messages that have been: one that merely comes again must not empty the file of its series."""
+"""Start messages of earlier series: a repeated one must not empty the file of its series."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import msgspec
 from penstock.stins.messages import Header
 
 REMEMBERED = 64
-"""So many series are known."""
+"""Number of series remembered."""
 
 
 class _Known(NamedTuple):
     session: int
     digests: frozenset[bytes] | None
-    """Of its start messages; `None`: any of its name."""
+    """Series of the start message; `None` for one without a name."""
 
 
 class KnownStarts:
-    """The start messages of the last series, by their names; of those without a name, the last.
+    """The start messages of the last series by name; of series without a name, only the last.
 
-    A name alone proves nothing: detectors that number their series begin at 1 again when they are restarted.
+    A name alone proves nothing: detectors that number their series begin at 1 again after a restart.
     """
 
     def __init__(self) -> None:
@@ -31,16 +31,16 @@ class KnownStarts:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     def on_reconnect(self) -> None:
-        """A session begins: what comes now may be of another streamer."""
+        """Begin a session: later messages may be from another streamer."""
         self._session += 1
 
     def add(self, *headers: Header) -> None:
-        """Remember the start message of a series that is over; where modules are joined, those of all."""
+        """Remember the start message of a series that is over; with joined modules, all of them."""
         name = next((header.series for header in headers if header.series is not None), "")
         self._add(name, frozenset(map(_digest, headers)))
 
     def add_name(self, series: str) -> None:
-        """Remember every start message of a series that was given up before all of them had come."""
+        """Remember the start messages of a series that was given up before all of them had arrived."""
         self._add(series, None)
 
     def _add(self, name: str, digests: frozenset[bytes] | None) -> None:
@@ -50,15 +50,15 @@ class KnownStarts:
             self._known.popitem(last=False)
 
     def __contains__(self, header: Header) -> bool:
-        """Whether one of these words has been."""
+        """Return whether one of these messages was received before."""
         known = self._known.get(header.series or "")
         return known is not None and (known.digests is None or _digest(header) in known.digests)
 
     def is_of_this_session(self, header: Header) -> bool:
-        """Whether one that has been was in the running session."""
+        """Return whether a message was received before in this session."""
         return self._known[header.series or ""].session == self._session
 
 
 def _digest(header: Header) -> bytes:
-    """What is kept of a header: it may be long."""
+    """Return the digest that is kept of a header, which may be long."""
     return hashlib.blake2b(msgspec.json.encode(header), digest_size=16).digest()

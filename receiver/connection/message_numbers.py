@@ -1,31 +1,31 @@
-"""The numbers of received messages, as ranges: a duplicate does not stand for a lost one."""
+"""The numbers of received messages, as ranges, so that a duplicate does not make up for a lost message."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 
 MOST_RANGES = 10_000
-"""So many gaps are no stream that lost something: the count stands still then, nothing is called whole."""
+"""Most gaps: a stream with more has not just lost messages; counting stops, and no series counts as whole."""
 
 
 class MessageNumbers:
-    """Numbers that have come, in any order."""
+    """Numbers of received messages, in any order."""
 
     def __init__(self) -> None:
         self.count = 0
-        """Different numbers that have come."""
+        """Count of distinct numbers received."""
         self._starts: list[int] = []
         self._stops: list[int] = []
-        self._next = -1  # what follows the last range
+        self._next = -1  # one past the last range
 
     @property
     def highest(self) -> int:
-        """Of those that have come; -1 before the first."""
+        """Highest number received; -1 before the first."""
         return self._stops[-1] - 1 if self._stops else -1
 
     def take(self, number: int) -> None:
-        """Count a message of this number."""
-        if number == self._next:  # nearly always
+        """Count a message with this number."""
+        if number == self._next:  # almost always
             self._next = self._stops[-1] = number + 1
             self.count += 1
         else:
@@ -33,7 +33,7 @@ class MessageNumbers:
 
     def _insert(self, number: int) -> None:
         starts, stops = self._starts, self._stops
-        place = bisect_right(starts, number)  # of the range behind it
+        place = bisect_right(starts, number)  # of the range after it
         if place and number < stops[place - 1]:
             return
         before = place > 0 and stops[place - 1] == number

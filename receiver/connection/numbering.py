@@ -1,4 +1,4 @@
-"""The rule that gives each frame of a series its index, and which of its messages were received."""
+"""The rule that gives each frame of a series its index, and the record of its received messages."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ class Numbering:
     """The numbers of one series.
 
     Args:
-        header: of its start message.
-        origin: number of the first frame, if it is configured.
-        resumed: whether the receiver was killed in the series: nobody knows then how many frames it has had.
+        header: header of its start message.
+        origin: number of the first frame, if configured.
+        resumed: whether the series is resumed after a kill: the number of its earlier messages is then
+            unknown.
     """
 
     def __init__(self, header: Header, origin: int | None = None, *, resumed: bool = False) -> None:
         self.messages = 0
-        """Frame messages of this series that were counted, whatever was in them."""
+        """Number of counted frame messages of this series, whatever their content."""
         self.index_source: str = header.index_source or "unknown"
-        """How frames are known to be of their triggers."""
+        """How frames are assigned to triggers."""
         self._start = header.msg_number
         self._resumed = resumed
         self._numbers = MessageNumbers()
@@ -34,17 +35,16 @@ class Numbering:
             self._numbers.take(number)
 
     def index(self, image: Image) -> int:
-        """Return the place of a frame that was counted: its number less the origin; out of range (-1) where
-        nobody can know it.
+        """Return the index of a counted frame: its number minus the origin; -1 if it cannot be known.
 
-        Without a number, `msg_number` gives the place; without both, the order of arrival does, and
-        `index_source` says so.
+        Without a frame number, `msg_number` gives the index; without both, the order of arrival does, as
+        `index_source` says.
         """
         number, start = image.msg_number, self._start
         after_header = None if number is None or start is None else number - start - 1
         if image.frame is not None:
             if self._origin is None:
-                # A frame that was lost before this one shifts both numbers alike.
+                # A frame lost before this one shifts both numbers alike.
                 self._origin = 0 if after_header is None else image.frame - after_header
             return image.frame - self._origin
         if after_header is not None:
@@ -56,15 +56,15 @@ class Numbering:
 
     @property
     def highest(self) -> int:
-        """Greatest msg_number of the series' messages; -1 where they have none."""
+        """Highest msg_number of the series; -1 if its messages have none."""
         return max(-1 if self._start is None else self._start, self._numbers.highest)
 
     def is_whole(self, end: SeriesEnd, duplicates: int = 0) -> bool:
-        """Whether every frame message that was sent before the end message was received.
+        """Return whether all frame messages sent before the end message were received.
 
         Args:
             end: the end message.
-            duplicates: frames that were received twice.
+            duplicates: number of frames received twice.
         """
         if self._resumed:
             return False

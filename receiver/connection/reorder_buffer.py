@@ -1,22 +1,22 @@
-"""The reorder buffer of one session: messages of several sockets, in the order of sending.
+"""The reorder buffer of one session: it restores the order of sending for messages of several sockets.
 
-ZeroMQ deals messages out to several PULL sockets in turn and keeps their order on each of them only.
-`msg_number` restores it: it is one more for each message, start and end messages included, runs on over
-series, and begins at 0 in a streamer that was restarted (STINS).
+ZeroMQ distributes messages over several PULL sockets in turn, and keeps their order only on each socket.
+`msg_number` restores it: it increases by one per message, start and end messages included, continues from
+series to series, and begins at 0 when the streamer is restarted (STINS).
 
 | message                                  | what happens to it                                              |
 |------------------------------------------|-----------------------------------------------------------------|
 | the expected number                      | passes at once, nothing is counted                              |
-| a higher number                          | is held for those before it, for `seconds`                      |
+| a higher number                          | waits for its predecessors, for `seconds`                       |
 | a lower number                           | passes at once: late, or a copy                                 |
 | a start message of a lower number        | begins a new session: proxies hide restarts                     |
-| the first of a session: start, number 0  | passes at once                                                  |
-| … another start, or one that may go on   | is held until every socket has been read                        |
-| … any other                              | is held for its start message, `seconds`                        |
+| first of a session: start, number 0      | passes at once                                                  |
+| … another start, or one to be resumed    | waits until all sockets have been read                          |
+| … any other                              | waits for its start message, for `seconds`                      |
 | without a number                         | passes at once; the collector refuses such a series             |
 
-When the wait is over, the missing numbers are lost: what is held goes on without them. While the buffer is
-full, a socket that is ahead of the others is not read (`arrivals`).
+When the waiting time is over, the missing numbers are lost, and the waiting messages pass without them. While
+the buffer is full, a socket that is ahead of the others is not read (`arrivals`).
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from penstock.receiver.connection.held_bytes import held_bytes
 from penstock.stins.messages import Frame, Header, Message, Start
 
 FIRST_SECONDS = 0.5
-"""Time in which every socket has been read: what is first in a session, but not the number 0, may have
-overtaken the start message."""
+"""Time in seconds in which all sockets have been read: the first message of a session, unless its number is
+0, may have overtaken the start message."""
 
 
 class _Held(NamedTuple):
     number: int
     place: int
-    """Order of arrival, so that no two messages of one number are compared."""
+    """Order of arrival, so that two messages with the same number are never compared."""
     since: float
     nbytes: int
     message: Message
 
 
 class ReorderBuffer:
-    """The messages of one streamer that wait for those before them.
+    """The messages of one streamer that wait for their predecessors.
 
     Args:
-        seconds: for which a message waits for a missing number (`gap.seconds`).
-        most_bytes: memory that those that wait may take (`hold_mb`), before the buffer is full.
+        seconds: waiting time for a missing number (`gap.seconds`).
+        most_bytes: memory of waiting messages above which the buffer is full (`hold_mb`).
     """
 
     def __init__(self, seconds: float, most_bytes: float) -> None:
@@ -55,30 +55,31 @@ class ReorderBuffer:
         self._most_bytes = most_bytes
         self._held: list[_Held] = []  # a heap
         self._expected: int | None = None
-        """Number that comes next; `None` before the first of a session."""
+        """Number expected next; `None` before the first of a session."""
         self._last: int | None = None
         """Highest number of the session before."""
         self._start: Header | None = None
         self._put = 0
         self.nbytes = 0
-        """Memory of what waits."""
+        """Memory of the waiting messages in bytes."""
 
     @property
     def is_full(self) -> bool:
-        """Whether no more should be read of a socket that is ahead."""
+        """Whether a socket that is ahead should not be read."""
         return self.nbytes > self._most_bytes
 
     def put(self, message: Message, now: float) -> list[Message]:
-        """Take one message in; return those whose turn it is by that, except what `release` gives.
+        """Take a message; return the messages whose turn has come with it, except those that `release`
+        returns.
 
         Args:
-            message: as it was decoded.
-            now: moment on a monotonic clock, in seconds.
+            message: decoded message.
+            now: time of a monotonic clock, in seconds.
         """
         number = _number(message)
         if number is None:
             return [message]
-        if number == self._expected and not self._held:  # nearly always
+        if number == self._expected and not self._held:  # almost always
             self._expected = number + 1
             if isinstance(message, Start):
                 self._start = message.header
@@ -94,14 +95,14 @@ class ReorderBuffer:
         return []
 
     def release(self, now: float) -> Message | None:
-        """Return the next message of those that wait whose turn it is by now, if there is one."""
+        """Return the next waiting message whose turn has come, if there is one."""
         if not self._held or not self._may_go(self._held[0], now):
             return None
         return self._pop()
 
     def end_session(self) -> list[Message]:
-        """The connections are lost and read to the end, or the streamer was restarted: return what waits, in
-        order. What comes next begins a session."""
+        """End the session, since its connections are lost and read to the end, or its streamer was restarted;
+        return all waiting messages in order."""
         left = list(self.flush())
         if self._expected is not None:
             self._last = self._expected - 1
@@ -109,20 +110,20 @@ class ReorderBuffer:
         return left
 
     def flush(self) -> Iterator[Message]:
-        """Yield all that waits, in order: the missing numbers are lost."""
+        """Yield all waiting messages in order: the missing numbers are lost."""
         while self._held:
             yield self._pop()
 
     def resume(self, number: int | None) -> None:
-        """A series is resumed whose receiver was killed.
+        """Resume a series whose receiver was killed.
 
         Args:
-            number: of its start message; the streamer continues with a higher one.
+            number: number of its start message; the streamer continues with a higher one.
         """
         self._last = number
 
     def forget(self) -> int:
-        """Drop what waits, and expect any number; return how many messages that were."""
+        """Drop the waiting messages, and expect any number; return how many were dropped."""
         dropped = len(self._held)
         self._held.clear()
         self.nbytes = 0
@@ -141,13 +142,13 @@ class ReorderBuffer:
         return now - first.since > self._patience(first)
 
     def _patience(self, first: _Held) -> float:
-        """For how many seconds the first of those that wait does so."""
+        """Seconds for which the first waiting message has waited."""
         if self._expected is not None:
             return self._seconds
         is_start = isinstance(first.message, Start)
         if is_start and first.number == 0:
             return -1.0
-        # A number that has been is of another streamer, whose start message is still to come.
+        # A known number is from another streamer, whose start message is still to come.
         may_go_on = self._last is not None and first.number > self._last
         return min(FIRST_SECONDS, self._seconds / 2) if is_start or may_go_on else self._seconds
 

@@ -117,7 +117,7 @@ class Consumer:
 
     @property
     def status(self) -> ConsumerStatus:
-        """Return the consumer's status for the receiver's snapshot."""
+        """The consumer's status for the receiver's snapshot."""
         return ConsumerStatus(
             name=self.name, endpoint=self.endpoint, sent=self.sent, dropped=self.dropped,
             skipped=self.skipped, connected=self.peers, waiting_bytes=self.waiting_bytes,
@@ -287,7 +287,7 @@ class Forwarder:
 
     @property
     def stalled_by(self) -> str:
-        """Return the names of the consumers that stall the series now; "" if none does."""
+        """The names of the consumers that stall the series now; "" if none does."""
         return ", ".join(consumer.name for consumer in self.consumers if consumer.stalls)
 
     def status(self) -> list[ConsumerStatus]:

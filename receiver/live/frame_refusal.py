@@ -26,7 +26,7 @@ class FrameRefused(Exception):
 
     @property
     def http_status(self) -> int:
-        """Return the status of the HTTP answer."""
+        """The status of the HTTP answer."""
         return HTTP_STATUS.get(self.kind, 404)
 
 

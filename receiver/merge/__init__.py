@@ -1,1 +1,2 @@
-"""Several sessions that make one image: the modules of one detector, each with an endpoint of its own."""
+"""The merge of several sessions that make one image: the modules of one detector, each with an endpoint of
+its own."""

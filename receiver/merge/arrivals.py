@@ -1,4 +1,5 @@
-"""The messages of the modules of one detector: a socket and a decoder per module, and the merge."""
+"""Messages as they arrive from the modules of one detector: a socket and a decoder per module, and the
+merge."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ class ModuleArrivals(Arrivals):
     """The joined messages of several sessions, one per endpoint.
 
     Args:
-        config: endpoints, each a module; the limits of waiting.
-        taken: whether a frame of this series and index has been entered already.
+        config: endpoints, each a module, and limits of waiting times.
+        taken: tells whether a frame of this series and index has been entered already.
     """
 
     def __init__(self, config: ReceiverConfig, taken: Callable[[str, int], bool]) -> None:
         super().__init__(config)
         source = config.source
-        # A decoder remembers what its stream has said.
+        # A decoder has the state of its stream.
         self._sources = [create(source.type) for _ in source.endpoints]
         self._merge = Merge(
             source.endpoints,

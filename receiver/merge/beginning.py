@@ -1,7 +1,7 @@
 """The beginning of a joined series: the start messages of all modules.
 
 Modules that name their series are joined by that name, others by the order of their start messages. A module
-that has begun is not read on until the others have, for as long as the header clock allows.
+that has begun is not read until the others have, for as long as the header clock allows.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from penstock.stins.texts import of_series, plural
 
 
 class Begun(NamedTuple):
-    """A series that every module has begun."""
+    """A series that all modules have begun."""
 
     start: JoinedStart
     starts: list[Start]
-    """Of each module."""
+    """Start messages of the modules."""
     behind: list[tuple[int, Message]]
-    """Module and message: what was received meanwhile, in each module's order."""
+    """Module and message of what was received meanwhile, in the order of each module."""
 
 
 class Beginning:
-    """What the modules have sent of the next series.
+    """The messages of the next series.
 
     Args:
-        streams: one per module; what stands in `next`, and what came with it, is kept here.
-        within: seconds after the first start message within which all have to come.
+        streams: one per module; their `next`, and the messages after it, are kept here.
+        within: seconds after the first start message within which all others have to arrive.
     """
 
     def __init__(self, streams: Sequence[Stream], within: float) -> None:
@@ -43,11 +43,11 @@ class Beginning:
         self._within = within
         self._since: float | None = None
         self.known = KnownStarts()
-        """Series whose start messages begin nothing any more."""
+        """Names of series whose start messages are ignored from now on."""
 
     @property
     def waits_for(self) -> str:
-        """Which start messages are still to come, in a sentence; "" before the first."""
+        """Which start messages are still missing, in a sentence; "" before the first."""
         missing = self._missing()
         if len(missing) == len(self._streams):
             return ""
@@ -58,8 +58,8 @@ class Beginning:
         )
 
     def start(self, stream: Stream, start: Start) -> list[Event]:
-        """Take in the start message of a stream's next series; what others have begun under another name
-        never will."""
+        """Take the start message of a stream's next series; drop those of other streams with another name,
+        which will never begin."""
         name = start.header.series
         others = [each for each in self._streams if _name(each) not in (None, name)] if name else []
         stream.next = start
@@ -83,7 +83,7 @@ class Beginning:
         return self.forget(stream)
 
     def keep(self, stream: Stream, message: Message) -> bool:
-        """Keep a message that came with the start message; false where it belongs to none."""
+        """Keep a message that follows the start message; return `False` if it belongs to no series."""
         name = series_of(message)
         if stream.next is None or (name is not None and name != stream.next.header.series):
             return False
@@ -91,8 +91,8 @@ class Beginning:
         return True
 
     def begin(self) -> tuple[list[Event], Begun | None]:
-        """Return what there is to say, and the series that every module has begun by now; `None` while one
-        has not, or if it cannot be taken."""
+        """Return events, and the series that all modules have begun; `None` while one has not, or if the
+        series cannot be taken."""
         starts = [stream.next for stream in self._streams if stream.next is not None]
         if len(starts) < len(self._streams):
             return [], None
@@ -113,7 +113,7 @@ class Beginning:
         return said, Begun(start, starts, behind)
 
     def clock(self, now: float) -> list[Event]:
-        """Give up what has waited too long for the other modules' start messages."""
+        """Give up start messages that have waited too long for those of other modules."""
         missing = self._missing()
         if len(missing) == len(self._streams):
             self._since = None
@@ -127,7 +127,7 @@ class Beginning:
         return [why, *(stale for stream in self._streams for stale in self._give_up(stream))]
 
     def forget(self, stream: Stream) -> list[Stale]:
-        """Drop what one stream has sent of its next series."""
+        """Drop the messages of the next series of one stream."""
         if stream.next is None:
             return []
         stale = Stale(1 + len(stream.behind))
@@ -136,7 +136,7 @@ class Beginning:
         return [stale]
 
     def forget_all(self) -> list[Stale]:
-        """Drop what all streams have sent of their next series."""
+        """Drop the messages of the next series of all streams."""
         self._since = None
         return [stale for stream in self._streams for stale in self.forget(stream)]
 
@@ -157,5 +157,5 @@ class Beginning:
 
 
 def _name(stream: Stream) -> str | None:
-    """Return the name of the series that a module has begun; `None` where there is none."""
+    """Return the name of the series that a module has begun; `None` without one."""
     return None if stream.next is None else stream.next.header.series

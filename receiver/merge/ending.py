@@ -1,7 +1,7 @@
-"""The end of a joined series: every module's end message, or why one of them is not waited for.
+"""The end of a joined series: the end messages of all modules, or reasons not to wait for them.
 
-A module is not waited for whose connection is gone, that has begun the next series, or that stays silent
-after another has ended.
+The series does not wait for a module whose connection is lost, that has begun the next series, or that stays
+silent after another module has ended.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from penstock.stins.texts import of_series
 
 
 class Ending:
-    """Of which modules the running series still waits for the end.
+    """The modules for whose end the running series still waits.
 
     Args:
-        streams: one per module; why one is `lost` is written here.
-        gone_after: seconds after which a lost connection means that the streamer is gone.
+        streams: one per module; the reason why one is `lost` is set here.
+        gone_after: seconds without a connection after which a streamer counts as gone.
         within: seconds for which a module may be silent once another has ended.
     """
 
@@ -33,12 +33,12 @@ class Ending:
 
     @property
     def is_due(self) -> bool:
-        """Whether no module is waited for any more."""
+        """Whether the series waits for no module any more."""
         return all(stream.is_done for stream in self._streams)
 
     @property
     def warning(self) -> str:
-        """Which modules are missing from the running series, in a sentence; "" while none is."""
+        """Which modules are missing from the running series, in a sentence; "" for none."""
         lost = [f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost]
         silent = [
             f"{stream.endpoint} sends nothing"
@@ -48,17 +48,17 @@ class Ending:
         return f"frames are partial: {'; '.join((*lost, *silent))}" if lost or silent else ""
 
     def has_ended(self, stream: Stream, end: SeriesEnd, now: float) -> None:
-        """The end message of one module."""
+        """Take the end message of a module."""
         stream.end, stream.lost = end, ""
         self._ended_at = now
 
     def has_gone_on(self, stream: Stream, now: float) -> None:
-        """One module has begun the next series without having ended this one."""
+        """Note that a module has begun the next series without ending this one."""
         stream.lost = "its end message was lost, it has begun the next series"
         self._ended_at = now
 
     def observe(self, now: float, connected: Sequence[bool]) -> None:
-        """Remember since when a module has no connection."""
+        """Note since when a module has had no connection."""
         for stream, is_connected in zip(self._streams, connected, strict=True):
             if is_connected:
                 stream.gone_since = None
@@ -66,10 +66,10 @@ class Ending:
                 stream.gone_since = now
 
     def gone(self, series: str, now: float, idle: Sequence[bool]) -> list[StinsError]:
-        """Modules whose streamer is gone are lost to the series of this name; says so of each.
+        """Give up modules whose streamer is gone; return an event for each.
 
         Args:
-            idle: for each module, whether nothing waits to be read at its socket.
+            idle: for each module, whether its socket is empty.
         """
         errors: list[StinsError] = []
         for stream, is_idle in zip(self._streams, idle, strict=True):
@@ -88,10 +88,11 @@ class Ending:
         return errors
 
     def clock(self, now: float, idle: Sequence[bool]) -> bool:
-        """Modules that stay silent after another has ended have lost their end message; true if one has.
+        """Give up modules that stay silent after another has ended: their end message is lost. Return whether
+        there was one.
 
         Args:
-            idle: for each module, whether nothing waits to be read at its socket.
+            idle: for each module, whether its socket is empty.
         """
         if not any(stream.end is not None or stream.next is not None for stream in self._streams):
             return False
@@ -103,10 +104,11 @@ class Ending:
         return lost
 
     def message(self, series: str, frames: int) -> SeriesEnd | Cut:
-        """What the series of this name ends with.
+        """Return the end message of the joined series.
 
         Args:
-            frames: how many have left; stands in the end message if every module's messages are all here.
+            frames: number of frames that have left; part of the end message if all messages of all modules
+                were received.
         """
         ends = [stream.end for stream in self._streams if stream.end is not None]
         if len(ends) < len(self._streams):

@@ -1,7 +1,7 @@
-"""The frames of a joined series that wait for modules: they leave whole, or when the gap clock says so.
+"""The frames of a joined series that wait for modules: they leave when complete, or when the gap clock ends.
 
-The gap clock of a module runs only while nothing waits to be read at its socket (`idle`): a receiver that was
-held up itself must not call late what lies in its own sockets.
+The gap clock of a module runs only while its socket is empty (`idle`): messages that wait in the receiver's
+own sockets are not late.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.stins.messages import Buffer, Frame, Image
 
 
 class _Incomplete:
-    """One frame of which some modules are there."""
+    """A frame with some of its modules."""
 
     def __init__(self, since: float) -> None:
         self.since = since
@@ -30,13 +30,13 @@ class FrameQueue:
     """The frames of one series that wait for modules, by index.
 
     Args:
-        joined: the series, as far as each of its frames has to know.
-        series: its name.
-        streams: one per module; those that are absent or done are not waited for.
-        taken: whether a frame of this series and index has been entered already; what arrives of it now does
-            not wait for other modules.
+        joined: common properties of the frames of the series.
+        series: name of the series.
+        streams: one per module; frames do not wait for those that are absent or done.
+        taken: tells whether a frame of this series and index has been entered already; later modules of it
+            leave at once.
         gap: seconds after its first module that a frame waits for the others.
-        origin: number of the series' first frame.
+        origin: number of the first frame of the series.
     """
 
     def __init__(
@@ -56,22 +56,22 @@ class FrameQueue:
         self._origin = origin
         self._frames: dict[int, _Incomplete] = {}  # in the order of `since`
         self.bytes = 0
-        """Memory of what waits."""
+        """Memory of the waiting frames in bytes."""
         self.left = 0
-        """Frames that have left, once each."""
+        """Number of distinct frames that have left."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the series has ended, so that nothing more of it is to be joined."""
+        """Whether the series has ended: nothing more of it is joined."""
         return self._joined.is_over
 
     @property
     def messages(self) -> int:
-        """How many messages wait."""
+        """Number of waiting messages."""
         return sum(len(waiting.came) + len(waiting.again) for waiting in self._frames.values())
 
     def join(self, module: int, index: int, frame: Frame, now: float) -> list[JoinedFrame]:
-        """One module's part of the frame at `index`; returns what need not wait any more."""
+        """Take the part of one module of the frame at `index`; return the frames that leave."""
         waiting = self._frames.get(index)
         if waiting is None:
             if self._taken(self._series, index):
@@ -88,31 +88,31 @@ class FrameQueue:
 
     @property
     def held_back(self) -> Set[int]:
-        """Modules that the frame that waits longest does not wait for."""
+        """Modules that are ahead: the frame that has waited longest does not wait for them."""
         oldest = next(iter(self._frames.values()), None)
         return set() if oldest is None else set(range(len(self._streams))) - set(self._expected(oldest))
 
     def complete(self) -> list[JoinedFrame]:
-        """Somebody is not waited for any more: frames that have all others leave."""
+        """Return frames that leave because one module is no longer waited for."""
         return self._leave_all(
             [index for index, waiting in self._frames.items() if not self._expected(waiting)]
         )
 
     def everything(self) -> list[JoinedFrame]:
-        """All leave as they are."""
+        """Return all frames as they are."""
         return self._leave_all(list(self._frames))
 
     def clock(self, now: float, idle: Sequence[bool]) -> list[JoinedFrame]:
-        """Those that have waited too long leave; the modules that they have waited for are absent.
+        """Return frames that have waited too long; the modules missing from them become absent.
 
         Args:
-            idle: for each module, whether nothing waits to be read at its socket.
+            idle: for each module, whether its socket is empty.
         """
         overdue = self._overdue(now, idle)
         for index in overdue:
             waiting = self._frames[index]
             for module in self._expected(waiting):
-                # One that has sent something since has only left out this frame.
+                # A module that has sent something since then has only left out this frame.
                 stream = self._streams[module]
                 stream.absent = stream.last <= waiting.since
         if not overdue:
@@ -129,7 +129,7 @@ class FrameQueue:
         return due
 
     def _expected(self, waiting: _Incomplete) -> list[int]:
-        """Modules that a frame waits for."""
+        """Return the modules for which a frame waits."""
         return [
             module
             for module, stream in enumerate(self._streams)
@@ -140,7 +140,7 @@ class FrameQueue:
         return [frame for index in indices for frame in self._leave(index)]
 
     def _leave(self, index: int) -> list[JoinedFrame]:
-        """Take the frame out; return it, and behind it second copies of modules."""
+        """Remove the frame; return it, followed by second copies of modules."""
         waiting = self._frames.pop(index)
         self.bytes -= waiting.bytes
         self.left += 1

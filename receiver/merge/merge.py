@@ -1,15 +1,15 @@
-"""The merge: messages of several modules' sessions in, those of one series out.
+"""The merge: messages of several modules' sessions go in, messages of one series come out.
 
-No socket, no thread, no clock of its own, like the collector, which takes its events. Each endpoint is one
+No socket, no thread and no clock of its own, like the collector, to which its events go. Each endpoint is one
 module, whose messages arrive in the order of sending.
 
-- A series begins once every module's start message is here (`beginning`). Until then a module that has begun
-  is not read on: its frames wait at its streamer.
-- A frame is joined once all modules that are still expected have sent it (`frame_queue`). One that waits for
-  a module longer than the gap clock allows leaves without it, and that module is not waited for again until
-  it sends something: so a dead module holds nothing up, and a late one is stored where it belongs (`taken`).
-  While `hold` bytes wait, modules that are ahead are not read.
-- A series ends once every module's end message is here, or is not waited for (`ending`).
+- A series begins when the start messages of all modules have arrived (`beginning`). Until then, a module that
+  has begun is not read: its frames wait at its streamer.
+- A frame is joined when all expected modules have sent it (`frame_queue`). A frame that has waited longer for
+  a module than the gap clock allows leaves without it, and later frames do not wait for that module until it
+  sends something again: a dead module delays nothing, and a late one is stored at its place (`taken`). While
+  `hold` bytes wait, modules that are ahead are not read.
+- A series ends when the end messages of all modules have arrived, or are no longer waited for (`ending`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Merge:
 
     Args:
         endpoints: one per module.
-        taken: whether a frame of this series and index has been entered already; what arrives of it now does
-            not wait for other modules.
+        taken: tells whether a frame of this series and index has been entered already; later modules of it
+            leave at once.
         gap: seconds after its first module that a frame waits for the others.
-        within: seconds after the first start message of a series within which all have to come; and seconds
-            for which a module may be silent once another has ended.
-        gone_after: seconds after which a lost connection means that the streamer is gone.
+        within: seconds after the first start message of a series within which all others have to arrive; and
+            seconds for which a module may be silent once another has ended.
+        gone_after: seconds without a connection after which a streamer counts as gone.
         hold: bytes of memory for frames that wait for modules.
-        origin: number of a series' first frame, where it is configured.
+        origin: number of the first frame of a series, if configured.
     """
 
     def __init__(
@@ -59,21 +59,21 @@ class Merge:
         self._hold = hold
         self._origin = origin
         self._series = ""
-        """Name of the running series, or of the last one."""
+        """Name of the running or last series."""
         self._frames: FrameQueue | None = None
-        """The waiting frames of the running series; `None` while none runs."""
+        """Waiting frames of the running series; `None` without one."""
 
     # -- what there is to say ------------------------------------------------------------------
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the frames that wait for modules."""
+        """Memory in bytes of frames that wait for modules."""
         return 0 if self._frames is None else self._frames.bytes
 
     @property
     def held_back(self) -> Set[int]:
-        """Modules that are not to be read now: they have begun the next series before the others, or, while
-        more than `hold` waits, they are ahead of what is waited for."""
+        """Modules that are not to be read at present: they have begun the next series before the others, or
+        they are ahead while more than `hold` waits."""
         held_back = {module for module, stream in enumerate(self._streams) if stream.next is not None}
         if self._frames is not None and self._frames.bytes > self._hold:
             held_back |= self._frames.held_back
@@ -81,23 +81,23 @@ class Merge:
 
     @property
     def waits_for(self) -> str:
-        """Which start messages are still to come, in a sentence; "" while none is."""
+        """Which start messages are still missing, in a sentence; "" for none."""
         return self._beginning.waits_for if self._frames is None else ""
 
     @property
     def warning(self) -> str:
-        """Which modules are missing from the running series, in a sentence; "" while none is."""
+        """Which modules are missing from the running series, in a sentence; "" for none."""
         return "" if self._frames is None else self._ending.warning
 
     # -- messages and clocks -------------------------------------------------------------------
 
     def take(self, module: int, message: Message, now: float) -> list[Event]:
-        """Take in one message of one module's stream.
+        """Take a message of one module; return the events that follow.
 
         Args:
-            module: its number.
-            message: as it was decoded.
-            now: moment on the injected monotonic clock, in seconds.
+            module: number of the module.
+            message: decoded message.
+            now: time of the injected monotonic clock, in seconds.
         """
         return self._forget_ended() + self._take(module, message, now)
 
@@ -108,7 +108,7 @@ class Merge:
         numbering, frames = stream.numbering, self._frames
         if numbering is not None and frames is not None and stream.is_running(message):
             if isinstance(message, Frame):
-                stream.lost = ""  # it was gone, and is back
+                stream.lost = ""  # it was absent, and is back
                 return self._join(frames, module, numbering, message, now)
             assert isinstance(message, SeriesEnd)
             self._ending.has_ended(stream, message, now)
@@ -118,12 +118,12 @@ class Merge:
         return [] if self._beginning.keep(stream, message) else [Stale()]
 
     def tick(self, now: float, idle: Sequence[bool], connected: Sequence[bool]) -> list[Event]:
-        """Let the clocks run; call it a few times a second.
+        """Advance the clocks; call it a few times per second.
 
         Args:
-            now: moment on the injected monotonic clock, in seconds.
-            idle: for each module, whether nothing waits to be read at its socket.
-            connected: for each module, whether somebody is connected.
+            now: time of the injected monotonic clock, in seconds.
+            idle: for each module, whether its socket is empty.
+            connected: for each module, whether it is connected.
         """
         self._ending.observe(now, connected)
         events = self._forget_ended()
@@ -142,11 +142,11 @@ class Merge:
         return events
 
     def flush(self) -> list[Event]:
-        """What waits for other modules leaves without them: the series is about to end."""
+        """Return waiting frames without their missing modules: the series is about to end."""
         return [] if self._frames is None else [*self._frames.everything()]
 
     def forget(self) -> int:
-        """Drop everything: the receiver goes into Error. Returns how many messages that were."""
+        """Drop everything, since the receiver goes to Error; return the number of dropped messages."""
         return self._leave() + sum(stale.count for stale in self._beginning.forget_all())
 
     # -- from one series to the next -----------------------------------------------------------
@@ -162,7 +162,7 @@ class Merge:
         return events + self._begin(now)
 
     def _begin(self, now: float) -> list[Event]:
-        """The next series begins, if none runs and all modules have begun it."""
+        """Begin the next series, if none runs and all modules have begun it."""
         if self._frames is not None:
             return []
         events, begun = self._beginning.begin()
@@ -182,8 +182,8 @@ class Merge:
         return events
 
     def _not_waited_for(self, now: float) -> list[Event]:
-        """Some module is not waited for any more: frames that have all others leave, and perhaps the series
-        ends."""
+        """Return what follows when a module is no longer waited for: frames that leave, and perhaps the end
+        of the series."""
         if self._frames is None:
             return []
         events: list[Event] = [*self._frames.complete()]
@@ -195,19 +195,19 @@ class Merge:
         return events + self._begin(now)
 
     def _forget_ended(self) -> list[Event]:
-        """The collector may have ended the running series meanwhile."""
+        """Check whether the collector has ended the running series meanwhile."""
         if self._frames is None or not self._frames.is_over:
             return []
         return [Stale(dropped)] if (dropped := self._leave()) else []
 
     def _leave(self) -> int:
-        """The running series is over; returns how many of its messages have waited."""
+        """End the running series; return the number of its messages that waited."""
         if self._frames is None:
             return 0
         dropped = self._frames.messages
         self._frames = None
         headers = [stream.start.header for stream in self._streams if stream.start is not None]
-        if any(header.series is not None for header in headers):  # others come in their order
+        if any(header.series is not None for header in headers):  # others follow in order
             self._beginning.known.add(*headers)
         for stream in self._streams:
             stream.leave()

@@ -1,4 +1,4 @@
-"""The messages of several modules as one: start messages, frames of one index, end messages."""
+"""Conversion of the messages of several modules to one: start messages, frames of one index, end messages."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd, Start
 
 OF_EACH = {*IMAGES, "x", "y", "rotation"}
-"""Metadata that are a list of the modules' values, also where these are alike."""
+"""Metadata for which a list of the modules' values is kept even if all are equal."""
 WORST_FIRST = (EndReason.FAULT, EndReason.ABORT, EndReason.STOP)
 
 
 def frame(
     joined: Joined, series: str, number: int, came: Mapping[int, tuple[Image, Sequence[Buffer]]]
 ) -> JoinedFrame:
-    """Return the joined frame of these modules, not checked yet.
+    """Return the joined frame of these modules, not yet checked.
 
     Args:
-        number: of the frame in the series.
+        joined: common properties of the frames of the series.
+        series: name of the series.
+        number: number of the frame in the series.
         came: header and blobs by module.
     """
     count = len(joined.endpoints)
     images = tuple(came[module][0] if module in came else None for module in range(count))
     first = came[min(came)][0]
-    # One blob per module is all that can be joined; the processor says so of any other number.
+    # Only one blob per module can be joined; the processor reports any other number.
     blobs: list[Buffer] = [
         came[module][1][0] if module in came and len(came[module][1]) == 1 else b"" for module in range(count)
     ]
@@ -42,9 +44,10 @@ def frame(
 
 
 def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tuple[JoinedStart, list[str]]:
-    """One start message of all, and what is wrong with it in sentences, though the series can be taken.
+    """Return one start message for all modules, and warnings, in sentences, with which the series can still
+    be taken.
 
-    File name, trigger mode and times are those of the first endpoint. The greatest number of frames counts:
+    File name, trigger mode and times are those of the first endpoint. The largest number of frames counts:
     modules that announce fewer leave partial frames, which the account shows.
 
     Raises:
@@ -65,7 +68,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
         frames=max((n for n in frames if n is not None), default=None),
         shape=None,
         type=dtype,
-        # Where one packs and another does not, frames are packed: the file can hold both.
+        # If some modules are compressed, frames count as compressed: the file can hold both.
         compression="bslz4" if compression == {"none", "bslz4"} else _only(compression),
         frame_bytes=None if None in nbytes else sum(n for n in nbytes if n is not None),
         streams=len(headers),
@@ -86,7 +89,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
 
 
 def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: int | None) -> SeriesEnd:
-    """One end message of all: the worst reason, with the endpoint that gave it."""
+    """Return one end message for all modules: the worst reason, with its endpoint."""
     for reason in WORST_FIRST:
         told = [(name, end) for name, end in zip(endpoints, ends, strict=True) if end.reason == reason]
         if told:
@@ -103,7 +106,7 @@ def end(endpoints: Sequence[str], ends: Sequence[SeriesEnd], series: str, sent: 
         series=series,
         reason=reason.value if any(item.reason is not None for item in ends) else None,
         message=message,
-        # One that does not say leaves the question open for all.
+        # If one module does not tell, the number is unknown.
         triggered=None if None in triggered else max(n for n in triggered if n is not None),
         sent=sent,
         lost=lost or None,
@@ -129,7 +132,8 @@ def _only(values: set[Any]) -> Any:
 
 
 def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is the same in all stays as it is; what differs, and images, becomes a list of the modules'."""
+    """Return common metadata: equal values stay as they are; different ones, and images, become lists by
+    module."""
     merged: dict[str, Any] = {}
     for key in dict.fromkeys(key for item in metadata for key in item):
         values = [item.get(key) for item in metadata]
@@ -139,5 +143,5 @@ def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    # Not a number is equal to nothing, and the same in all modules all the same.
+    # NaN is not equal to itself, but may be the same in all modules.
     return bool(one == other or (one != one and other != other))

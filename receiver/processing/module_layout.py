@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
     @property
     def region(self) -> tuple[slice, slice]:
-        """Return the rows and columns that it covers."""
+        """The rows and columns that it covers."""
         return slice(self.row, self.row + self.rows), slice(self.column, self.column + self.columns)
 
 
@@ -63,12 +63,12 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def pixels(self) -> int:
-        """Return the number of pixels of the assembled image."""
+        """The number of pixels of the assembled image."""
         return self.shape[0] * self.shape[1]
 
     @property
     def is_turned(self) -> bool:
-        """Return whether a module's frames have to be rotated, which a virtual dataset cannot do."""
+        """Whether a module's frames have to be rotated, which a virtual dataset cannot do."""
         return any(place.turns for place in self.places)
 
 

@@ -1,7 +1,7 @@
 """The account of one series: every planned index ends in exactly one status.
 
-All counts derive from it. One byte per index, no object per frame: an
-account of ten million frames takes 10 MB.
+All counts derive from it. One byte per index and no object per frame: an account of ten million frames takes
+10 MB.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ GOOD = frozenset((FrameStatus.STORED, FrameStatus.DELIVERED, FrameStatus.DISCARD
 """Statuses of a frame that went where it was meant to go."""
 
 IN_FILE = (FrameStatus.STORED, FrameStatus.PARTIAL)
-"""Statuses of a frame that has pixels in the file, where there is one."""
+"""Statuses of a frame with pixels in the file, if there is a file."""
 
 _NOT_WHOLE = (FrameStatus.CORRUPT, FrameStatus.PARTIAL)
 BETTER: Mapping[int, frozenset[FrameStatus]] = {
-    FrameStatus.MISSING: GOOD.union(_NOT_WHOLE),  # was stored, and the disk has lost it
+    FrameStatus.MISSING: GOOD.union(_NOT_WHOLE),  # it was stored, and the disk has lost it
     FrameStatus.CORRUPT: GOOD | {FrameStatus.PARTIAL},
-    # What is in the file already is not taken out again: so not DISCARDED.
+    # A frame that is in the file stays there, so not DISCARDED.
     FrameStatus.PARTIAL: frozenset((FrameStatus.STORED, FrameStatus.DELIVERED)),
     **dict.fromkeys(GOOD, frozenset()),
 }
-"""By the status of a frame that is there: those of a copy of it that takes its place. Any other copy is a
-duplicate, and what was there stays."""
+"""By status of a frame: the statuses of a later copy that replaces it. Any other copy is a duplicate."""
 _SETTLED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED)
 _NOTHING_YET = int(FrameStatus.PENDING)
-_MISSING_FOR_NOW = 254  # the gap clock has spoken, the series is still open; this and above: not final
+_MISSING_FOR_NOW = (
+    254  # given up by the gap clock, but the series is still open; this and above are not final
+)
 BLOCK = 2**20
-"""Statuses that are settled at once: NumPy counts in a copy of eight bytes each."""
+"""Final statuses, in an array: NumPy counts them in a copy of eight bytes each."""
 
 FATES: Mapping[int, Fate] = {
     FrameStatus.MISSING: "missing",
@@ -41,28 +42,28 @@ FATES: Mapping[int, Fate] = {
     FrameStatus.DISCARDED: "discarded",
     FrameStatus.NOT_TRIGGERED: "not_triggered",
 }
-"""Statuses, once a series has ended, of frames that are not, or not as a whole, where they belong."""
+"""Statuses, after the end of a series, of frames that are not, or not completely, where they belong."""
 MOST_LOST = 100
-"""Ranges of such frames that are told."""
+"""Most ranges of such frames that are reported."""
 
 COUNTERS = (
     "received", "stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered",
     "pending", "duplicate", "late", "out_of_range", "stale",
 )  # fmt: skip
-"""Counts in a file's account, /entry/instrument/<detector>/series."""
+"""Counts in the account of a file, /entry/instrument/<detector>/series."""
 
 UNANNOUNCED_REACH = 10_000
-"""How far past the highest index a frame may be when no total was announced."""
+"""How far beyond the highest index a frame may be if the total was not announced."""
 ANNOUNCED_REACH = 2**24
-"""The same when one was: a day of lost frames at 200 Hz."""
+"""The same if it was announced: a day of lost frames at 200 Hz."""
 
 
 class Account:
     """Statuses and counts of one series.
 
     Args:
-        planned: frames announced, or `None` if nobody said.
-        reach: with `planned` unknown, how far past the highest index a frame may be.
+        planned: announced number of frames; `None` if unknown.
+        reach: with unknown `planned`, how far beyond the highest index a frame may be.
     """
 
     def __init__(self, planned: int | None, reach: int = UNANNOUNCED_REACH) -> None:
@@ -76,25 +77,25 @@ class Account:
         self.highest = -1
         """Highest index seen."""
         self.gap_start = 0
-        """First index of which nothing is known: all below are accounted for."""
+        """First index without a final status: all below are accounted for."""
         self.closed = False
         self._reach = reach
         self._tally = [0] * 256
         self._triggered = 0
-        self._came = 0  # end of the indices of which a frame is known to have come
-        # Bytes for the single frame, the same memory as an array for everything else.
+        self._came = 0  # end of the indices with a known frame
+        # Bytes for single frames; an array on the same memory for everything else.
         self._bytes = bytearray()
         self._status = np.empty(0, np.uint8)
-        # Grown as indices come, whatever total was announced: a streamer that announces 2**31
-        # frames and sends ten costs ten.
+        # Grown as indices arrive, whatever total was announced: announcing 2**31 frames and sending ten takes
+        # the memory of ten.
         self._grow_to(1024)
 
     def restore(self, statuses: np.ndarray, counts: Mapping[str, int]) -> None:
         """Resume the account of a file whose writer died; call it before any frame is entered.
 
         Args:
-            statuses: of the first indices, uint8; missing is open again.
-            counts: as the file has them; only those that no status tells are taken.
+            statuses: statuses of the first indices, uint8; missing frames are pending again.
+            counts: counts in the file; used only for what no status tells.
         """
         size = len(statuses)
         self._grow_to(max(size, len(self._bytes)))
@@ -112,29 +113,29 @@ class Account:
         self.flushed = self._tally[FrameStatus.STORED]
 
     def in_range(self, index: int) -> bool:
-        """Whether a frame may have this index."""
+        """Return whether a frame may have this index."""
         limit = self.planned if self.planned is not None else self.highest + 1 + self._reach
-        # An honest stream has no such hole, and a wrong number must not cost memory and time for it.
+        # A sound stream has no such gap, and a wrong number must not take memory and time.
         return 0 <= index < limit and index - self.highest <= ANNOUNCED_REACH
 
     def status(self, index: int) -> FrameStatus:
-        """What is known of a planned frame now."""
+        """Return the present status of a planned frame."""
         code = self._bytes[index] if index < len(self._bytes) else FrameStatus.PENDING
         return FrameStatus.MISSING if code == _MISSING_FOR_NOW else FrameStatus(code)
 
     def is_duplicate(self, index: int) -> bool:
-        """Whether a good frame of this index has been taken already."""
+        """Return whether a good frame with this index has arrived already."""
         return index < len(self._bytes) and self._bytes[index] in GOOD
 
     def improves(self, index: int, status: FrameStatus) -> bool:
-        """Whether a frame of this status would take its place: there is none yet, or a worse one."""
+        """Return whether a frame of this status would be accepted: there is none yet, or a worse one."""
         before = self._bytes[index] if index < len(self._bytes) else _NOTHING_YET
         return before >= _MISSING_FOR_NOW or status in BETTER[before]
 
     def take(self, index: int, status: FrameStatus) -> None:
-        """Enter a frame that arrived: stored, delivered, discarded, partial or corrupt.
+        """Enter a frame that has arrived: stored, delivered, discarded, partial or corrupt.
 
-        Of two frames of one index the better one counts, see `BETTER`; of two alike, the first.
+        Of two frames with the same index the better one counts, see `BETTER`; of two equal ones, the first.
         """
         if index >= len(self._bytes):
             self._grow_to(max(index + 1, 2 * len(self._bytes)))
@@ -155,15 +156,17 @@ class Account:
             self._advance()
 
     def refuse(self, index: int) -> None:
-        """Enter a sound frame that could not be stored, which ends the series: it is missing, even where no
+        """Enter a sound frame that could not be stored, which ends the series: it is missing, even if no
         total was announced."""
         self._came = max(self._came, index + 1)
 
     def revise(self, index: int, status: FrameStatus, *, late: bool) -> None:
-        """Enter what has become of a frame by something that arrived after it: one of its modules.
+        """Change the status of a frame because one of its modules has arrived later.
 
         Args:
-            late: whether that is to be counted as late.
+            index: index of the frame.
+            status: its new status.
+            late: whether to count it as late.
         """
         before = self._bytes[index]
         self._bytes[index] = status
@@ -172,18 +175,16 @@ class Account:
         self.late += late
 
     def has_gap(self) -> bool:
-        """Whether a later index was received while an earlier one is not accounted for."""
+        """Return whether a later index was received while an earlier one is pending."""
         return self.gap_start <= self.highest
 
     def gaps(self) -> int:
-        """How many indices below the highest are not accounted for."""
+        """Return how many indices below the highest are not accounted for."""
         return int(np.count_nonzero(self._status[self.gap_start : self.highest + 1] == FrameStatus.PENDING))
 
     def give_up_gaps(self, below: int) -> int:
-        """The gap clock: what is still pending below an index is missing, unless it comes late.
-
-        Returns how many were given up.
-        """
+        """Give up pending frames below an index: they are missing, unless they arrive late. Return their
+        number."""
         span = self._status[self.gap_start : min(below, self.highest + 1)]
         pending = span == FrameStatus.PENDING
         span[pending] = _MISSING_FOR_NOW
@@ -194,16 +195,16 @@ class Account:
         return given_up
 
     def all_accounted(self) -> bool:
-        """Whether every announced frame has arrived in some status."""
+        """Return whether all announced frames have arrived in some status."""
         return (
             self.planned is not None and self.gap_start >= self.planned and not self._tally[_MISSING_FOR_NOW]
         )
 
     def close(self, triggered: int | None) -> None:
-        """The series has ended: what is not known is missing, or was never triggered.
+        """Close the account at the end of the series: pending frames become missing or not triggered.
 
         Args:
-            triggered: how many frames the sender says were triggered; `None` if it did not say.
+            triggered: number of triggered frames according to the sender; `None` if unknown.
         """
         if self.planned is None:
             self.planned = max(self.highest + 1, self._came, triggered or 0)
@@ -218,18 +219,19 @@ class Account:
             block[:triggered_here][unknown[:triggered_here]] = FrameStatus.MISSING
             block[triggered_here:][unknown[triggered_here:]] = FrameStatus.NOT_TRIGGERED
             known += np.bincount(block, minlength=256)
-        # Beyond the array nothing was received.
+        # Nothing beyond the array was received.
         known[FrameStatus.MISSING] += max(0, self._triggered - size)
         known[FrameStatus.NOT_TRIGGERED] += self.planned - max(size, self._triggered)
         self._tally = [int(n) for n in known]
 
     def statuses_of(self, indices: np.ndarray) -> np.ndarray:
-        """Statuses of some indices that were taken, uint8."""
+        """Return the statuses of some indices with known frames, uint8."""
         found: np.ndarray = self._status[indices]
         return found
 
     def statuses(self, length: int) -> np.ndarray:
-        """Statuses of the first `length` indices, uint8 (`FrameStatus`); missing-for-now is missing."""
+        """Return the statuses of the first `length` indices, uint8 (`FrameStatus`); frames given up by the
+        gap clock are missing."""
         out = self._final(length) if self.closed else np.full(length, FrameStatus.PENDING, np.uint8)
         known = min(length, len(self._status))
         out[:known] = self._status[:known]
@@ -237,8 +239,8 @@ class Account:
         return out
 
     def lost(self) -> list[Lost]:
-        """Ranges of frames that are not, or not as a whole, where they belong: the first `MOST_LOST`, in
-        order. Call it once the account is closed."""
+        """Return the first `MOST_LOST` ranges of frames that are not, or not completely, where they belong,
+        in order. Call it once the account is closed."""
         found: list[Lost] = []
         for first, after, status in self._runs():
             fate = FATES.get(status)
@@ -253,8 +255,8 @@ class Account:
         return found
 
     def _runs(self) -> Iterator[tuple[int, int, int]]:
-        """First index, the one after the last, and status of all that follow one another and are alike; a
-        long run may come in pieces."""
+        """Yield first index, end and status of consecutive frames of the same status; a long run may be
+        split."""
         planned = self.planned or 0
         size = min(planned, len(self._status))
         for start in range(0, size, BLOCK):
@@ -268,7 +270,7 @@ class Account:
         yield max(size, self._triggered), planned, FrameStatus.NOT_TRIGGERED
 
     def counts(self) -> Counts:
-        """The counts as they are now; stored + … + pending == planned while that is known."""
+        """Return the present counts; stored + … + pending == planned if that is known."""
         tally = self._tally
         missing = tally[FrameStatus.MISSING] + tally[_MISSING_FOR_NOW]
         settled = sum(tally[status] for status in _SETTLED)
@@ -284,13 +286,13 @@ class Account:
         )  # fmt: skip
 
     def _final(self, length: int) -> np.ndarray:
-        """What an index becomes of which nothing is known at the end."""
+        """Return the status that a pending index has at the end."""
         final = np.full(length, FrameStatus.MISSING, np.uint8)
         final[self._triggered :] = FrameStatus.NOT_TRIGGERED
         return final
 
     def _advance(self) -> None:
-        """Move `gap_start` past what is accounted for."""
+        """Move `gap_start` beyond the indices that are accounted for."""
         start, end = self.gap_start, self.highest + 1
         # The usual case, in order: one step.
         if start < end and self._bytes[start] != FrameStatus.PENDING:

@@ -1,7 +1,7 @@
-"""The collector: which message belongs to which series, and when a series has ended.
+"""The collector: it assigns messages to series, and decides when a series has ended.
 
-No socket, no file, no thread, no clock of its own: messages and moments go in, calls of a `Sink` come out.
-Messages come in the order in which their streamer sent them (`connection`), so that a table decides:
+No socket, no file, no thread and no clock of its own: messages and times go in, calls of a `Sink` come out.
+Messages arrive in the order in which their streamer sent them (`connection`), so that a table decides:
 
 | state     | start message              | own frame or end                 | another's | reconnected  |
 |-----------|----------------------------|----------------------------------|-----------|--------------|
@@ -11,10 +11,11 @@ Messages come in the order in which their streamer sent them (`connection`), so 
 | SUSPENDED | end (end lost), begin      | number > last: → RUNNING, take;  | stale     | –            |
 |           |                            | else stale                       |           |              |
 
-These are phases of the series; the receiver's states are in `process.states`. Time-outs, and whoever stops
-it, end it in both. SUSPENDED is a series whose streamer was lost, or whose receiver was killed: who is
-connected next may know nothing of it. A start message whose words have been before begins with its first
-frame, for it may merely have come again; in the same session, with name and number, it is a duplicate.
+These are phases of the series; the states of the receiver are in `process.states`. Time-outs and requests to
+stop end a series in either phase. SUSPENDED is a series whose streamer was lost, or whose receiver was
+killed: the peer connected next may not know it. A start message that was received before begins a series only
+with its first frame, since it may merely be repeated; with name and number, in the same session, it is a
+duplicate.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ END_LOST = "its end message was lost, the next series has begun"
 
 
 class Collector:
-    """Sorts messages into series; one series runs at a time.
+    """Assigns messages to series; one series runs at a time.
 
     Args:
         config: gap policy, limits and number of sockets.
-        sink: receives what is sorted; its exceptions pass through to the caller.
+        sink: receives series and frames; its exceptions pass through to the caller.
         entry: enters the frames of a series.
-        end_lost_after: seconds for which a series that has all its frames waits for its end message; as long
-            as for a frame, by default.
+        end_lost_after: seconds for which a complete series waits for its end message; by default as long as
+            for a frame.
     """
 
     def __init__(
@@ -56,25 +57,25 @@ class Collector:
         self._several_sockets = config.source.sockets > 1
         self._known = KnownStarts()
         self._unconfirmed: Start | None = None
-        """Start message that begins its series with the first frame."""
+        """Start message whose series begins with its first frame."""
         self._timeouts = Timeouts(config, config.gap.seconds if end_lost_after is None else end_lost_after)
         self._gap_clock = GapClock(config.gap)
         self.series: RunningSeries | None = None
         self._is_suspended = False
         self.drained = 0
-        """Messages that belonged to no series."""
+        """Number of messages that belonged to no series."""
 
     def on_message(self, now: float) -> None:
-        """The streamer is not silent, though what it has sent may still wait for its turn."""
+        """Note that the streamer is not silent, even if its messages still wait for their turn."""
         self._timeouts.last_message = now
 
     def handle(self, message: Message, now: float, result: Result | None = None) -> None:
-        """Take one message in.
+        """Take a message.
 
         Args:
-            message: as its streamer sent it, in the order of sending.
-            now: moment on the injected monotonic clock, in seconds.
-            result: what a thread makes of its frame; `None` where none does.
+            message: message, in the order of sending.
+            now: time of the injected monotonic clock, in seconds.
+            result: result of a thread for its frame; `None` without one.
         """
         if isinstance(message, Frame):
             series, image = self.series, message.image
@@ -88,10 +89,14 @@ class Collector:
             self._end(message)
 
     def tick(self, now: float, connections: int) -> None:
-        """Let the clocks run; call it a few times a second and whenever connections change.
+        """Advance the clocks; call it a few times per second and whenever connections change.
+
+        Args:
+            now: time of the injected monotonic clock, in seconds.
+            connections: present number of connections.
 
         Raises:
-            GapError: the gap clock ran out and the policy is to fail.
+            GapError: the gap clock has ended, and the policy is to fail.
         """
         self._timeouts.observe(connections, now)
         series = self.series
@@ -102,12 +107,13 @@ class Collector:
             self._finish(series, cause)
 
     def on_reconnect(self) -> None:
-        """All connections were lost, everything of them has been handled, and they are made again."""
+        """Suspend the running series: all connections were lost, their messages handled, and they are made
+        again."""
         self._known.on_reconnect()
         self._is_suspended = self.series is not None
 
     def resume(self, start: Start, resumed: ResumedSeries, now: float) -> None:
-        """Go on with a series whose receiver was killed, as with one whose streamer was lost."""
+        """Resume a series whose receiver was killed, like one whose streamer was lost."""
         self._begin(start, now, resumed)
         self._is_suspended = True
 
@@ -117,11 +123,11 @@ class Collector:
             self._finish(self.series, cause)
 
     def stop_at_end(self, series: str, why: str) -> None:
-        """Its sender is about to end this series before its plan, and its end message cannot say so.
+        """Note that the sender is about to end this series early, which its end message cannot say.
 
         Args:
-            series: id; nothing happens where another one runs, or none.
-            why: in words, for the reason of the series.
+            series: id of the series; nothing happens if it is not the running one.
+            why: reason in words, for the reason of the series.
         """
         if self.series is not None and self.series.id == series:
             self.series.stopping = why
@@ -130,7 +136,7 @@ class Collector:
         """End the running series in Error; return whether there was one.
 
         Args:
-            why: in a sentence.
+            why: reason in a sentence.
         """
         series = self.series
         if series is not None:
@@ -140,7 +146,7 @@ class Collector:
         return series is not None
 
     def drop(self, count: int = 1) -> None:
-        """Count messages that belong to no series that runs or is to come."""
+        """Count messages that belong to no running or coming series."""
         self.drained += count
         if self.series is not None:
             self.series.account.stale += count
@@ -164,7 +170,7 @@ class Collector:
         if self._several_sockets and header.msg_number is None:
             raise self._refused(header)
         repeats = series is not None and header == series.sent.header and not self._is_suspended
-        # Without a name it may be of a streamer that was restarted, and is set up alike.
+        # Without a name it may be from a streamer that was restarted with the same settings.
         if series is not None and repeats and (header.series is not None or not series.numbering.messages):
             self._duplicate(header)
         elif header not in self._known:
@@ -195,7 +201,7 @@ class Collector:
         self.drained += 1
 
     def _another_frame(self, frame: Frame, now: float, result: Result | None) -> None:
-        """A frame that is not of the running series: it may confirm the next one, else it is stale."""
+        """Take a frame that is not of the running series: it may begin the next one, else it is stale."""
         start = self._unconfirmed
         if start is None or frame.image.series != start.header.series:
             self.drop()
@@ -234,7 +240,7 @@ class Collector:
         self.series = series
 
     def _finish(self, series: RunningSeries, cause: str | None) -> None:
-        """The running series has ended, for this cause; `None`: with its end message."""
+        """End the running series for this cause; `None` for its end message."""
         outcome = series.close(cause)
         self._leave(series)
         self._sink.end(series, outcome)

@@ -1,11 +1,11 @@
-"""The entry of frames into their series: each is checked, transformed, handed on, and accounted for.
+"""Entry of frames into their series: each is checked, transformed, handed on, and accounted for.
 
 What happens to a frame of the running series:
 
 - in range and sound: stored or delivered, at its own index;
-- sound header, broken blob: its index is corrupt;
+- sound header, corrupt blob: its index is corrupt;
 - sent with a part of its pixels: stored or delivered, its index is partial;
-- seen before: duplicate, dropped; after the gap clock gave it up: late, stored all the same;
+- seen before: duplicate, dropped; given up by the gap clock: late, but stored;
 - outside the announced range: counted, dropped.
 """
 
@@ -23,32 +23,32 @@ from penstock.stins.texts import of_series, plural
 
 
 class Entry(Protocol):
-    """How frames are entered into a series: plain ones, or those that are joined of several modules."""
+    """Interface for the entry of frames: plain ones, or those joined from several modules."""
 
     def begin(self, start: Start, resumed: ResumedSeries | None) -> RunningSeries:
         """Return the series that a start message announces.
 
         Raises:
-            StinsError: it announces what cannot be.
+            StinsError: it announces something impossible.
         """
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
         """Enter a frame of the running series.
 
         Args:
-            series: the running one.
-            frame: as it was sent.
-            result: what a thread makes of it; `None` where none does.
+            series: the running series.
+            frame: frame as sent.
+            result: result of a thread for it; `None` without one.
         """
 
 
 class FrameEntry:
-    """Plain frames.
+    """Entry of plain frames.
 
     Args:
         sink: receives sound frames; its exceptions pass through to the caller.
         processor: checks and transforms each frame.
-        origin: number of a series' first frame, where it is configured.
+        origin: number of the first frame of a series, if configured.
     """
 
     def __init__(self, sink: Sink, processor: FrameProcessor, origin: int | None) -> None:
@@ -60,7 +60,7 @@ class FrameEntry:
         """Return the series that a start message announces.
 
         Raises:
-            StinsError: it announces what cannot be, or more than memory allows.
+            StinsError: it announces something impossible, or more than the memory allows.
         """
         announced, unable = self._processor.begin(start, admitted=resumed is not None)
         if unable is not None and resumed is None:

@@ -1,4 +1,5 @@
-"""The entry of joined frames: each module is accounted for, and the frame by what its modules are."""
+"""Entry of joined frames: each module is accounted for, and the status of a frame follows from its
+modules."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ NOTHING_YET = (FrameStatus.PENDING, FrameStatus.MISSING)
 
 
 class ModuleEntry:
-    """Joined frames.
+    """Entry of joined frames.
 
     Args:
         sink: receives sound frames; its exceptions pass through to the caller.
         processor: checks and transforms each module.
-        config: gap policy and the number of a series' first frame.
+        config: gap policy, and number of the first frame of a series.
     """
 
     def __init__(self, sink: Sink, processor: ModuleProcessor, config: ReceiverConfig) -> None:
@@ -35,11 +36,11 @@ class ModuleEntry:
         self._policy = config.gap.policy
         self._origin = config.source.frame_origin
         self._series: RunningSeries | None = None
-        """The one that began last."""
+        """The series that began last."""
         self._laid_out = False
 
     def has(self, series: str, index: int) -> bool:
-        """Whether something of this frame has been entered."""
+        """Return whether a module of this frame has been entered."""
         running = self._series
         if running is None or running.id != series or not running.account.in_range(index):
             return False
@@ -49,9 +50,10 @@ class ModuleEntry:
         """Return the series that the start messages of all modules announce.
 
         Raises:
-            StinsError: they announce what cannot be, or more than memory allows.
+            StinsError: they announce something impossible, or more than the memory allows.
         """
-        # Which modules of a frame were there, only the process that was killed knew: none is resumed.
+        # Only the process that was killed knew which modules of a frame had arrived: no such series is
+        # resumed.
         assert isinstance(start, JoinedStart) and resumed is None
         joined = start.joined
         announced, unable = self._modules.begin(start)
@@ -65,10 +67,10 @@ class ModuleEntry:
         return series
 
     def take(self, series: RunningSeries, frame: Frame, result: Result | None) -> None:
-        """Enter the modules that are there of a frame of the running series; see `Entry.take`."""
+        """Enter the modules of a frame of the running series; see `Entry.take`."""
         account, modules = series.account, series.modules
         assert isinstance(frame, JoinedFrame) and modules is not None
-        series.numbering.count(None)  # it is made of several messages
+        series.numbering.count(None)  # it consists of several messages
         index = series.numbering.index(frame.image)
         if not account.in_range(index):
             out_of_range(self._sink, series, index, frame)
@@ -138,7 +140,7 @@ class ModuleEntry:
             )
 
     def _say_layout(self, series: RunningSeries, shape: tuple[int, ...]) -> None:
-        """Say once per series, as soon as the size of a module is known, why no image will be assembled."""
+        """Report once per series, as soon as the size of a module is known, why no image is assembled."""
         self._laid_out = True
         joined = series.joined
         if self._modules.assembles or joined is None or joined.is_placeless:

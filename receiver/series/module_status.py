@@ -1,7 +1,4 @@
-"""What became of each module of each frame: the account below the account.
-
-One byte a module and frame. A frame's own status follows from those of its modules, see `frame_status`.
-"""
+"""The status of each module of each frame, one byte each; a frame's own status follows from them."""
 
 from __future__ import annotations
 
@@ -13,24 +10,24 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import GOOD
 
 HAVE = GOOD | {FrameStatus.PARTIAL}
-"""Statuses of a module whose pixels are there."""
+"""Statuses of a module with pixels in the file."""
 
 
 class ModuleStatus:
-    """Statuses of the modules of one series, (frames, k), by the numbers of `FrameStatus`.
+    """Statuses of the modules of one series: (frames, k) numbers of `FrameStatus`.
 
     Args:
-        modules: their number.
+        modules: number of modules.
     """
 
     def __init__(self, modules: int) -> None:
         self.modules = modules
         self._status = np.zeros((1024, modules), np.uint8)  # 0: missing
         self.touched: tuple[int, int] | None = None
-        """First and last index that was changed since `finalize`."""
+        """First and last index changed since `finalize`."""
 
     def good(self, index: int) -> frozenset[int]:
-        """Return the modules of which there is a sound blob."""
+        """Return the modules of a frame with a sound blob."""
         if index >= len(self._status):
             return frozenset()
         return frozenset(
@@ -38,7 +35,7 @@ class ModuleStatus:
         )
 
     def enter(self, index: int, statuses: Mapping[int, FrameStatus]) -> FrameStatus:
-        """Some modules of a frame have come; returns what the frame is by now."""
+        """Enter the statuses of some modules of a frame; return the status of the frame."""
         if index >= len(self._status):
             grown = np.zeros((max(index + 1, 2 * len(self._status)), self.modules), np.uint8)
             grown[: len(self._status)] = self._status
@@ -51,31 +48,32 @@ class ModuleStatus:
         return frame_status(row.tolist())
 
     def rows(self, first: int, last: int) -> np.ndarray:
-        """Statuses of the indices from `first` to `last`, uint8."""
+        """Return the statuses of the indices from `first` to `last`, uint8."""
         return self.table(last + 1)[first:]
 
     def table(self, length: int) -> np.ndarray:
-        """Statuses of the first `length` indices, uint8."""
+        """Return the statuses of the first `length` indices, uint8."""
         known = self._status[:length]
         if len(known) == length:
             return known
         return np.vstack([known, np.zeros((length - len(known), self.modules), np.uint8)])
 
     def finalize(self) -> None:
-        """What was changed so far is known elsewhere now."""
+        """Forget which indices were changed: they have been written."""
         self.touched = None
 
 
 def frame_status(modules: list[int]) -> FrameStatus:
-    """What a frame is whose modules have these statuses.
+    """Return the status of a frame from those of its modules.
 
-    All good: what they are. Some good, or one of them partial itself: partial. None good: corrupt if one
-    came, else missing.
+    All good: their status. Some good, or one of them partial itself: partial. None good: corrupt if one has
+    arrived, else missing.
     """
     good = [status for status in modules if status in HAVE]
     if len(good) == len(modules) and FrameStatus.PARTIAL not in good:
         return FrameStatus(good[0])
     if good:
-        # What the sender wanted discarded is not in the file, however much of it came.
+        # Frames that the sender marked as not to be written are not in the file, however many modules have
+        # arrived.
         return FrameStatus.DISCARDED if FrameStatus.DISCARDED in good else FrameStatus.PARTIAL
     return FrameStatus.CORRUPT if FrameStatus.CORRUPT in modules else FrameStatus.MISSING

@@ -1,4 +1,4 @@
-"""One running series: what was announced, where each frame belongs, and how it went."""
+"""One running series: its announcement, the index of each frame, and its end."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from penstock.stins.messages import (
 from penstock.stins.texts import named, plural, quoted
 
 MAX_MESSAGE = 1000
-"""Characters of the sender's own sentence that are kept."""
+"""Most characters of the sender's own sentence that are kept."""
 MAX_REASON = 2000
-"""Characters of all that is said of the end of a series, in a datagram, in logs and in the file."""
+"""Most characters of the reason of a series, in snapshots, logs and the file."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -40,21 +40,21 @@ class Outcome(msgspec.Struct, frozen=True):
 
     complete: bool
     reason: str
-    """One sentence: what is missing and what the user can do, or that all is well."""
+    """One sentence: what is missing and what the user can do, or that everything is there."""
 
 
 class Interruption(msgspec.Struct, frozen=True):
-    """One death of the receiver within a series that it resumed."""
+    """A kill of the receiver during a series that was then resumed."""
 
     first: int
-    """First index of which the file knew nothing."""
+    """First index unknown to the file."""
     highest: int
-    """Highest index that it knew of."""
+    """Highest index known to the file."""
 
 
 @dataclass(frozen=True)
 class ResumedSeries:
-    """What is known of a series whose receiver was killed and resumes it."""
+    """A series whose receiver was killed, according to its file."""
 
     account: Account
     interruptions: tuple[Interruption, ...]
@@ -62,18 +62,18 @@ class ResumedSeries:
     started: float
     """Seconds since 1970 (UTC)."""
     rois: Mapping[str, Rectangle] = field(default_factory=dict)
-    """Its regions of interest."""
+    """Regions of interest of the series."""
     roi_values: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-    """Their values, by index: float64, (regions, values)."""
+    """Values of the regions by index: float64, (regions, values)."""
 
 
 class RunningSeries:
-    """The account of one series and the rule that gives a frame its index.
+    """The account of one series, and the rule that gives frames their index.
 
     Args:
         start: the start message.
-        origin: number of the first frame, if it is configured.
-        resumed: where it began before this process did.
+        origin: number of the first frame, if configured.
+        resumed: the series according to its file, if it is resumed.
     """
 
     def __init__(self, start: Start, origin: int | None = None, resumed: ResumedSeries | None = None) -> None:
@@ -84,28 +84,28 @@ class RunningSeries:
         self.account = Account(start.header.frames) if resumed is None else resumed.account
         self.end: SeriesEnd | None = None
         self.stopping = ""
-        """Why its sender ends it before its plan, in words, where its end message cannot say that."""
+        """Why the sender ends the series early, in words, if its end message cannot say so."""
         self.numbering = Numbering(start.header, origin, resumed=resumed is not None)
         """Gives each frame its index."""
         self.joined: Joined | None = None
-        """What its modules' streams have in common, where it is joined of several."""
+        """Common properties of the modules' streams, if they are joined."""
         self.modules: ModuleStatus | None = None
-        """What became of each module then."""
+        """Status of each module, if modules are joined."""
         self.rois: RegionSeries | None = None
-        """Its regions of interest, once it has begun."""
+        """Regions of interest, once the series has begun."""
         self.sent = start
-        """The start message as it was sent: `header` and `metadata` are what the transforms make of it."""
+        """Start message as sent: `header` and `metadata` are those behind the transforms."""
         self.interruptions = () if resumed is None else resumed.interruptions
-        """Deaths of the receiver within this series."""
+        """Kills of the receiver during this series."""
 
     @property
     def name(self) -> str:
-        """What a person knows it by: its file as the sender names it."""
+        """Name of the series for people: its file as named by the sender."""
         return named(self.header.filename)
 
     @property
     def sent_part(self) -> Buffer | None:
-        """The metadata as they were sent, for consumers; `None` if they were not JSON, or were changed."""
+        """The metadata as sent, for consumers; `None` if they were not JSON, or were changed."""
         return self.sent.part if self.metadata is self.sent.metadata else None
 
     @property
@@ -115,33 +115,33 @@ class RunningSeries:
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """The metadata that the file has as fields: where modules sit stands in groups of their own there."""
+        """Metadata for fields of the file: positions of modules are in groups of their own there."""
         if self.joined is None or not self.joined.places:
             return self.metadata
         return {key: value for key, value in self.metadata.items() if key not in modules.KEYS}
 
     @property
     def checksum(self) -> str:
-        """Algorithm of the checksums; "unchecked: …" when it is not known, "" when none was announced."""
+        """Algorithm of the checksums; "unchecked: …" if it is unknown, "" without checksums."""
         name = self.header.checksum or ""
         return name if not name or name in ALGORITHMS else f"unchecked: {name}"
 
     @property
     def unconfirmed(self) -> bool:
-        """Whether it was resumed after a death of the receiver, and nothing of it was received since."""
+        """Whether the series was resumed after a kill and nothing of it has been received since."""
         return bool(self.interruptions) and self.numbering.messages == 0
 
     @property
     def index_source(self) -> str:
-        """How frames are known to be of their triggers."""
+        """How frames are assigned to triggers."""
         return self.numbering.index_source
 
     def _is_whole(self) -> bool:
-        """Whether the end message was received, and every frame message before it."""
+        """Whether the end message and all frame messages before it were received."""
         return self.end is not None and self.numbering.is_whole(self.end, self.account.duplicate)
 
     def close(self, cause: str | None) -> Outcome:
-        """Settle the account.
+        """Close the account.
 
         Args:
             cause: why the series ends without all of its messages; `None` after its end message.
@@ -149,8 +149,8 @@ class RunningSeries:
         end = self.end
         triggered = None if end is None else end.triggered
         if triggered is None and cause is None and (self.stopping or self._is_whole()):
-            # Every message that the peer sent is here, so what it did not send was not triggered; or the peer
-            # has ended it before its plan, and its end message comes behind its last frame.
+            # All messages of the sender have arrived, so what it did not send was not triggered; or the
+            # sender has ended the series early, and its end message follows the last frame.
             triggered = self.account.highest + 1
         announced = self.account.planned is not None
         self.account.close(triggered)
@@ -193,9 +193,11 @@ class RunningSeries:
         return "; ".join(sentences + self._lost_by_deaths())
 
     def _lost_by_deaths(self) -> list[str]:
-        """Which frames each death of the receiver has cost, in words: at least those that are missing from
-        where the file knew nothing up to the first that came after it. One that was under way, behind
-        others that had arrived, may be missing further on."""
+        """Return, in words, how many frames each kill of the receiver has cost: at least those missing
+        between the first index unknown to the file and the first frame that arrived after it.
+
+        A frame that was under way, but arrived behind others, may be missing at a higher index.
+        """
         sentences: list[str] = []
         if not self.interruptions:
             return sentences

@@ -1,4 +1,4 @@
-"""Where a series goes from here: the one narrow object below the collector."""
+"""The interface between the collector and everything below it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from penstock.stins.messages import Frame, Header
 
 
 class Sink(Protocol):
-    """File, consumers, live view."""
+    """Receives series and frames: file, consumers, live view."""
 
     def begin(self, series: RunningSeries) -> None:
-        """A series begins; its file must exist when this returns."""
+        """Begin a series; its file must exist when this returns."""
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
         """Take a sound frame that was not seen before."""
@@ -23,16 +23,16 @@ class Sink(Protocol):
         """Take sound modules of a frame that was taken without them."""
 
     def end(self, series: RunningSeries, outcome: Outcome, failed: str = "") -> None:
-        """The series has ended, its account is closed.
+        """End the series, whose account is closed.
 
         Args:
-            series: with its account.
+            series: the series, with its account.
             outcome: how it ended.
             failed: why it ends in Error, in a sentence; "" if it does not.
         """
 
     def not_taken(self, header: Header, error: Exception) -> None:
-        """A series could not begin; the error is raised behind this call."""
+        """Note a series that could not begin; the error is raised after this call."""
 
     def bad_message(self, error: StinsError) -> None:
-        """Count a message, or a frame's blob, that is not what the protocol allows."""
+        """Count a message, or the blob of a frame, that violates the protocol."""

@@ -1,4 +1,4 @@
-"""Time-outs: how long a frame is waited for, and when silence or a lost connection ends a series."""
+"""Time-outs: how long to wait for a frame, and when silence or a lost connection ends a series."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ log = logging.getLogger(__name__)
 
 INTERNAL_FACTOR = 10.0
 INTERNAL_LEAST = 10.0
-"""An INTERNAL series is given up after this many frame times, and at least this many seconds, of
-silence: its detector needs nobody's trigger."""
+"""An INTERNAL series ends after this many frame times of silence, and at least this many seconds: its
+detector waits for no trigger."""
 
 
 class Timeouts:
-    """What is known of the streamer of the running series while it says nothing.
+    """The silence of the streamer of the running series.
 
     Args:
         config: limits, and the endpoints for the sentences.
-        end_lost_after: seconds after which a series that has all its frames has lost its end message.
+        end_lost_after: seconds for which a complete series waits for its end message.
     """
 
     def __init__(self, config: ReceiverConfig, end_lost_after: float) -> None:
@@ -29,27 +29,27 @@ class Timeouts:
         self._end_lost_after = end_lost_after
         self._disconnected_since: float | None = None
         self.last_message = 0.0
-        """When the last message was read."""
+        """Time of the last message."""
 
     def begin(self, now: float) -> None:
-        """A series begins."""
+        """Begin a series."""
         self._disconnected_since = None
         self.last_message = now
 
     def observe(self, connections: int, now: float) -> None:
-        """Take in how many connections there are now."""
+        """Note the present number of connections."""
         if connections:
             self._disconnected_since = None
         elif self._disconnected_since is None:
             self._disconnected_since = now
 
     def timeout_reason(self, series: RunningSeries, now: float, *, suspended: bool) -> str | None:
-        """Return why a silent series has to end, or `None` while its silence is legitimate.
+        """Return why a silent series has to end; `None` while its silence is legitimate.
 
         Args:
-            series: the running one.
-            now: moment on the collector's clock, in seconds.
-            suspended: whether the streamer that is connected may know nothing of it.
+            series: the running series.
+            now: time of the collector's clock, in seconds.
+            suspended: whether the connected streamer may not know the series.
         """
         silent = now - self.last_message
         if series.account.all_accounted() and silent > self._end_lost_after:
@@ -64,42 +64,42 @@ class Timeouts:
         if mode == "INTERNAL" and frame_time is not None:
             limit = max(INTERNAL_LEAST, INTERNAL_FACTOR * frame_time)
         elif mode in (None, "INTERNAL") or suspended:
-            limit = self._config.idle_limit  # nobody can say why it is silent
+            limit = self._config.idle_limit  # there may be many reasons for its silence
         else:
-            return None  # waits for triggers; that may take hours
+            return None  # it waits for triggers, perhaps for hours
         if silent > limit:
             return f"the streamer is connected but silent for {silent:.0f} s (limit {limit:.0f} s)"
         return None
 
 
 class GapError(Exception):
-    """A frame is missing and the configured policy is to fail."""
+    """A frame is missing, and the configured policy is to fail."""
 
     kind = "gap"
 
 
 class GapClock:
-    """Runs only while a later index has arrived: a paused series is never touched by it.
+    """The gap clock; it runs only while a later index has arrived, so it never ends a paused series.
 
     Args:
-        config: the policy, and for how many seconds a frame is waited for.
+        config: policy, and waiting time for a frame.
     """
 
     def __init__(self, config: GapConfig) -> None:
         self._config = config
-        self._at = -1  # index of the gap that is timed
-        self._below = 0  # it, and what else is missing below this index, is given up together
+        self._at = -1  # index of the timed gap
+        self._below = 0  # this and all other missing frames below this index are given up together
         self._due = 0.0
 
     def begin(self) -> None:
-        """A series begins."""
+        """Begin a series."""
         self._at = -1
 
     def tick(self, series: RunningSeries, now: float) -> None:
-        """Let the clock run.
+        """Advance the clock.
 
         Raises:
-            GapError: it ran out and the policy is to fail.
+            GapError: the clock has ended, and the policy is to fail.
         """
         account, config = series.account, self._config
         if not account.has_gap():

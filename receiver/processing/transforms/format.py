@@ -29,12 +29,12 @@ class Format(NamedTuple):
 
     @property
     def image_shape(self) -> tuple[int, int]:
-        """Return rows and columns of one image or module."""
+        """Rows and columns of one image or module."""
         return self.shape[-2], self.shape[-1]
 
     @property
     def dtype(self) -> np.dtype:
-        """Return the type of the pixels, little endian."""
+        """The type of the pixels, little endian."""
         return np.dtype(self.type).newbyteorder("<")
 
     def __str__(self) -> str:
