@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class OpenFile:
         Raises:
             OSError, RuntimeError: the file cannot be created; nothing is left of it.
         """
-        draft = storage.draft_name()
+        draft = f".penstock-{secrets.token_hex(8)}.draft"
         # Relative to the open folder, not by path: see `storage.open_folder`.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         descriptor = os.open(draft, flags, 0o666, dir_fd=folder)

@@ -209,8 +209,8 @@ class PerFrame:
         for index, sums in self._late:
             if self._checksums is not None and sums:
                 row = self._checksums[index]
-                came = [number for number, value in enumerate(sums) if value]
-                row[came] = [sums[number].encode() for number in came]
+                known = [number for number, value in enumerate(sums) if value]
+                row[known] = [sums[number].encode() for number in known]
                 self._checksums[index] = row
         if self._late:
             self._flush_checksums()

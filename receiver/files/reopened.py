@@ -84,30 +84,19 @@ def reopen_file(path: str | Path, *, damaged: bool = False) -> Reopened:
     return Reopened(file, detector, account)
 
 
-def frames_in(path: str | Path) -> np.ndarray[Any, Any]:
-    """Return which frames can be read from a file whose end could not be written: bool, one per index.
-
-    Raises:
-        OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
-    """
-    # With swmr for no other file: HDF5 would retry reading a damaged one for seconds.
-    with h5py.File(path, "r", locking=False, swmr=is_followed(path)) as file:
-        detector = detector_of(file)
-        statuses: np.ndarray[Any, Any] = detector["frame_status"][:]
-        try:
-            there = whole(detector, len(statuses))
-        except DAMAGED:
-            there = whole(detector, len(statuses), damaged=True)
-        found: np.ndarray[Any, Any] = np.isin(statuses, IN_FILE) & there
-        return found
-
-
 def count_what_reads(path: str | Path, account: Account) -> None:
     """Count a frame as stored if it can be read from the file, whose end could not be written."""
     found = np.zeros(account.highest + 1, bool)
     try:
-        there = frames_in(path)[: len(found)]
-        found[: len(there)] = there
+        # With swmr for no other file: HDF5 would retry reading a damaged one for seconds.
+        with h5py.File(path, "r", locking=False, swmr=is_followed(path)) as file:
+            detector = detector_of(file)
+            statuses = detector["frame_status"][: len(found)]
+            try:
+                there = whole(detector, len(statuses))
+            except DAMAGED:
+                there = whole(detector, len(statuses), damaged=True)
+        found[: len(statuses)] = np.isin(statuses, IN_FILE) & there
     except DAMAGED as error:
         log.error("%s cannot be read back: %s", path, error)
     for index, reads in enumerate(found.tolist()):

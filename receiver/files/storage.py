@@ -10,7 +10,6 @@ import contextlib
 import errno
 import logging
 import os
-import secrets
 import shutil
 import tempfile
 import unicodedata
@@ -246,11 +245,6 @@ def open_folder(path: Path) -> int:
             f"cannot create the folder {path.parent}: {error.strerror}; choose another, or change its rights",
         ) from error
     return folder
-
-
-def draft_name() -> str:
-    """Return a temporary name for a file that gets its own name once it can be read."""
-    return f".penstock-{secrets.token_hex(8)}.draft"
 
 
 def give_name(draft: str, name: str, folder: int, *, replace: bool) -> None:

@@ -52,7 +52,7 @@ class Ending:
         stream.end, stream.lost = end, ""
         self._ended_at = now
 
-    def has_gone_on(self, stream: Stream, now: float) -> None:
+    def has_begun_next(self, stream: Stream, now: float) -> None:
         """Note that a module has begun the next series without ending this one."""
         stream.lost = "its end message was lost, it has begun the next series"
         self._ended_at = now

@@ -20,7 +20,7 @@ class _Incomplete:
 
     def __init__(self, since: float) -> None:
         self.since = since
-        self.came: dict[int, tuple[Image, Sequence[Buffer]]] = {}
+        self.arrived: dict[int, tuple[Image, Sequence[Buffer]]] = {}
         self.again: list[tuple[int, Frame]] = []
         """Second copies of a module: the first may be corrupt."""
         self.bytes = 0
@@ -68,7 +68,7 @@ class FrameQueue:
     @property
     def messages(self) -> int:
         """Number of waiting messages."""
-        return sum(len(waiting.came) + len(waiting.again) for waiting in self._frames.values())
+        return sum(len(waiting.arrived) + len(waiting.again) for waiting in self._frames.values())
 
     def join(self, module: int, index: int, frame: Frame, now: float) -> list[JoinedFrame]:
         """Take the part of one module of the frame at `index`; return the frames that leave."""
@@ -80,10 +80,10 @@ class FrameQueue:
         nbytes = held_bytes(frame)
         waiting.bytes += nbytes
         self.bytes += nbytes
-        if module in waiting.came:
+        if module in waiting.arrived:
             waiting.again.append((module, frame))
         else:
-            waiting.came[module] = (frame.image, frame.blobs)
+            waiting.arrived[module] = (frame.image, frame.blobs)
         return [] if self._expected(waiting) else self._leave(index)
 
     @property
@@ -133,7 +133,7 @@ class FrameQueue:
         return [
             module
             for module, stream in enumerate(self._streams)
-            if module not in waiting.came and not stream.absent and not stream.is_done
+            if module not in waiting.arrived and not stream.absent and not stream.is_done
         ]
 
     def _leave_all(self, indices: Sequence[int]) -> list[JoinedFrame]:
@@ -145,9 +145,9 @@ class FrameQueue:
         self.bytes -= waiting.bytes
         self.left += 1
         return [
-            self._frame(index, waiting.came),
+            self._frame(index, waiting.arrived),
             *(self._frame(index, {module: (again.image, again.blobs)}) for module, again in waiting.again),
         ]
 
-    def _frame(self, index: int, came: Mapping[int, tuple[Image, Sequence[Buffer]]]) -> JoinedFrame:
-        return messages.frame(self._joined, self._series, index + self._origin, came)
+    def _frame(self, index: int, arrived: Mapping[int, tuple[Image, Sequence[Buffer]]]) -> JoinedFrame:
+        return messages.frame(self._joined, self._series, index + self._origin, arrived)

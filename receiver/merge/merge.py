@@ -157,7 +157,7 @@ class Merge:
             return [Stale()]  # a duplicate
         events = self._beginning.start(stream, start)
         if runs and not stream.is_done:
-            self._ending.has_gone_on(stream, now)
+            self._ending.has_begun_next(stream, now)
             events += self._not_waited_for(now)
         return events + self._begin(now)
 

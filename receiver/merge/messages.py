@@ -17,7 +17,7 @@ WORST_FIRST = (EndReason.FAULT, EndReason.ABORT, EndReason.STOP)
 
 
 def frame(
-    joined: Joined, series: str, number: int, came: Mapping[int, tuple[Image, Sequence[Buffer]]]
+    joined: Joined, series: str, number: int, arrived: Mapping[int, tuple[Image, Sequence[Buffer]]]
 ) -> JoinedFrame:
     """Return the joined frame of these modules, not yet checked.
 
@@ -25,14 +25,15 @@ def frame(
         joined: common properties of the frames of the series.
         series: name of the series.
         number: number of the frame in the series.
-        came: header and blobs by module.
+        arrived: header and blobs by module.
     """
     count = len(joined.endpoints)
-    images = tuple(came[module][0] if module in came else None for module in range(count))
-    first = came[min(came)][0]
+    images = tuple(arrived[module][0] if module in arrived else None for module in range(count))
+    first = arrived[min(arrived)][0]
     # Only one blob per module can be joined; the processor reports any other number.
     blobs: list[Buffer] = [
-        came[module][1][0] if module in came and len(came[module][1]) == 1 else b"" for module in range(count)
+        arrived[module][1][0] if module in arrived and len(arrived[module][1]) == 1 else b""
+        for module in range(count)
     ]
     whole = Image(
         shape=first.shape[-2:], type=first.type, compression=first.compression, frame=number, series=series,

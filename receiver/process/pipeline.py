@@ -165,10 +165,7 @@ class Pipeline:
         return self.outputs.requested.step(self._collector.series, self.outputs.writer)
 
     def leave(self) -> bool:
-        """Flush the running series for the next start to resume; return whether it can be resumed.
-
-        It can be if it is in the journal: then this process has to end as if it were killed.
-        """
+        """Flush the running series for the next start to resume; see `Outputs.leave`."""
         left = []
         self._guarded(lambda: left.append(self.outputs.leave()))
         return left == [True]

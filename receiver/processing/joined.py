@@ -118,7 +118,7 @@ class JoinedFrame(Frame, frozen=True):
     """Positions of the modules in an image that is already assembled; empty if a step has changed it."""
 
     @property
-    def came(self) -> list[int]:
+    def arrived(self) -> list[int]:
         """Numbers of the modules that were received."""
         return [number for number, image in enumerate(self.images) if image is not None]
 

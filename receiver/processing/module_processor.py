@@ -67,7 +67,7 @@ class ModuleProcessor(FrameProcessor):
         image = frame.image
         layout = frame.joined.arranged(*image.shape[-2:]) if self.assembles else None
         whole = 0 if layout is None else layout.pixels * blobs.ITEM_BYTES[image.type]
-        return len(frame.came) * each + whole
+        return len(frame.arrived) * each + whole
 
     def _described(self, start: Start) -> Mapping[str, Any]:
         assert isinstance(start, JoinedStart)
@@ -138,7 +138,7 @@ class ModuleProcessor(FrameProcessor):
         """Check and transform a frame; in any thread once `joined.format` is known."""
         good: dict[int, Frame] = {}
         corrupt: dict[int, StinsError] = {}
-        for module in frame.came:
+        for module in frame.arrived:
             try:
                 good[module] = self._module(frame, module)
             except RemoteError as error:

@@ -177,7 +177,7 @@ class Collector:
             self._begin_next(start, now)
         elif header.series is None or header.msg_number is None or not self._known.is_of_this_session(header):
             log.warning(
-                "%s: its start message came again; it begins with its first frame%s",
+                "%s: its start message was repeated; it begins with its first frame%s",
                 named(header.filename),
                 of_series(header.series),
             )

@@ -77,25 +77,25 @@ class ModuleEntry:
             return
         known = self.has(series.id, index)
         before = modules.good(index)
-        came = set(frame.came)
-        again = came & before
+        arrived = set(frame.arrived)
+        again = arrived & before
         account.duplicate += len(again)
-        if not came - again:
+        if not arrived - again:
             return
         if known and self._modules.assembles:
             self._sink.bad_message(
                 StinsError(
                     "late_module",
-                    f"frame {frame.image.frame}: {', '.join(frame.joined.endpoints[n] for n in came)} came "
-                    "after the image was assembled without; raise gap.seconds, or let the file "
-                    "assemble it: leave out the step assemble",
+                    f"frame {frame.image.frame}: {', '.join(frame.joined.endpoints[n] for n in arrived)} "
+                    "arrived after the image was assembled; raise gap.seconds, or leave out the step "
+                    "assemble: the file then assembles it",
                 )
             )
             return
         try:
             frame = self._modules.process(frame.without(again), None if again else result)
         except BlobError as error:
-            status = modules.enter(index, dict.fromkeys(came, FrameStatus.CORRUPT))
+            status = modules.enter(index, dict.fromkeys(arrived, FrameStatus.CORRUPT))
             if known:
                 account.revise(index, status, late=False)
             else:
@@ -104,8 +104,10 @@ class ModuleEntry:
             return
         for why in frame.corrupt.values():
             self._sink.bad_message(why)
-        status = modules.enter(index, {module: self._status(series, frame, module) for module in frame.came})
-        sound = len(frame.corrupt) < len(frame.came)
+        status = modules.enter(
+            index, {module: self._status(series, frame, module) for module in frame.arrived}
+        )
+        sound = len(frame.corrupt) < len(frame.arrived)
         if sound and not self._laid_out:
             self._say_layout(series, frame.image.shape)
         if sound and before:
