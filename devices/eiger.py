@@ -48,7 +48,7 @@ class Eiger(StreamingDetector):
         """See `StreamingDetector`; before initialisation a control unit only gives its state."""
         self._simplon.find_version(self._version)
         self._readings.forget()
-        progress = self._commands.look()
+        progress = self._commands.progress()
         if progress.state is not BoxState.UNINITIALISED:
             self._learn()
         return progress
@@ -102,14 +102,14 @@ class Eiger(StreamingDetector):
 
     def prepare(self, settings: Settings) -> FrameFormat:
         """See `Unit`; writes the settings that differ from those that the control unit has now."""
-        look = self._commands.look()
-        if look.state is BoxState.BUSY:
+        progress = self._commands.progress()
+        if progress.state is BoxState.BUSY:
             raise CameraError(
-                f"{self._simplon.address} is busy{f': {look.message}' if look.message else ''}, perhaps with "
-                "settings of another client; call Arm again when DetectorState is idle"
+                f"{self._simplon.address} is busy{f': {progress.message}' if progress.message else ''}, "
+                "perhaps with settings of another client; call Arm again when DetectorState is idle"
             )
-        if look.state is not BoxState.IDLE:
-            raise CameraError(f"{self._simplon.address} is {look.state}; call Reset, then Arm")
+        if progress.state is not BoxState.IDLE:
+            raise CameraError(f"{self._simplon.address} is {progress.state}; call Reset, then Arm")
         self._local = series.local(settings)
         self._box.refresh()
         series.refuse_impossible(settings, self._box, self._stream)
@@ -150,7 +150,7 @@ class Eiger(StreamingDetector):
 
     def progress(self) -> Progress:
         """See `StreamingDetector`; the control unit has no counter of frames."""
-        return self._commands.look()
+        return self._commands.progress()
 
     def reset(self) -> None:
         """See `StreamingDetector`; the defaults after an initialisation are read back."""

@@ -93,7 +93,7 @@ class _Attempt:
         self._armed_by = armed_by
         self._number = record.series_number
         self._decided = threading.Event()
-        self._alone = False
+        self._caller_returned = False
         """The client's Arm has returned: a failure is a FAULT from now on."""
         self._refused: Exception | None = None
 
@@ -101,7 +101,7 @@ class _Attempt:
         """Return why Arm is refused; `None` if it was not within this time: then it can no longer be."""
         self._decided.wait(seconds)
         with self._record.lock:
-            self._alone = True
+            self._caller_returned = True
             return self._refused
 
     def run(self) -> None:
@@ -147,7 +147,7 @@ class _Attempt:
 
     def _give_up(self, error: Exception) -> None:
         with self._record.lock:
-            late = self._is(SeriesState.ARMING) and self._alone
+            late = self._is(SeriesState.ARMING) and self._caller_returned
             if not late and self._is(SeriesState.ARMING):
                 self._refused = error
         if late:
@@ -170,8 +170,8 @@ class _Attempt:
         with self._record.lock:
             if self._is(SeriesState.STOPPING):
                 word = "Abort" if self._record.aborted else "Stop"
-                said = f"The last Arm was ended by {word} before the detector took triggers."
-                self._record.end(Event.REFUSED, f"Ready. {said}", said)
+                verdict = f"The last Arm was ended by {word} before the detector took triggers."
+                self._record.end(Event.REFUSED, f"Ready. {verdict}", verdict)
             elif self._is(SeriesState.ARMING):
                 self._record.end(
                     Event.REFUSED, f"Ready. The last Arm was refused: {cause}",

@@ -53,7 +53,7 @@ class BeamlineFile:
     """Contents that are not written to the database, one sentence each."""
 
 
-class _Twice(Exception):
+class _DuplicateKey(Exception):
     pass
 
 
@@ -78,7 +78,7 @@ def load(path: Path) -> BeamlineFile:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BeamlineFileError(path, [f"it is not JSON: {error.msg} at {where}"]) from error
-    except _Twice as error:
+    except _DuplicateKey as error:
         raise BeamlineFileError(path, [f'the key "{error}" occurs twice in one object']) from error
     reading = _Reading()
     file = reading.file(path, data)
@@ -92,7 +92,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     seen: set[str] = set()
     for key, _ in pairs:
         if key.lower() in seen:  # Tango's names are case-insensitive
-            raise _Twice(key)
+            raise _DuplicateKey(key)
         seen.add(key.lower())
     return dict(pairs)
 

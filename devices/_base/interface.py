@@ -23,7 +23,7 @@ def interface_of(kind: type[tango.server.Device]) -> str:
 
 
 def announce(kinds: Iterable[type[tango.server.Device]], database: tango.Database) -> None:
-    """Write the class property of these classes where the database has another value.
+    """Write the class property of these classes if the database has another value.
 
     Raises:
         tango.DevFailed: the database does not answer, or refuses to write.

@@ -81,7 +81,7 @@ class Child(Generic[T]):
         self._answered = threading.Event()
         self._readers: list[threading.Thread] = []
         try:
-            with _signals_wait():
+            with _signals_delayed():
                 # A session of its own: Ctrl-C in the terminal reaches only the parent, which then ends its
                 # children in the right order.
                 self._process = subprocess.Popen(
@@ -122,7 +122,7 @@ class Child(Generic[T]):
             return None
         if status < 0:
             return f"{self.name} was killed by signal {-status}"  # it could write nothing about it
-        return f"{self.name} ended with status {status}{self._last_words()}"
+        return f"{self.name} ended with status {status}{self._last_lines()}"
 
     def kill(self) -> None:
         """Send SIGKILL, for tests of faults."""
@@ -165,7 +165,7 @@ class Child(Generic[T]):
             if time.monotonic() > limit:
                 self.stop(patience=1.0)
                 raise ProcessFailed(
-                    f"{self.name} was not ready within {deadline:g} s and was ended{self._last_words()}"
+                    f"{self.name} was not ready within {deadline:g} s and was ended{self._last_lines()}"
                 )
         return self._first_answer
 
@@ -189,13 +189,13 @@ class Child(Generic[T]):
                         self._first_answer = answer
                         self._answered.set()
 
-    def _last_words(self) -> str:
+    def _last_lines(self) -> str:
         words = [line.strip() for line in self.tail if line.strip()][-3:]
-        return f" (it said: {' / '.join(words)})" if words else ""
+        return f" (its last lines: {' / '.join(words)})" if words else ""
 
 
 @contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
+def _signals_delayed() -> Iterator[None]:
     """Delay signals whose handlers raise: an exception inside `Popen` would lose the process being started.
 
     They are not blocked, since the child would inherit that.
@@ -203,17 +203,17 @@ def _signals_wait() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    received: list[int] = []
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     waiting = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in waiting:
-        signal.signal(number, lambda number, frame: came.append(number))
+        signal.signal(number, lambda number, frame: received.append(number))
     try:
         yield
     finally:
         for number, handler in waiting.items():
             signal.signal(number, handler)
-    for each in came:
+    for each in received:
         signal.raise_signal(each)
 
 

@@ -43,7 +43,7 @@ STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
            lambda s: -1 if s.counts.planned is None else s.counts.planned),
     _entry("nFramesReceived", 0, "Frames counted in the account.", lambda s: s.counts.received),
     _entry("nFramesWritten", 0, "Frames in the file.", lambda s: s.counts.stored),
-    _entry("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
+    _entry("nFramesPartial", 0, "Frames with modules missing or corrupt; their other modules are stored.",
            lambda s: s.counts.partial),
     _entry("nFramesDelivered", 0, "Frames for live view and consumers only.", lambda s: s.counts.delivered),
     _entry("nFramesDiscarded", 0, "Frames that the sender marked as not to be written.",
@@ -66,8 +66,9 @@ STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
     _entry("nBadMessages", 0, "Invalid messages since the receiver started.",
            lambda s: sum(s.errors.values())),
     _entry("LastError", "", "What was wrong with the latest invalid message.", lambda s: s.last_error),
-    _entry("FrameRate", 0.0, "Frame rate, over the last second.", lambda s: s.frame_rate, "Hz", "%.1f"),
-    _entry("ByteRate", 0.0, "Byte rate, over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
+    _entry("FrameRate", 0.0, "Frames per second, over the last second.",
+           lambda s: s.frame_rate, "Hz", "%.1f"),
+    _entry("ByteRate", 0.0, "Bytes per second, over the last second.", lambda s: s.byte_rate, "B/s", "%.0f"),
     _entry("QueueFill", 0.0, "Fill of the fullest of the receiver's own queues; 0 if it has no queue.",
            lambda s: min(100.0, 100.0 * s.queue_bytes / (s.queue_limit_bytes or 1)), "%", "%.0f"),
     _entry("FreeSpace", 0, "Free space on the disk of the data root; -1 while unknown.",
@@ -79,8 +80,7 @@ STATUS_ATTRIBUTES: tuple[_StatusAttribute, ...] = (
 
 
 class PenstockReceiver(Device):
-    """A receiver: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN while it does not
-    answer."""
+    """A receiver: State is ON, RUNNING or FAULT for idle, running or error, UNKNOWN without an answer."""
 
     ReceiverUrl = device_property(
         dtype=str, mandatory=True, doc="Address of the receiver's HTTP API, such as http://daq-1:5000."

@@ -100,13 +100,13 @@ def check(devices: Iterable[PlannedDevice], others: Iterable[PlannedDevice] = ()
                 )
         if port := _port(kind, values):
             if port in ports:
-                _judge_port(port, ports[port], device, findings)
+                _check_port(port, ports[port], device, findings)
             ports.setdefault(port, device)
     for device in others:
         kind = _class_of(device, [])
         port = None if kind is None else _port(kind, _own_values(device))
         if port in ports:
-            _judge_port(port, ports[port], device, findings)
+            _check_port(port, ports[port], device, findings)
     return findings
 
 
@@ -157,7 +157,7 @@ def _port(kind: Kind, values: Mapping[str, tuple[str, ...]]) -> tuple[str, int] 
     return (host, int(port)) if port.isdecimal() and int(port) else None
 
 
-def _judge_port(port: tuple[str, int], one: PlannedDevice, other: PlannedDevice, findings: Findings) -> None:
+def _check_port(port: tuple[str, int], one: PlannedDevice, other: PlannedDevice, findings: Findings) -> None:
     host, number = port
     both = f"{one.name} and {other.name} both have the DataPort {number} of {host}"
     if one.server.lower() == other.server.lower() or not _means_this_host(host):

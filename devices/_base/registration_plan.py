@@ -79,26 +79,26 @@ def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False)
     """
     entries, resulting, refusals = [], [], []
     for device in file.devices:
-        there = _place(database, device.name)
-        held = {} if there is None else _held(database, "device", device.name, device.settings)
+        place = _registered_as(database, device.name)
+        present = {} if place is None else _present_settings(database, "device", device.name, device.settings)
         moved = (
             ""
-            if there is None or _same(there, (device.server, device.kind))
-            else f"{there[0]}, class {there[1]}"
+            if place is None or _same(place, (device.server, device.kind))
+            else f"{place[0]}, class {place[1]}"
         )
         if moved and not move:
             refusals.append(
                 f"{device.name} is registered under {moved}, the file has it under {device.server}, class "
                 f"{device.kind}; correct the file, or move the device with --move"
             )
-        settings = _lacking(held, device.settings)
+        settings = _differences(present, device.settings)
         action: Literal["add", "move", "change", "none"] = (
-            "add" if there is None else "move" if moved else "change" if settings else "none"
+            "add" if place is None else "move" if moved else "change" if settings else "none"
         )
         named = {key[1].lower() for key in device.settings if not key[0]}
         untouched = {
             prop: values
-            for (attribute, prop), values in held.items()
+            for (attribute, prop), values in present.items()
             if not attribute and prop.lower() not in named and not prop.startswith("_")
         }
         entries.append(
@@ -107,7 +107,7 @@ def compare(file: BeamlineFile, database: tango.Database, *, move: bool = False)
         rest = {("", prop): values for prop, values in untouched.items()}
         resulting.append(PlannedDevice(device.name, device.server, device.kind, {**rest, **device.settings}))
     for name, wanted in file.classes.items():
-        settings = _lacking(_held(database, "class", name, wanted), wanted)
+        settings = _differences(_present_settings(database, "class", name, wanted), wanted)
         entries.append(Entry("class", name, "change" if settings else "none", settings=settings))
     others = _others(database, file.devices)
     findings = check(resulting, others)
@@ -152,7 +152,7 @@ def running(database: tango.Database, server: str) -> bool:
         return False
 
 
-def _place(database: tango.Database, name: str) -> tuple[str, str] | None:
+def _registered_as(database: tango.Database, name: str) -> tuple[str, str] | None:
     """Return server and class of a device, `None` if it is not registered."""
     try:
         info = database.get_device_info(name)
@@ -167,7 +167,7 @@ def _same(one: tuple[str, str], other: tuple[str, str]) -> bool:
     return [part.lower() for part in one] == [part.lower() for part in other]
 
 
-def _held(database: tango.Database, what: str, name: str, wanted: Settings) -> Settings:
+def _present_settings(database: tango.Database, what: str, name: str, wanted: Settings) -> Settings:
     """Return all properties of the device or class, and of those attributes that the file names."""
     if what == "device":
         names = list(database.get_device_property_list(name, "*").value_string)
@@ -183,14 +183,14 @@ def _held(database: tango.Database, what: str, name: str, wanted: Settings) -> S
     return held
 
 
-def _lacking(held: Settings, wanted: Settings) -> list[Setting]:
+def _differences(held: Settings, wanted: Settings) -> list[Setting]:
     there = {(attribute.lower(), prop.lower()): values for (attribute, prop), values in held.items()}
-    lacking = []
+    differences = []
     for (attribute, prop), values in wanted.items():
         before = there.get((attribute.lower(), prop.lower()))
         if before != values:
-            lacking.append(Setting(f"{attribute}.{prop}" if attribute else prop, before, values))
-    return lacking
+            differences.append(Setting(f"{attribute}.{prop}" if attribute else prop, before, values))
+    return differences
 
 
 def _others(database: tango.Database, devices: Iterable[PlannedDevice]) -> list[PlannedDevice]:
@@ -198,7 +198,7 @@ def _others(database: tango.Database, devices: Iterable[PlannedDevice]) -> list[
     named = {device.name.lower() for device in devices}
     servers = {device.server.lower(): device.server for device in devices}
     return [
-        PlannedDevice(name, server, kind, _held(database, "device", name, {}))
+        PlannedDevice(name, server, kind, _present_settings(database, "device", name, {}))
         for server in servers.values()
         for name, kind in registered(database, server).items()
         if name.lower() not in named

@@ -170,7 +170,7 @@ class SeriesControl:
         Args:
             cause: reason in words, if no client has requested it.
         """
-        doing = sentence(cause or "the frame under way is finished")
+        doing = sentence(cause or "the running frame is finished")
         self._end(f"Stopping: {doing}", aborted=False, cause=cause)
 
     def abort(self) -> None:
@@ -239,14 +239,14 @@ class SeriesControl:
                 status = streamer.status()
             self._connected(streamer, description)
         except NO_STREAMER as error:
-            remedy = "Then call Reset, or Init where a property was changed."
+            remedy = "Then call Reset, or Init if a property was changed."
             self.record.move(Event.FAIL, f"{sentence(str(error))} {remedy}")
             return
         self._endpoint = description.data_endpoint
         with self.record.lock:
             self._streamer = streamer
             self.box.forget()
-            self.record.meet(description)
+            self.record.on_connected(description)
             if not description.own_stream or status.state == "idle":
                 self.record.move(Event.CONNECTED, "Ready.")
             elif status.state == "fault":
@@ -292,15 +292,15 @@ class SeriesControl:
         except (ArmRefused, *NO_STREAMER) as error:
             log.warning("the detector's box cannot be disarmed after its last frame: %s", error)
 
-    def configures(self) -> bool:
+    def is_configuring(self) -> bool:
         """Return whether a call that sets or resets the detector's own box is running."""
         return self.box.pending
 
-    def configured(self) -> None:
+    def finish_configuring(self) -> None:
         """Check whether the box is still busy with settings or Reset, and show the resulting values."""
         self.box.finish()
 
-    def tell_receiver(self, reason: str) -> None:
+    def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
         try:
             self._receiver.stop(reason)
@@ -318,7 +318,7 @@ class SeriesControl:
             log.info("Reset continues without the receiver: %s", error)
             return
         if self.record.receiver_runs:
-            self.tell_receiver(f"the detector was reset: {self.record.failure}")
+            self.stop_receiver(f"the detector was reset: {self.record.failure}")
 
     def _on_armed(self) -> None:
         """Read the values back: the box may have changed them when it was configured."""

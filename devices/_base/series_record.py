@@ -42,7 +42,7 @@ class SeriesRecord:
         self._since_state = clock()
         self._since: dict[str, float] = {}
         self._progress: tuple[object, float] = (None, clock())
-        self._receiver_heard = clock()
+        self._receiver_answered = clock()
         self.streamer_status: StreamerStatus | None = None
         self.streamer_lost = False
         self.receiver_status: Status | None = None
@@ -60,7 +60,7 @@ class SeriesRecord:
         self.aborted = False
         self.stopped_by = ""
         """Why the series was stopped without a client's request, in words; "" otherwise."""
-        self.stranger = ""
+        self.other_consumers = ""
         """Other consumers that received frames of this series, in words; "" if there were none."""
         self.told_to_stop = False
         """True if the receiver was told to stop, since the end message will not reach it."""
@@ -98,7 +98,7 @@ class SeriesRecord:
                 self._view = self._view.without_receiver()
             else:
                 self.receiver_silence = None
-                self._receiver_heard = self.clock()
+                self._receiver_answered = self.clock()
                 self.receiver_status = status
                 self._view = self._view.with_receiver(status)
         self._changed()
@@ -110,7 +110,7 @@ class SeriesRecord:
                 self._view = replace(self._view, frame_bytes=frame_bytes, frame_shape=shape, frame_type=dtype)
         self._changed()
 
-    def meet(self, description: Description) -> None:
+    def on_connected(self, description: Description) -> None:
         """Begin with a streamer that has just been reached; earlier snapshots are discarded."""
         with self.lock:
             self.own_stream = description.own_stream
@@ -161,7 +161,7 @@ class SeriesRecord:
             self.settings = settings
             self.series_number += 1
             self.ready = False
-            self.failure, self.aborted, self.told_to_stop, self.stranger = "", False, False, ""
+            self.failure, self.aborted, self.told_to_stop, self.other_consumers = "", False, False, ""
             self.stopped_by = ""
             counts = Counts(planned=settings.frames, pending=settings.frames)
             self._view = replace(
@@ -224,8 +224,8 @@ class SeriesRecord:
             self.give_up_pending()
             series = self.own_receiver_series
             if self._view.series:
-                told = last_series(self._view, series, verdict, self._named_at)
-                self._view = replace(self._view, last_series=told)
+                summary = last_series(self._view, series, verdict, self._named_at)
+                self._view = replace(self._view, last_series=summary)
             self.move(event, sentence)
 
     def catch_up(self) -> None:
@@ -234,7 +234,7 @@ class SeriesRecord:
         if status is not None:
             self.on_streamer(status)
 
-    # Both sides, as far as this series goes -----------------------------------------------------
+    # Both sides, for this series --------------------------------------------------------------
 
     @property
     def own_streamer_status(self) -> StreamerStatus | None:
@@ -297,7 +297,7 @@ class SeriesRecord:
 
     def receiver_silent(self) -> float:
         """Return the seconds without an answer from the receiver; 0 while it answers."""
-        return 0.0 if self.receiver_silence is None else self.clock() - self._receiver_heard
+        return 0.0 if self.receiver_silence is None else self.clock() - self._receiver_answered
 
     def lasts(self, what: str, holds: bool) -> float:
         """Return the seconds for which the condition `what` has held in this state without a break."""

@@ -69,16 +69,16 @@ class Actions(Protocol):
     def finish(self) -> None:
         """Disarm the detector's own box: every frame has been received."""
 
-    def configures(self) -> bool:
+    def is_configuring(self) -> bool:
         """Return whether a call that sets or resets the detector's own box is running."""
 
-    def configured(self) -> None:
+    def finish_configuring(self) -> None:
         """Leave CONFIGURING if the box is no longer busy with settings or Reset."""
 
     def fail(self, cause: str, *, lost: bool = False) -> None:
         """Fail the series; `lost`: the streamer is lost."""
 
-    def tell_receiver(self, reason: str) -> None:
+    def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
 
 
@@ -122,7 +122,7 @@ class SeriesWatchdog:
 
     def _idle(self) -> None:
         record = self._record
-        if not self._streamer_lives() or not record.own_stream or self._do.configures():
+        if not self._streamer_lives() or not record.own_stream or self._do.is_configuring():
             return
         status = record.streamer_status
         state = status.state if status is not None else ""
@@ -135,7 +135,7 @@ class SeriesWatchdog:
     def _configuring(self) -> None:
         """Follow settings or Reset, by this device or by another client of the streamer."""
         if self._streamer_lives():
-            self._do.configured()
+            self._do.finish_configuring()
 
     def _arming(self) -> None:
         """Wait for hardware that needs longer than Arm may take."""
@@ -173,8 +173,10 @@ class SeriesWatchdog:
                 Event.END_SENT, "The last frame has been sent; the receiver is closing the file."
             )
         elif self._receiver_lives() and self._both_agree():
-            self._look_for_strangers()
-            self._record.warn(self._stalled() or self._unconnected() or self._record.stranger or self._slow())
+            self._check_consumers()
+            self._record.warn(
+                self._stalled() or self._unconnected() or self._record.other_consumers or self._slow()
+            )
             if self._record.view.state is SeriesState.STOPPING:
                 self._stopping()
             else:
@@ -225,7 +227,7 @@ class SeriesWatchdog:
         if not record.told_to_stop and quiet > self._limits.end_lost:
             log.warning("the receiver has not received the end message; telling it to stop")
             record.told_to_stop = True
-            self._do.tell_receiver("end message lost: the streamer sent it, but it did not arrive")
+            self._do.stop_receiver("end message lost: the streamer sent it, but it did not arrive")
         elif record.told_to_stop and quiet > self._limits.closing:
             self._do.fail(f"the receiver has not closed the file within {quiet:.0f} s of being told to")
 
@@ -235,14 +237,14 @@ class SeriesWatchdog:
             view = record.view
             where = f" in {view.filename}" if view.filename else ""
             # An endless series without losses has a reason that only counts frames never meant to come.
-            told = series.reason and not series.complete and not (view.endless and lossless(view.counts))
+            explained = series.reason and not series.complete and not (view.endless and lossless(view.counts))
             by = record.stopped_by  # which is the receiver's reason too
-            why = _beyond_counts(series.reason, view) if told and not by else ""
-            more = f" {record.stranger}" if record.stranger else ""
-            said = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
+            why = _beyond_counts(series.reason, view) if explained and not by else ""
+            more = f" {record.other_consumers}" if record.other_consumers else ""
+            account = f"{account_sentence(view, where)}{f' ({why})' if why else ''}"
             first = f"Ready. {_capital(sentence(by))}" if by else "Ready."
-            verdict = f"{_capital(said)}: {sentence(by)}" if by else f"{_capital(said)}."
-            record.end(Event.CLOSED, f"{first} Last series: {said}.{more}", f"{verdict}{more}")
+            verdict = f"{_capital(account)}: {sentence(by)}" if by else f"{_capital(account)}."
+            record.end(Event.CLOSED, f"{first} Last series: {account}.{more}", f"{verdict}{more}")
         elif record.lasts("receiver over", True) > self._limits.disagreement:
             self._do.fail("the receiver was restarted before it had closed the file")
 
@@ -256,7 +258,7 @@ class SeriesWatchdog:
         if record.receiver_runs and not record.told_to_stop and record.without_progress() > limits.drained:
             # Frames that arrived before the failure have been taken; no more will arrive.
             record.told_to_stop = True
-            self._do.tell_receiver(record.failure)
+            self._do.stop_receiver(record.failure)
         status = record.own_streamer_status
         streamer_done = (
             record.streamer_lost
@@ -345,7 +347,7 @@ class SeriesWatchdog:
         status = self._record.own_streamer_status
         return status.ring_used / status.ring_total if status is not None and status.ring_total else 0.0
 
-    def _look_for_strangers(self) -> None:
+    def _check_consumers(self) -> None:
         record = self._record
         streamer, receiver = record.own_streamer_status, record.receiver_status
         if streamer is None or receiver is None:
@@ -353,9 +355,9 @@ class SeriesWatchdog:
         accounted = sum(item.connections for item in receiver.connections)
         if streamer.peers is None:
             return
-        if record.lasts("stranger", streamer.peers > accounted) > self._limits.disagreement:
+        if record.lasts("other consumers", streamer.peers > accounted) > self._limits.disagreement:
             addresses = ", ".join(streamer.peer_addresses)
-            record.stranger = (
+            record.other_consumers = (
                 f"{plural(streamer.peers, 'consumer was', 'consumers were')} connected to the streamer "
                 f"({addresses}), the receiver accounts for {accounted}: missing frames went to another "
                 "program; end the other consumer."

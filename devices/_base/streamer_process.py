@@ -91,7 +91,7 @@ class ChildStreamer:
 
     def open(self) -> StreamerClient:
         """Start the streamer; see `StreamerLink`."""
-        self._let_go()
+        self._release()
         try:
             child = Child(
                 self._name, self._argv, ready_line(ReadyLine), deadline=self.START_LIMIT, lifeline=True,
@@ -116,7 +116,7 @@ class ChildStreamer:
     def close(self) -> None:
         """See `StreamerLink`."""
         self._closed = True
-        self._let_go()
+        self._release()
 
     def _port_taken(self) -> str:
         """Return a sentence about what to set if another program has the port; "" if none has."""
@@ -132,7 +132,7 @@ class ChildStreamer:
             f"have the receiver's source.endpoints name the same port, and call Init"
         )
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         with self._lock:
             client, self._client = self._client, None
             child, self._child = self._child, None

@@ -52,7 +52,7 @@ VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("nFramesReceived", 0, "Frames that the receiver has counted in its account.",
              lambda view: view.counts.received),
     _reading("nFramesWritten", 0, "Frames in the file.", lambda view: view.counts.stored),
-    _reading("nFramesPartial", 0, "Frames with modules missing or corrupt; the others are in the file.",
+    _reading("nFramesPartial", 0, "Frames with modules missing or corrupt; their other modules are stored.",
              lambda view: view.counts.partial),
     _reading("nFramesMissing", 0, "Frames that were triggered or sent but did not arrive.",
              lambda view: view.counts.missing),

@@ -88,9 +88,9 @@ class Box:
                 return
         left = [path for path, value in wanted.items() if not self.has(path, value)]
         if left:
-            said = ", ".join(f"{path} is {self.value(path)}, requested was {wanted[path]}" for path in left)
+            values = ", ".join(f"{path} is {self.value(path)}, requested was {wanted[path]}" for path in left)
             raise CameraError(
-                f"{self._simplon.address} did not set {plural(len(left), 'value')} as requested: {said}; "
+                f"{self._simplon.address} did not set {plural(len(left), 'value')} as requested: {values}; "
                 "choose values that it supports, and check whether another client sets them at the same time"
             )
 

@@ -52,18 +52,20 @@ class Commands:
         self.sequence: int | None = None
         """The box's own number of the last series."""
 
-    def look(self) -> Progress:
+    def progress(self) -> Progress:
         """Return the box's state; it does not count frames."""
-        said = str(self._simplon.get("detector/status/state").value)
-        state = STATES.get(said)
+        message = str(self._simplon.get("detector/status/state").value)
+        state = STATES.get(message)
         if state is None:
-            return Progress(state=BoxState.BUSY, message=f"the control unit is in the unknown state {said}")
+            return Progress(
+                state=BoxState.BUSY, message=f"the control unit is in the unknown state {message}"
+            )
         if state is not BoxState.ERROR:
             return Progress(state=state)
         with suppress(CameraError):
             causes = self._simplon.get("detector/status/error").value
-            said = ", ".join(map(str, causes)) if isinstance(causes, list) and causes else said
-        return Progress(state=state, message=said)
+            message = ", ".join(map(str, causes)) if isinstance(causes, list) and causes else message
+        return Progress(state=state, message=message)
 
     def arm(self, user: UserPart) -> None:
         """Write the user part, arm, and clear the user part, even if arming failed."""
@@ -97,17 +99,17 @@ class Commands:
         `EigerDevice.cancel`). A box that waits for an edge has no next image: its answer is awaited no longer
         than a frame.
         """
-        if self.look().state is not BoxState.ARMED:
+        if self.progress().state is not BoxState.ARMED:
             return
         if str(self._simplon.get("detector/status/state").value) == "acquire":
             with suppress(CameraError):  # it is disarmed next in any case
                 self._simplon.command("cancel", frame_time + AT_ONCE)
-        if self.look().state is BoxState.ARMED:
+        if self.progress().state is BoxState.ARMED:
             self._simplon.command("disarm", DISARM)
 
     def abort(self) -> None:
         """End the series at once, even while it is being armed."""
-        if self._arming or self.look().state is not BoxState.IDLE:
+        if self._arming or self.progress().state is not BoxState.IDLE:
             self._simplon.command("abort", AT_ONCE)
 
     def reset(self) -> None:
@@ -129,10 +131,10 @@ class Commands:
             self._simplon.command("initialize", INITIALIZE)
             state = self._steady_state()
         if state is not BoxState.IDLE:
-            look = self.look()
+            progress = self.progress()
             raise CameraError(
-                f"{self._simplon.address} is {look.state} {look.message} after it was initialised; see the "
-                "web page of the control unit for the reason"
+                f"{self._simplon.address} is {progress.state} {progress.message} after it was initialised; "
+                "see the web page of the control unit for the reason"
             )
         if self._simplon.get(APPENDIX).value:
             self._simplon.put(APPENDIX, "")
@@ -140,6 +142,6 @@ class Commands:
     def _steady_state(self) -> BoxState:
         """Return the state once the box is no longer busy."""
         until = time.monotonic() + INITIALIZE
-        while (state := self.look().state) is BoxState.BUSY and time.monotonic() < until:
+        while (state := self.progress().state) is BoxState.BUSY and time.monotonic() < until:
             Event().wait(LOOK_EVERY)
         return state

@@ -53,7 +53,7 @@ class Readings:
         if name in self._paths:
             path = self._paths[name]
             if path is None:
-                raise self._none(name)
+                raise self._missing(name)
             return self._simplon.get(path).value
         for path in paths:
             try:
@@ -63,7 +63,7 @@ class Readings:
             self._paths[name] = path
             return found
         self._paths[name] = None
-        raise self._none(name)
+        raise self._missing(name)
 
-    def _none(self, name: str) -> CameraError:
+    def _missing(self, name: str) -> CameraError:
         return CameraError(f"{self._simplon.address} has no reading for {name}: its model lacks this sensor")

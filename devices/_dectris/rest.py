@@ -112,15 +112,15 @@ class Simplon:
             self.version = wanted
             return wanted
         try:
-            said = self._entry("GET", "detector/api/version").value
+            version = self._entry("GET", "detector/api/version").value
         except NoSuchKey:
-            said = self._try_versions()
-        if said not in VERSIONS:
+            version = self._try_versions()
+        if version not in VERSIONS:
             raise CameraError(
-                f"{self.address} speaks SIMPLON {said}; supported are {' and '.join(VERSIONS)}: if it also "
-                "answers in one of these, set the property ApiVersion to it"
+                f"{self.address} speaks SIMPLON {version}; supported are {' and '.join(VERSIONS)}: if it "
+                "also answers in one of these, set the property ApiVersion to it"
             )
-        self.version = str(said)
+        self.version = str(version)
         return self.version
 
     def get(self, path: str) -> Entry:
@@ -179,15 +179,15 @@ class Simplon:
         except msgspec.ValidationError as error:
             raise CameraError(f"{self.address}/{url}: the answer is invalid: {error}") from error
 
-    def _call(self, method: str, url: str, body: object, seconds: float, said: str) -> Any:
-        what = f"{method} {url}{said}"
+    def _call(self, method: str, url: str, body: object, seconds: float, sent: str) -> Any:
+        what = f"{method} {url}{sent}"
         try:
             response = self._request(method, url, body, seconds)
         except ReadTimeoutError as error:
             probed = getattr(error.__cause__, "errno", None) is not None  # by a keep-alive probe
             late = f"did not answer {what} within {seconds:g} s"
-            said = f"broke off {what} ({_reason(error)})" if probed else late
-            raise BoxLost(f"{self.address} {said}; {CHECK_HOST}") from error
+            failure = f"broke off {what} ({_reason(error)})" if probed else late
+            raise BoxLost(f"{self.address} {failure}; {CHECK_HOST}") from error
         except (ConnectTimeoutError, NewConnectionError) as error:
             raise BoxLost(f"{self.address} cannot be reached ({_reason(error)}): {CHECK_HOST}") from error
         except (HTTPError, OSError) as error:
@@ -220,17 +220,17 @@ class Simplon:
             return ask()  # the server may just have closed the idle connection (RFC 9110 section 9.2.2)
 
     def _refusal(self, status: int, words: str, what: str) -> CameraError:
-        said = f'HTTP {status}: "{words}"' if words else f"HTTP {status}"
+        answer = f'HTTP {status}: "{words}"' if words else f"HTTP {status}"
         if status == 404:
             return NoSuchKey(
-                f"{self.address} has no such key or command: {what} ({said}); the model or its "
+                f"{self.address} has no such key or command: {what} ({answer}); the model or its "
                 f"software (SIMPLON {self.version or 'of another version'}) lacks it"
             )
         if status >= 500:
             return CameraError(
-                f"{self.address} failed at {what} ({said}); if this persists, see its web page for the reason"
+                f"{self.address} failed at {what} ({answer}); if this persists, see its web page"
             )
-        return CameraError(f"{self.address} refuses {what} ({said})")
+        return CameraError(f"{self.address} refuses {what} ({answer})")
 
 
 def _text(data: bytes) -> str:

@@ -166,8 +166,8 @@ def describe(box: Box, simplon: Simplon) -> dict[str, object]:
         "software_version": "software_version", "eiger_fw_version": "firmware_version",
     }  # fmt: skip
     found = {name: box.value(f"{DETECTOR}/{key}") for key, name in names.items()}
-    said: dict[str, object] = {name: value for name, value in found.items() if value is not None}
+    entries: dict[str, object] = {name: value for name, value in found.items() if value is not None}
     if box.value(f"{FILEWRITER}/mode") == "enabled":
         # $id is the box's number of the series, which is known only after arming.
-        said["filewriter"] = {"name_pattern": box.value(PATTERN), "folder": f"{simplon.address}/data/"}
-    return said
+        entries["filewriter"] = {"name_pattern": box.value(PATTERN), "folder": f"{simplon.address}/data/"}
+    return entries

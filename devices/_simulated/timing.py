@@ -106,14 +106,14 @@ def _edges(
             if acquisition.wait_until(edge.moment + delay + edge.gate, exposing=True):
                 yield Shot(counter, edge.moment, edge.gate)
         else:
-            yield from _moved(
+            yield from _in_source_time(
                 _burst(acquisition, counter, settings.n_frames_per_trigger, edge.moment + delay, readout),
                 edge,
                 delay,
             )
 
 
-def _moved(burst: Iterator[Shot], edge: Edge, delay: float) -> Iterator[Shot]:
+def _in_source_time(burst: Iterator[Shot], edge: Edge, delay: float) -> Iterator[Shot]:
     """Yield the frames of one edge with their times on the clock of the trigger source."""
     for shot in burst:
         yield Shot(shot.index, shot.moment - delay)

@@ -53,12 +53,12 @@ class Key(msgspec.Struct, kw_only=True):
 
     def answer(self) -> dict[str, Any]:
         """Return the JSON of a GET; properties that the key lacks are left out, as in SIMPLON."""
-        said = {"access_mode": self.access, "value": self.value, "value_type": self.kind}
+        answer = {"access_mode": self.access, "value": self.value, "value_type": self.kind}
         more = {"unit": self.unit, "min": self.least, "max": self.most}
-        said |= {name: value for name, value in more.items() if value is not None}
-        return said if self.allowed is None else said | {"allowed_values": list(self.allowed)}
+        answer |= {name: value for name, value in more.items() if value is not None}
+        return answer if self.allowed is None else answer | {"allowed_values": list(self.allowed)}
 
-    def taken(self, value: Any) -> Any:
+    def converted(self, value: Any) -> Any:
         """Return the value in the type of the key.
 
         Raises:
@@ -174,7 +174,7 @@ def detector_status(api: str) -> dict[str, Key]:
     }  # fmt: skip
 
 
-def beside(api: str, stream: str) -> dict[tuple[str, str], dict[str, Key]]:
+def other_subsystems(api: str, stream: str) -> dict[tuple[str, str], dict[str, Key]]:
     """Return the other subsystems, by (subsystem, "config" or "status")."""
     stream_keys = {
         "mode": _text("enabled", *SWITCH), "header_detail": _text("basic", "none", "basic", "all"),

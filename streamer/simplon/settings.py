@@ -39,7 +39,7 @@ class Settings:
     def power_on(self) -> None:
         """Set the defaults, and the state "na"."""
         with self.lock:
-            self.of = keys.beside(self.api, self._stream)
+            self.of = keys.other_subsystems(self.api, self._stream)
             self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
             self.of["detector", "status"] = keys.detector_status(self.api)
             self.initialise()
@@ -95,7 +95,7 @@ class Settings:
             if key.access == "r":
                 raise PermissionError(f"{name} is read-only")
             before = {other: item.value for other, item in self.of[subsystem, "config"].items()}
-            key.value = key.taken(value)
+            key.value = key.converted(value)
             if subsystem == "detector":
                 try:
                     self._couple(name, key.value)
@@ -104,11 +104,11 @@ class Settings:
                     raise
             after = self.of[subsystem, "config"]
             changed = [other for other, item in after.items() if item.value != before[other]]
-            tables = [n for n in self.tables if "flatfield" in n] if self._retrims(name) else []
+            tables = [n for n in self.tables if "flatfield" in n] if self._changes_flat_field(name) else []
             return sorted({name, *changed, *tables})
 
     @staticmethod
-    def _retrims(name: str) -> bool:
+    def _changes_flat_field(name: str) -> bool:
         return name in ("photon_energy", "element", "wavelength", "incident_energy") or name.endswith(
             "energy"
         )

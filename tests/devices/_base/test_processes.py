@@ -29,7 +29,7 @@ def test_the_ready_line_is_the_answer() -> None:
 
 
 def test_a_child_that_ends_before_it_is_ready_is_told_with_its_last_words() -> None:
-    with pytest.raises(ProcessFailed, match=r"a child ended with status 3 \(it said: no such port\), before"):
+    with pytest.raises(ProcessFailed, match=r"ended with status 3 \(its last lines: no such port\), before"):
         Child("a child", python("import sys; sys.exit(print('no such port', file=sys.stderr) or 3)"), ready)
 
 
