@@ -79,7 +79,7 @@ def test_of_many_who_replace_one_file_at_once_one_wins_and_loses_nothing(path: P
 
     def replace_it() -> None:
         folder = storage.open_folder(path)
-        draft = storage.draft_name()
+        draft = f".{threading.get_ident()}.draft"
         descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, dir_fd=folder)
         held.append(lease.hold(descriptor))
         ready.wait(10)
