@@ -1,5 +1,4 @@
-"""Arming of a detector whose frames the streamer sends: in the caller's thread, within the client's
-time-out."""
+"""Arming of a detector whose frames the streamer sends: in the caller's thread and time-out."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ ABSENT = ("unavailable", "not_connected", "other_consumer")
 SLOW = 0.3
 """Seconds of waiting for such a refusal above which it is reused for other clients."""
 SHARED = 1.0
-"""Seconds for which it is reused: a device serves one command at a time, and ten panels may ask after each
-edit."""
+"""Seconds for which it is reused: a device serves one command at a time, and ten panels may ask at once."""
 REFUSALS = (ArmRefused, StreamerRefused, StreamerUnavailable, ReceiverRefused, ReceiverUnavailable)
 T = TypeVar("T")
 OWN_PACE = (TriggerMode.INTERNAL, TriggerMode.EXTERNAL)
@@ -46,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Path as the receiver sees it; "" if nothing is written, or while it has not been checked."""
     frames: int
     frame_bytes: int = 0
-    """0 when unknown."""
+    """Bytes per frame; 0 if unknown."""
     bytes: int = 0
     free_bytes: int | None = None
     """On the disk of the file, or else of the data root; `None` if unknown."""

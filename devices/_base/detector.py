@@ -110,8 +110,7 @@ class Detector(Device):
         self._readout = 0.0
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
-        """True if a setting was written or a series ended since the streamer was last asked for the frame
-        size."""
+        """True if a setting was written or a series ended since the frame format was last asked for."""
         self._clients = Clients()
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
@@ -182,8 +181,7 @@ class Detector(Device):
 
     @command(dtype_out=str, doc_out="JSON object: ok, kind, sentence, file, frames, ...")
     def Check(self) -> str:
-        """Return what Arm would answer, and the size of the series; changes nothing, allowed in every
-        state."""
+        """Return what Arm would answer, and the size of the series, without side effects; in every state."""
         try:
             settings = self._settings()
             if self._broken:
@@ -400,8 +398,7 @@ class Detector(Device):
         self._broken = f"{self.get_name()} had an internal error ({error!r}); see its log, then call Init."
 
     def _on_connected(self, streamer: StreamerClient, description: Description) -> None:
-        """Handle a connected streamer: send it the camera's settings, or read those of a box; take its
-        limits."""
+        """Handle a new connection: send the camera's settings, or read those of a box; take the limits."""
         self._take_modes(tuple(str(mode) for mode in description.trigger_modes))
         if self._box:
             names = self._camera_names()

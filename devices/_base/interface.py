@@ -1,5 +1,4 @@
-"""A class property that marks our Tango classes in the database: panels find detectors and receivers by
-it."""
+"""A class property of our Tango classes in the database, by which panels find detectors and receivers."""
 
 from __future__ import annotations
 

@@ -108,8 +108,7 @@ class Child(Generic[T]):
         return self._process.poll()
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Wait until the child ends; return its exit status, `None` if it still runs after `timeout`
-        seconds."""
+        """Return the exit status once the child has ended, `None` if it runs after `timeout` seconds."""
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -129,8 +128,7 @@ class Child(Generic[T]):
         self._process.kill()
 
     def stop(self, patience: float = 5.0) -> None:
-        """End the child: close its standard input, SIGTERM, and SIGKILL after `patience` seconds.
-        Idempotent."""
+        """End the child: close its input, SIGTERM, and SIGKILL after `patience` seconds. Idempotent."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()

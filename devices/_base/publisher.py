@@ -32,8 +32,7 @@ class Publisher:
         step: called in each round, before the values are read.
         values: returns the values by attribute name, without State and Status.
         states: returns the values of each state that the device has entered since the last call, in order, by
-            attribute name, State last; a client that waits for RUNNING must see it, however short the series
-            is.
+            attribute name, State last; a client that waits for RUNNING must see it, however short it was.
         failed: called with an unexpected error of `step` or `values`.
     """
 

@@ -51,8 +51,7 @@ def known_properties(kind: Kind) -> dict[str, str]:
 
 
 def value_problem(kind: Kind, name: str, values: tuple[str, ...]) -> str:
-    """Return why a property cannot have this value, "" if it can; with such a value the server would not
-    start.
+    """Return why a property cannot have this value, "" if it can; it would keep the server from starting.
 
     Args:
         kind: the Tango class.
@@ -143,8 +142,7 @@ def _refusals(device: PlannedDevice, kind: Kind, values: Mapping[str, tuple[str,
 
 
 def _port(kind: Kind, values: Mapping[str, tuple[str, ...]]) -> tuple[str, int] | None:
-    """Return the address that the detector's own streamer binds; `None` if it has none, or takes any free
-    port."""
+    """Return the address that the detector's own streamer binds; `None` without one, or for any free port."""
     if (
         not issubclass(kind, Detector)
         or not streamer_properties(kind.camera)

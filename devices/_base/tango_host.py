@@ -32,8 +32,7 @@ class TangoHost:
 
 
 def files() -> tuple[Path, ...]:
-    """Return the files that Tango reads if TANGO_HOST is not set; the home is that of the password
-    database."""
+    """Return the files that Tango reads if TANGO_HOST is not set; the home is from the password database."""
     return Path(pwd.getpwuid(os.geteuid()).pw_dir, ".tangorc"), Path("/etc/tangorc")
 
 

@@ -15,8 +15,7 @@ from penstock.streamer.unit import Unit
 
 ACQUIRED = "nFramesAcquired"
 COUNTED_BY_BOX = (
-    "Frames of the series by the detector's own counter; in a step scan a point is done when its frame is "
-    "counted."
+    "Frames by the detector's own counter; in a step scan a point is done when its frame is counted."
 )
 SEEN_AT_RECEIVER = (
     "Highest index of a frame at the receiver, plus 1: this detector does not count frames; in a step scan a "

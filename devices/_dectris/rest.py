@@ -72,8 +72,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Simplon:
     """The REST interface of one control unit; any thread may use it.
 
-    Every method raises `BoxLost` if nothing answers, and `CameraError` with the control unit's own words if
-    it refuses.
+    Every method raises `BoxLost` if nothing answers, and `CameraError` with the control unit's words if it
+    refuses.
     """
 
     def __init__(self, host: str, port: int) -> None:

@@ -67,8 +67,7 @@ def refuse_impossible(settings: Settings, box: Box, stream: str) -> None:
     """Refuse impossible settings of a series, without asking the box.
 
     Raises:
-        CameraError: the box cannot take such frames, its stream not send them, or the receiver not store
-            them.
+        CameraError: box, stream or receiver cannot take, send or store such frames.
     """
     modes.plan(settings, local(settings))
     compression = settings.camera.get("Compression", STORED[0])

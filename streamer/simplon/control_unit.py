@@ -88,8 +88,7 @@ class ControlUnit:
                 self.box.power_off()
 
     def wait_receivers(self, count: int, timeout: float) -> bool:
-        """Wait up to `timeout` seconds until `count` receivers are connected to the stream; return whether
-        they are.
+        """Return True once `count` receivers are connected to the stream, False after `timeout` seconds.
 
         Messages that are sent before are dropped.
         """

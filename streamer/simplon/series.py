@@ -65,8 +65,7 @@ class Series:
         self._thread.start()
 
     def trigger(self, seconds: float | None = None) -> bool:
-        """Trigger by command, for `seconds` if the mode needs a length; return once the frames have been
-        sent.
+        """Trigger by command, for `seconds` if the mode needs a length; return once the frames are sent.
 
         Returns:
             Whether the trigger was accepted: not while frames are being exposed.
