@@ -1,8 +1,7 @@
 """The codec of STINS messages, without any I/O.
 
 It is strict about required keys and tolerant of the rest: unknown keys, a missing `msg_number` (old Pilatus
-and
-Xspress3 streamers), a missing metadata part, and optional keys and metadata that cannot be used.
+and Xspress3 streamers), a missing metadata part, and optional keys and metadata that cannot be used.
 """
 
 from __future__ import annotations

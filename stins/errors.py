@@ -1,8 +1,7 @@
 """Protocol errors, each with a kind for counters, and a class that tells whose error it is.
 
 They follow h11's split into local and remote errors: whoever reads the log has to know at once whether to
-look
-at the sender or at the caller.
+look at the sender or at the caller.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Fields that STINS requires have no default; every other field may be absent, and absent means unknown, never 0
 or false. Other keys are ignored on receipt, so that a peer's additions do no harm. Other peers likewise
-ignore
-the fields under "Penstock adds".
-Source: STINS as spoken by the MAX IV streamers and modelled in `dranspose.data.stream1`.
+ignore the fields under "Penstock adds". Source: STINS as spoken by the MAX IV streamers and modelled in
+`dranspose.data.stream1`.
 """
 
 from __future__ import annotations
@@ -64,9 +63,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     """Upper estimate for the bytes of one frame as sent."""
     streams: Amount | None = None
     channels: tuple[Name, ...] | None = None
-    """Names of the k blobs of a frame if each is a channel, such as a threshold; `None`: they are the
-    modules of
-    one image, or this is unknown."""
+    """Names of the k blobs of a frame if each is a channel, such as a threshold; `None`: they are the modules
+    of one image, or this is unknown."""
     checksum: Name | None = None
     """Name of the algorithm of `Image.checksums`."""
     index_source: Name | None = None
@@ -115,8 +113,7 @@ class SeriesEnd(
     reason: Name | None = None
     message: str | None = None
     """One sentence for the user if `reason` is not "complete". It may have any length, so that no series
-    loses
-    its end because of it; displays truncate it."""
+    loses its end because of it; displays truncate it."""
     triggered: Amount | None = None
     """Number of frames for which the hardware was triggered."""
     sent: Amount | None = None

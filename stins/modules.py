@@ -30,8 +30,7 @@ class Module(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Row of its upper left pixel."""
     rotation: float = 0.0
     """Degrees counter-clockwise by which its frames are rotated into the image. The upper left pixel is that
-    of
-    the rotated frame."""
+    of the rotated frame."""
     full_shape: tuple[_Length, _Length] | None = None
     """Rows and columns of the whole image."""
 

@@ -34,8 +34,7 @@ def of_series(series: str | None) -> str:
 
 def quoted(text: str, most: int) -> str:
     """Return the text on one line and no longer than it may be: whoever sends it shall neither forge a line
-    of a
-    log, nor steer a terminal, nor fill a datagram.
+    of a log, nor steer a terminal, nor fill a datagram.
 
     Args:
         text: of any length, with any characters.

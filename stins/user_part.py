@@ -1,10 +1,8 @@
 """The user part of a vendor's start message: data from Penstock's device to its receiver, through a box.
 
 A box that streams by itself passes a text of its user through unchanged: the header appendix of DECTRIS
-stream
-V1, `user_data` of V2. Penstock's is a JSON object with these keys, written before the box is armed and
-cleared
-afterwards. A JSON object of other software with "filename" but without "arm" is understood, too.
+stream V1, `user_data` of V2. Penstock's is a JSON object with these keys, written before the box is armed and
+cleared afterwards. A JSON object of other software with "filename" but without "arm" is understood, too.
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ class UserPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     arm: Annotated[str, msgspec.Meta(min_length=8, max_length=64)]
     """Unique id of this arming, and the id of the series. A start message with an id that was seen before
-    counts
-    as one without a user part: somebody else has armed the box before it was cleared."""
+    counts as one without a user part: somebody else has armed the box before it was cleared."""
     filename: FileName
     """Absolute path; "" for live view only."""
     overwrite: bool = False

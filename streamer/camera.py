@@ -36,10 +36,8 @@ class Acquisition(Protocol):
     """The engine's interface for the camera during one series.
 
     Every method that waits returns early, with false, once the series is to stop; the camera then returns
-    from
-    `acquire`. While `exposing`, only Abort ends a wait early: Stop lets the frame finish. The engine also
-    asks
-    the camera for its readings during waits.
+    from `acquire`. While `exposing`, only Abort ends a wait early: Stop lets the frame finish. The engine
+    also asks the camera for its readings during waits.
     """
 
     settings: Settings
@@ -105,10 +103,9 @@ class Camera(Unit):
         """Arm the hardware at once, then yield one `Exposure` for each buffer filled.
 
         It calls `acquisition.ready()` when triggers are taken. Indices increase, with gaps if the hardware
-        missed
-        a trigger and the index source can tell. It waits for a frame no longer than the frame can take. It
-        returns once every planned trigger is accounted for, or soon after `acquisition.stopping`; after
-        `acquisition.aborting`, within half a second.
+        missed a trigger and the index source can tell. It waits for a frame no longer than the frame can
+        take. It returns once every planned trigger is accounted for, or soon after `acquisition.stopping`;
+        after `acquisition.aborting`, within half a second.
 
         Raises:
             CameraError: the hardware failed; the frames so far are sent, and the series ends as a FAULT.

@@ -2,8 +2,7 @@
 
 It has two threads: only the camera's thread calls the camera, and only the sender's thread uses the socket.
 Commands return at once with a `Future`, or act through flags, so that no caller ever waits for hardware or
-for
-a receiver.
+for a receiver.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from penstock.streamer.parameters import READ_EVERY, Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.ring import Overrun, Ring
-from penstock.streamer.series import SAID, Series
+from penstock.streamer.series import ENDINGS, Series
 from penstock.streamer.series_sender import SeriesSender
 from penstock.streamer.settings import Settings
 from penstock.streamer.states import Event, Machine, State
@@ -347,7 +346,7 @@ class Engine:
             if not isinstance(error, CameraError | Overrun):
                 log.exception("%s raised in acquire", self._name)
             series.fail(error, self._name)
-        self._finishing(series.said or "last frame is in")
+        self._finishing(series.ending or "last frame is in")
         # The camera is free first: a client that sees the series end may prepare the next one at once.
         self._busy = ""
         series.finished()
@@ -368,7 +367,7 @@ class Engine:
 
     def _send(self, series: Series) -> None:
         self._series_sender.stream(series)
-        self._finishing(series.said)
+        self._finishing(series.ending)
         self._finish(series)
 
     def _finish(self, series: Series) -> None:
@@ -390,10 +389,10 @@ class Engine:
                 Event.FAULT, f"{self._name} did not end its acquisition after Abort; restart the streamer"
             )
         elif series.reason is EndReason.FAULT:
-            self._machine.fire(Event.FAULT, series.said)
+            self._machine.fire(Event.FAULT, series.ending)
         else:
             counts = f"{series.sent} of {plural(series.planned, 'frame')} sent"
-            self._machine.fire(Event.END, f"{series.said}, {counts}" if series.said else counts)
+            self._machine.fire(Event.END, f"{series.ending}, {counts}" if series.ending else counts)
 
     def _finishing(self, cause: str) -> None:
         """Change to ENDING, unless another thread has done so: no further frame will begin."""
@@ -409,19 +408,19 @@ class Engine:
             return _done()
         if state in (State.ACQUIRING, State.ENDING):
             if series.end(reason, cause):
-                self._finishing(series.said)
+                self._finishing(series.ending)
                 self._changed()
             return _done()
 
         def work() -> None:
             # In the sender's thread, after an announcement that may still be running.
             if self._machine.state is State.PREPARED:
-                self._machine.fire(Event.CANCEL, cause or SAID[reason])
+                self._machine.fire(Event.CANCEL, cause or ENDINGS[reason])
             elif self._machine.state is State.ANNOUNCED:
                 series.end(reason, cause)
                 # Do not wait for an absent receiver to take the end message, as for frames.
                 series.end_sent = self._series_sender.end(series, series.close())
-                self._machine.fire(Event.CANCEL, series.said)
+                self._machine.fire(Event.CANCEL, series.ending)
             elif self._machine.state in (State.ACQUIRING, State.ENDING):
                 series.end(reason, cause)
 
@@ -435,7 +434,7 @@ class Engine:
                 self._changed()
             armed.set_result(None)
         else:
-            armed.set_exception(Refused("camera", series.said or "ended before it was armed"))
+            armed.set_exception(Refused("camera", series.ending or "ended before it was armed"))
 
     def _prepared(self) -> Series:
         """Return the series, which exists in every state from PREPARED to ENDING."""

@@ -26,8 +26,7 @@ class Parameters:
     """The parameters of an open camera.
 
     Methods are called by the camera's thread only; any thread may read `readings` and `description`, which
-    are
-    replaced as a whole.
+    are replaced as a whole.
 
     Args:
         camera: the camera, which is only read here.

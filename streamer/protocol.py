@@ -79,8 +79,7 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     state: str
     """"idle", "prepared", "announced", "acquiring", "ending" or "fault"; for a detector that streams by
-    itself
-    also "configuring": its box takes settings or is being reset, as `message` says."""
+    itself also "configuring": its box takes settings or is being reset, as `message` says."""
     message: str = ""
     series: str = ""
     planned: int = 0

@@ -1,8 +1,7 @@
 """The PUSH socket: it sends the parts of a message together or not at all, and counts its peers.
 
 `sent` means passed to ZeroMQ: PUSH cannot count messages that are lost with a peer. Blobs of 64 kB and more
-are
-not copied; their tracker tells when the memory may be written again.
+are not copied; their tracker tells when the memory may be written again.
 """
 
 from __future__ import annotations
@@ -73,8 +72,7 @@ class PushSocket:
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 5)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
         # Without a handler this accepts everybody, but makes libzmq refuse peers older than ZMTP 3.0. It
-        # would
-        # take an HTTP request, or a newline, for such a peer, and send it its share of the frames.
+        # would take an HTTP request, or a newline, for such a peer, and send it its share of the frames.
         self._socket.setsockopt(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._connections = Connections()
@@ -104,8 +102,7 @@ class PushSocket:
         """
         # A connection that is known to be lost still takes messages until ZeroMQ has removed it. That happens
         # once the next one has shaken hands (with one I/O thread) and ZeroMQ has processed its commands,
-        # which
-        # it does when asked for its events, or else once in a few million cycles of the processor.
+        # which it does when asked for its events, or else once in a few million cycles of the processor.
         if not self._is_open:
             return None
         if self._has_news:

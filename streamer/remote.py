@@ -1,10 +1,8 @@
 """The streamer's remote interface: a ROUTER socket that answers typed JSON requests.
 
 One loop serves all clients and never waits for the camera or for a receiver: slow work is done by the
-engine's
-own threads, and its answer is sent when it is ready. A client that sends nonsense gets a named refusal, and
-other
-clients are not affected.
+engine's own threads, and its answer is sent when it is ready. A client that sends nonsense gets a named
+refusal, and other clients are not affected.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ SEVERITY = {EndReason.COMPLETE: 0, EndReason.STOP: 1, EndReason.FAULT: 2, EndRea
 """A reason to end replaces a weaker one: an Abort replaces a Stop that is under way."""
 
 
-SAID = {
+ENDINGS = {
     EndReason.COMPLETE: "",
     EndReason.STOP: "stopped",
     EndReason.ABORT: "aborted",
@@ -177,9 +177,9 @@ class Series:
         return self._may_continue(exposing)
 
     @property
-    def said(self) -> str:
-        """How the series ends, in words; "" as long as only the last frame will end it."""
-        return self.message or SAID[self.reason]
+    def ending(self) -> str:
+        """How the series ends, in words; "" if it ends with its last frame."""
+        return self.message or ENDINGS[self.reason]
 
     @property
     def stopping(self) -> bool:

@@ -26,7 +26,7 @@ BURST = 256
 
 
 class Ingest:
-    """The sockets of one receiver.
+    """The sockets of one receiver: created, read and closed here, by the loop of the data process alone.
 
     Args:
         config: endpoints, number of sockets, limits.

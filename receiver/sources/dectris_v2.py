@@ -248,7 +248,7 @@ def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _by_channel(value: Any, channels: tuple[str, ...]) -> Any:
-    """Return the value itself in place of a map with a value for the only channel."""
+    """Return the only value of a map by channel if there is a single channel, else the map itself."""
     if isinstance(value, dict) and len(channels) == 1 and set(value) == set(channels):
         return value[channels[0]]
     return value

@@ -1,12 +1,10 @@
 """The contract between the file of a detector with a stream of its own and the engine that drives it.
 
 Frames go from the detector's box to the receiver, not through this process. The file configures the box,
-writes
-the user part of its start message, arms, triggers and watches it. Its calls may block as long as the box
-needs;
-the engine makes each in a thread that may wait: `stop`, `abort`, `progress` and `read` are called while
-another
-call (`arm`, `trigger`, `apply`) is running, so that each thread needs its own connection to the box.
+writes the user part of its start message, arms, triggers and watches it. Its calls may block as long as the
+box needs; the engine makes each in a thread that may wait: `stop`, `abort`, `progress` and `read` are called
+while another call (`arm`, `trigger`, `apply`) is running, so that each thread needs its own connection to the
+box.
 """
 
 from __future__ import annotations
@@ -54,10 +52,8 @@ class StreamingDetector(Unit):
     """One unit of a detector model whose own box sends the frames.
 
     `__init__` uses no network: a box that is switched off must not prevent a device from starting. `apply`
-    gets
-    only changed values, and may take a minute (a photon energy moves every threshold). `prepare` configures
-    the
-    box and reads the result back: the frame format is the box's own answer.
+    gets only changed values, and may take a minute (a photon energy moves every threshold). `prepare`
+    configures the box and reads the result back: the frame format is the box's own answer.
     """
 
     counts_frames: ClassVar[bool] = False

@@ -1,10 +1,8 @@
 """The engine of a detector with a stream of its own: drives the box, series after series.
 
 It uses three threads, and one more per software trigger or end: the box's thread, which makes all long calls
-one
-after the other; the watcher's, which checks the box and reads read-only parameters; and the caller's, which
-never
-waits for the box.
+one after the other; the watcher's, which checks the box and reads read-only parameters; and the caller's,
+which never waits for the box.
 """
 
 from __future__ import annotations
