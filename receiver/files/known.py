@@ -146,8 +146,8 @@ USER: Mapping[str, Place] = {
     "source.probe": Place(Kind.TEXT, None, Parent.SOURCE, choices=("x-ray", "electron", "neutron")),
     "source.mode": Place(Kind.TEXT, None, Parent.SOURCE, choices=("Single Bunch", "Multi Bunch")),
 }  # fmt: skip
-"""Keys of its object `user`: the Tango attribute Metadata, or DECTRIS' user data. A dot in a key leads into an
-object; of two keys for the same place, the first in this table gets it."""
+"""Keys of its object `user`: the Tango attribute Metadata, or DECTRIS' user data. A dot in a key leads into
+an object; of two keys for the same place, the first in this table gets it."""
 
 OBJECTS: Mapping[str, Mapping[str, Place]] = {"acquisition": ACQUISITION, "user": USER}
 """Objects of the metadata that have known keys, each with its table."""
