@@ -144,7 +144,7 @@ class Readings(qt.QWidget):
         here = bad - self._bad_before
         self._set("Account", "Bad messages", f"{here:,}", wrong=here > 0)
         kinds = "".join(f"\n{kind}: {count}" for kind, count in sorted(status.errors.items()))
-        tip = f"Since this window has followed the series. Since the receiver was started:{kinds}"
+        tip = f"Counted since this window began to follow the series. Since the receiver was started:{kinds}"
         self._values["Account/Bad messages"].setToolTip(tip if bad else "")
 
     def _set(self, group: str, name: str, text: str, *, wrong: bool = False) -> None:

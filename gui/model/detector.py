@@ -247,7 +247,7 @@ class DetectorModel:
     # -- in the threads of the calls ---------------------------------------------------------------
 
     def _on_error(self, error: Exception) -> None:
-        self._refused(f"The panel failed inside ({error!r}); please report this with its log.")
+        self._refused(f"The panel had an internal error ({error!r}); please report this with its log.")
 
     def _write_edit(self, name: str) -> bool:
         """Write what was typed; whether the device has it now."""
@@ -325,7 +325,7 @@ class DetectorModel:
         for name in self.view().edits:
             if not self._write_edit(name):
                 edit = self.view().edits.get(name)
-                why = edit.problem if edit is not None else "it was taken back meanwhile"
+                why = edit.problem if edit is not None else "it was cancelled meanwhile"
                 which = "" if why.startswith(name) else f"{name}: "
                 self._refused(f"{action} was not called: {which}{why}")
                 return False
@@ -430,5 +430,5 @@ def _read(read: Callable[[str], Any], text: str) -> Any:
     try:
         return read(text)
     except msgspec.MsgspecError as error:
-        _log.warning("the device answered what cannot be read (%s): %.200s", error, text)
+        _log.warning("the answer of the device cannot be read (%s): %.200s", error, text)
         return None

@@ -24,8 +24,8 @@ def checked(text: str) -> str:
     found = _NAME.fullmatch(name)
     if found is None or (found["port"] is not None and not 0 < int(found["port"]) < 65536):
         raise BadDeviceName(
-            f'"{text}" is no name of a device; it has three parts, such as sim/det/1, and before them, '
-            "where TANGO_HOST names another database, tango://HOST:PORT/"
+            f'"{text}" is not a device name: that has three parts, such as sim/det/1, and in front of them, '
+            "if the device is in another database than TANGO_HOST's, tango://HOST:PORT/"
         )
     return name
 

@@ -11,10 +11,10 @@ SLIVER = 2
 """Least pixels of a loss: one missing frame of a million has to be seen."""
 MEANING: Mapping[str, str] = {
     "stored": "in the file",
-    "delivered": "for live view and consumers only, as asked for",
+    "delivered": "for live view and consumers only, as requested",
     "partial": "in the file, with modules missing or corrupt",
-    "missing": "triggered or sent, and not there",
-    "corrupt": "came damaged, and is not in the file",
+    "missing": "triggered or sent, but not received",
+    "corrupt": "arrived corrupt, and is not in the file",
     "discarded": "marked by the detector as not to be written",
     "not_triggered": "the series ended before it was due",
     "pending": "still to come",

@@ -42,7 +42,7 @@ class FileName:
             return ""
         if "/" in self.template or self.template in (".", ".."):
             raise BadName(
-                f'"{self.template}" is no file name: choose the folder below, and give a name without "/"'
+                f'"{self.template}" is not a file name: choose the folder below, and give a name without "/"'
             )
         if not self.folder.startswith("/"):
             raise BadName("the folder is not known yet: choose one, or type its whole path")

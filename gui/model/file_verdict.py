@@ -14,7 +14,7 @@ def verdict(output: str, errors: str) -> tuple[str, bool]:
         (found,) = answer["files"]
     except (ValueError, KeyError, TypeError):
         last = errors.strip().splitlines()[-1:] or ["it said nothing"]
-        return f"The check did not end as it must: {last[0]}", False
+        return f"The check ended unexpectedly: {last[0]}", False
     if "error" in found:
         return str(found["error"]), False
     sentences = [str(finding["sentence"]) for finding in found.get("findings", [])]

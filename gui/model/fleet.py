@@ -111,7 +111,7 @@ class Fleet:
             return
         except Exception as error:
             _log.exception("looking into the Tango database")
-            self._trouble = f"what the Tango database says cannot be read ({error!r}); please report this"
+            self._trouble = f"the answer of the Tango database cannot be read ({error!r}); please report this"
             self._notify()
             return
         self._trouble, self._looked = "", True

@@ -195,7 +195,7 @@ def _problem(values: Mapping[str, Value | None], frames: Account, *, running: bo
         try:
             last = read_last_series(text)
         except msgspec.MsgspecError as error:
-            return f"What the device says of its last series cannot be read here: {error}."
+            return f"The account of the last series cannot be read here: {error}."
         return "" if last is None or last.complete else last.verdict
     if not frames.lost:
         return ""

@@ -21,11 +21,11 @@ class KindWords:
 
 
 KINDS: Mapping[Kind, KindWords] = {
-    Kind.STATE: KindWords("State", "States that the device went through"),
-    Kind.DONE: KindWords("Done", "What was done in this panel"),
-    Kind.CHANGED: KindWords("Changed", "What somebody else has changed"),
+    Kind.STATE: KindWords("State", "States of the device"),
+    Kind.DONE: KindWords("Done", "Actions in this panel"),
+    Kind.CHANGED: KindWords("Changed", "Changes made by others"),
     Kind.SERIES: KindWords("Series", "How each series has ended"),
-    Kind.TROUBLE: KindWords("Trouble", "What was refused, went wrong, or was not there", "▲"),
+    Kind.TROUBLE: KindWords("Trouble", "What was refused or has failed", "▲"),
 }
 """In the order of the switches."""
 

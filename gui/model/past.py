@@ -68,7 +68,7 @@ class PastRow:
 
     @property
     def counts(self) -> str:
-        """Frames by what has become of them: "stored 98, missing 2"."""
+        """Frames by status: "stored 98, missing 2"."""
         counts = asdict(self.past.counts)
         return ", ".join(f"{word} {counts[fate]:,}" for fate, (_, word) in FATES.items() if counts[fate])
 

@@ -24,7 +24,7 @@ def message(view: DetectorView) -> Message:
         )
     if view.presence is Presence.AWAY:
         return Message("away", "AWAY", f"Away since {clock(view.since)}: {view.waits_for}")
-    status = capital(view.status.strip() or "The device says nothing more.")
+    status = capital(view.status.strip() or "The device gives no details.")
     if view.running and not view.configuring and not view.own and view.armed_by:
         status = f"{status} Armed by {view.armed_by}."
     return Message(KIND.get(view.state, "notice"), view.state, status)

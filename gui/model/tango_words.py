@@ -30,7 +30,7 @@ def away(name: str, error: tango.DevFailed) -> str:
     if TIMED_OUT in reasons or any("CallTimedout" in each.desc for each in error.args):
         return f"{device} does not answer in time. Is its host very busy, or the network slow?"
     if reasons & NO_SERVER:
-        return f"The device server of {device} does not run, or cannot be reached. Start it (Astor, systemd)."
+        return f"The device server of {device} is not running or not reachable. Start it (Astor, systemd)."
     return f"{device} cannot be reached: {sentence(error)}"
 
 
@@ -41,7 +41,7 @@ def refusal(name: str, error: tango.DevFailed) -> str:
     if TIMED_OUT in reasons:
         return f"{device} has not answered in time; what was asked may still be done. See its state."
     if reasons & NO_SERVER:
-        return f"{device} could not be asked: its server does not run, or cannot be reached."
+        return f"{device} could not be reached: is its server running?"
     return sentence(error)
 
 

@@ -132,7 +132,7 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
         away = [panel.view() for panel in window.panels() if not panel.view().here]
         why = "; ".join(f"{view.name}: {message(view).text}" for view in away) or fleet.trouble
         failure.append(
-            f"no picture in {options.deadline:g} s: {why or 'a device does not say what Arm would do'}"
+            f"no picture in {options.deadline:g} s: {why or 'a device has not said yet what Arm would do'}"
         )
         window.close()
 

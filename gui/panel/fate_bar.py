@@ -23,7 +23,7 @@ class FateBar(qt.QWidget):
         self._segments: list[Segment] = []
         self.setFixedHeight(HEIGHT)
         self.setMinimumWidth(80)
-        self.setAccessibleName("Frames by what has become of them")
+        self.setAccessibleName("Frames by status")
 
     def segments(self) -> list[Segment]:
         """Return what is on show."""

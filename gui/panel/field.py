@@ -15,7 +15,7 @@ PENDING_SIGN = "↵"
 PROBLEM_SIGN = "▲"
 PENDING = "Not written yet: Enter writes it, Esc takes the device's value; Arm writes it too."
 NOTHING = "–"
-NOT_TOLD = "The detector has not told its value; it can be set when it has."
+NOT_TOLD = "The detector has not reported its value yet; it can be set after that."
 UNIT_WIDTH = 38
 SIGN_WIDTH = 14
 

@@ -171,12 +171,12 @@ class FileField(qt.QWidget):
             else "The number goes up by one after each series that this panel has armed and that has a file."
         )
         self.folder.setToolTip(
-            locked or "Folder below the receiver's data root; it is made if it is not there."
+            locked or "Folder below the receiver's data root; it is created if it does not exist."
         )
         self.browse.setToolTip(
             locked
             or (
-                "Choose among the receiver's folders."
+                "Choose one of the receiver's folders."
                 if self._root_request[0]
                 else "The device names no receiver to ask."
             )

@@ -221,7 +221,7 @@ class FleetPage(qt.QWidget):
 
     def _show_emptiness(self, some: bool, trouble: str) -> None:
         if some and not self._sorted.rowCount():
-            self._empty.setText("No row has all the words of the filter. Esc clears it.")
+            self._empty.setText("No row matches the filter. Esc clears it.")
         elif trouble:
             self._empty.setText(f"{_html(trouble)}.<br><br>This page looks again every two seconds.")
         elif not self._fleet.looked:

@@ -50,7 +50,7 @@ COLUMNS = (
     Column("Series", lambda row: row.series, lambda row: row.series.lower(), old=True,
            tip="File of the running, or else of the last, series."),
     Column("Frames", lambda row: row.frames, lambda row: _number(row.done), right=True, old=True,
-           tip="Frames of that series that are there, stored or delivered live, of those planned."),
+           tip="Frames of that series stored or delivered live, of those planned."),
     Column("Rate", lambda row: row.hertz, lambda row: _number(row.rate), right=True,
            tip="Frames per second that the receiver takes."),
     Column("Free disk", lambda row: row.free, lambda row: _number(row.free_bytes), right=True,

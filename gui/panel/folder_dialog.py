@@ -142,7 +142,7 @@ class FolderDialog(qt.QDialog):
         self.list.itemActivated.connect(self._enter)
         self.list.itemSelectionChanged.connect(self._update)
         self.new.textChanged.connect(self._update)
-        self.new.setPlaceholderText("made by the receiver when the series begins")
+        self.new.setPlaceholderText("created by the receiver when the series begins")
         self.use.clicked.connect(self._take)
         self.use.setToolTip("Ctrl+Enter")
         self.use.setEnabled(False)

@@ -27,7 +27,7 @@ WIDTHS = {"Day": 100, "Time": 80, "Took": 92, "Frames": 140, "Verdict": 112, "Fi
 """Pixels at first; the folder has the rest."""
 ASKING = "Asking the receiver …"
 NONE_YET = "This receiver has taken no series yet."
-NONE_FITS = "No series fits the filter. Esc clears it."
+NONE_FITS = "No series matches the filter. Esc clears it."
 NO_FILE = "This series has no file."
 
 

@@ -11,14 +11,14 @@ KEYS: tuple[tuple[str, str], ...] = (
     ("Esc", "forget what was typed, take the device's value"),
     ("Tab, Shift+Tab", "next field, previous field"),
     ("Alt+letter", "go to the field, tab or menu with this letter underlined"),
-    ("Ctrl+F", "search a setting of the camera"),
+    ("Ctrl+F", "search for a setting of the camera"),
     ("Ctrl+O", "open a detector"),
     ("Ctrl+H", "past series of this detector's receiver, with their files"),
-    ("Ctrl+W", "close this detector's tab; its series goes on"),
+    ("Ctrl+W", "close this detector's tab; its series continues"),
     ("Ctrl+Tab", "next tab"),
     ("Ctrl+P, Ctrl+L", "show or hide the live picture, the log"),
     ("F1", "this list"),
-    ("Ctrl+Q", "close the window; all series go on"),
+    ("Ctrl+Q", "close the window; all series continue"),
 )
 
 

@@ -18,8 +18,8 @@ from penstock.gui.panel.style import look, sheet
 from penstock.gui.panel.table import Table, wrapped
 from penstock.stins.texts import plural
 
-NOTHING_YET = "Nothing has happened yet."
-NOTHING_FITS = "No entry fits the filter. Esc in its line clears it."
+NOTHING_YET = "No entries yet."
+NOTHING_FITS = "No entry matches the filter. Esc in its line clears it."
 TIME, KIND, DEVICE, TEXT = range(4)
 HEADINGS = ("Time", "Kind", "Detector", "What")
 SWITCHES = """
@@ -198,7 +198,7 @@ class LogView(qt.QWidget):
             button.setChecked(True)
             top.addWidget(button)
         self.save_as.setText("Save as…")
-        self.save_as.setToolTip("Write the entries on show into a text file")
+        self.save_as.setToolTip("Write the entries shown to a text file")
         top.addSpacing(6)
         top.addWidget(self.save_as)
         self.table.setModel(self._rows)

@@ -15,7 +15,7 @@ def why_not_here(file: str) -> str:
     path = Path(file)
     try:
         if path.is_file():
-            return "" if os.access(path, os.R_OK) else f"{file} may not be read by this user."
+            return "" if os.access(path, os.R_OK) else f"{file} cannot be read by this user."
         there = path.parent.is_dir()
     except OSError as error:
         return f"{file} cannot be reached: {error.strerror}."

@@ -99,8 +99,8 @@ class Window(qt.QMainWindow):
         """Say that something failed in a window (`sys.excepthook`): without it PyQt would end the program."""
         traceback.print_exception(kind, error, trace)
         self.failure.setText(
-            f"The panel failed inside ({kind.__name__}: {error}). What is on show may be old: close it, "
-            "start it again, and report this with the text in the terminal. Series go on."
+            f"The panel had an internal error ({kind.__name__}: {error}). What is shown may be old: close "
+            "it, start it again, and report this with the text in the terminal. Series continue."
         )
         self.failure.show()
 

@@ -47,7 +47,7 @@ def test_generate_refuses_in_its_users_words(
         (["replay", "x", "--rate", "0"], '--rate: "0"; give a number above 0'),
         (["status", "--timeout", "x"], '--timeout: "x"; give a number of at least 0'),
         (["view", "--downsample", "0"], "--downsample: 0 is below 1"),
-        (["panel", "sim/det"], '"sim/det" is no name of a device; it has three parts, such as sim/det/1'),
+        (["panel", "sim/det"], '"sim/det" is not a device name: that has three parts, such as sim/det/1'),
         (["panel", "--size", "100"], '--size: "100"; give width and height, such as 1280x800'),
         (["integrate", "--points", "x", "f"], '--points: "x"; give a whole number of at least 1'),
         (["bench", "--writers", "1"], "--writers: 1 is below 2"),

@@ -10,6 +10,6 @@ class Pause(qt.QAction):
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__("Pause", parent)
-        self.setToolTip("Hold this picture (Space); the receiver goes on, and so do state and counts")
+        self.setToolTip("Hold this picture (Space); state and counts are still updated")
         self.setShortcut("Space")
         self.setCheckable(True)

@@ -219,7 +219,7 @@ class RegionsDock(qt.QDockWidget):
         self._adding.setCheckable(True)
         self._deleting = self._tool(tools, "Delete", "fa5s.trash-alt", "Delete the region that is selected")
         self._keeping = self._tool(
-            tools, "Keep", "fa5s.save", "Have the receiver remember these regions when it is started again"
+            tools, "Keep", "fa5s.save", "Keep these regions when the receiver is restarted"
         )
         self._curve_shown = self._tool(
             tools, "Curve", "fa5s.chart-line", "A value of the selected region, frame by frame"

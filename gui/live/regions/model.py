@@ -74,9 +74,9 @@ def footer(listed: Sequence[Row], *, kept: bool) -> str:
         verb = "counts" if len(pending) == 1 else "count"
         return f"{_all(pending)} {verb} from the next series on."
     return (
-        "Kept for the next start of the receiver."
+        "Kept across restarts of the receiver."
         if kept
-        else "Until the receiver is restarted; Keep has it remember them."
+        else "Until the receiver is restarted; Keep makes it remember them."
     )
 
 
@@ -110,7 +110,7 @@ def edited(name: str, edge: str, text: str) -> Change:
         try:
             return {**before, name: replace(place, **{edge: int(text.strip())})}
         except ValueError:
-            raise RegionError(f"{edge} of {name}: {text!r} is no whole number of pixels") from None
+            raise RegionError(f"{edge} of {name}: {text!r} is not a whole number of pixels") from None
 
     return change
 
@@ -161,7 +161,7 @@ def _place(roi: Roi) -> Rectangle:
 
 def _existing(before: Regions, name: str) -> Rectangle:
     if name not in before:
-        raise RegionError(f"{name} has gone meanwhile: somebody else has changed the regions")
+        raise RegionError(f"{name} no longer exists: somebody else has changed the regions")
     return before[name]
 
 

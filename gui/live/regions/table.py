@@ -115,7 +115,7 @@ class RegionTable(qt.QTableWidget):
             number(row.sum), number(row.mean), number(row.max),
         ]  # fmt: skip
         muted = qt.QBrush(qt.QColor(theme.current().old if row.pending else theme.current().text))
-        tip = f"{row.name} counts here from the next series on" if row.pending else ""
+        tip = f"{row.name} has values from the next series on" if row.pending else ""
         for column, text in enumerate(texts):
             item = self.item(line, column)
             if item is None:

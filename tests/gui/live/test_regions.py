@@ -212,7 +212,7 @@ def test_a_refusal_is_a_sentence_and_nothing_has_changed(
     for column, text, sentence in (
         (0, "1 bad", "letters, digits and underscores"),
         (0, "edge", "edge is the name of another region already"),
-        (1, "ten", "x of peak: 'ten' is no whole number of pixels"),
+        (1, "ten", "x of peak: 'ten' is not a whole number of pixels"),
         (3, "0", "region of interest peak"),
     ):
         before = table.item(0, column).text()
@@ -231,7 +231,7 @@ def test_kept_regions_are_there_after_a_restart(
 ) -> None:
     editor.regions._keeping.trigger()
     qtbot.waitUntil(lambda: receiver.rois().kept, timeout=DEADLINE)
-    qtbot.waitUntil(lambda: "Kept for the next start" in editor.regions.message(), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: "Kept across restarts" in editor.regions.message(), timeout=DEADLINE)
     assert not editor.regions._keeping.isEnabled()
     detector.stop_receiver()
     qtbot.waitUntil(lambda: editor.banner.title() == "AWAY", timeout=DEADLINE)

@@ -47,7 +47,7 @@ def test_what_differs_from_the_series_counts_from_the_next_one_on() -> None:
     moved = model.rows([SEEN], {"peak": EDGE, "edge": EDGE})
     assert model.footer(moved, kept=True) == "peak and edge count from the next series on."
     assert "Kept" in model.footer(model.rows([SEEN], {"peak": PEAK}), kept=True)
-    assert "Keep has it remember" in model.footer(model.rows([SEEN], {"peak": PEAK}), kept=False)
+    assert "Keep makes it remember" in model.footer(model.rows([SEEN], {"peak": PEAK}), kept=False)
     assert model.footer([], kept=False) == model.HOW_TO_BEGIN
 
 
@@ -72,8 +72,8 @@ def test_changes_leave_the_rest_and_its_order() -> None:
     ("change", "sentence"),
     [
         (model.renamed("peak", "edge"), "edge is the name of another region already"),
-        (model.renamed("gone", "new"), "gone has gone meanwhile"),
-        (model.edited("peak", "x", "ten"), "x of peak: 'ten' is no whole number of pixels"),
+        (model.renamed("gone", "new"), "gone no longer exists"),
+        (model.edited("peak", "x", "ten"), "x of peak: 'ten' is not a whole number of pixels"),
     ],
 )
 def test_what_is_not_possible_is_a_sentence(change: model.Change, sentence: str) -> None:

@@ -129,7 +129,7 @@ class StandInDevice:
         self.state = str(values.get("State", self.state))
         self.listener.said(values)
 
-    def vanish(self, why: str = "The device server of sim/det/1 does not run. Start it.") -> None:
+    def vanish(self, why: str = "The device server of sim/det/1 is not running. Start it.") -> None:
         """The device is away."""
         assert self.listener is not None
         self.listener.away(why)

@@ -29,7 +29,7 @@ def test_problems_are_said_and_many_are_cut() -> None:
 @pytest.mark.parametrize("output", ["", "not JSON", "[]", '{"files": []}'])
 def test_a_check_that_died_says_so(output: str) -> None:
     assert verdict(output, "Traceback …\nMemoryError\n") == (
-        "The check did not end as it must: MemoryError", False,
+        "The check ended unexpectedly: MemoryError", False,
     )  # fmt: skip
 
 

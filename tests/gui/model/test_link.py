@@ -117,7 +117,7 @@ def test_a_killed_server_is_noticed_and_found_again(station: Station, follow: Fo
     model.edit("ExposureTime", "0.3")
     os.kill(station.process.pid, signal.SIGKILL)
     view = holds(model, lambda view: view.presence is Presence.AWAY, "away")
-    assert "device server of sim/det/1 does not run" in message(view).text
+    assert "device server of sim/det/1 is not running" in message(view).text
     station.restart_server()
     view = holds(model, lambda view: view.here and view.state == "ON", "here again")
     assert view.text("ExposureTime") == "0.3"

@@ -97,7 +97,7 @@ def eight() -> Beamtime:
     line.detector(
         "p09/pilatus/1", url=third, cls="Pilatus", State="ON", Status="Ready.", SeriesId="s3",
         FileWritten="/data/a.h5", nFramesPlanned=10, nFramesWritten=10,
-        why="The device server of p09/pilatus/1 does not run, or cannot be reached. Start it (Astor, "
+        why="The device server of p09/pilatus/1 is not running or not reachable. Start it (Astor, "
         "systemd).",
     )  # fmt: skip
     line.detector(

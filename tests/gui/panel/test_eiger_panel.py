@@ -99,7 +99,7 @@ def test_a_box_that_is_off_when_the_device_starts_has_no_values_until_reset(
     qtbot.waitUntil(lambda: fields["Energy"].editor.placeholderText() == "not known", timeout=DEADLINE)
     qtbot.waitUntil(lambda: panel.banner.title() == "FAULT", timeout=DEADLINE)
     assert panel.banner.text().startswith("http://127.0.0.1:")
-    assert fields["Energy"].editor.isReadOnly() and "has not told" in fields["Energy"].editor.toolTip()
+    assert fields["Energy"].editor.isReadOnly() and "has not reported" in fields["Energy"].editor.toolTip()
     assert not fields["Compression"].editor.isEnabled()
     assert not fields["AutoSummation"].editor.isEnabled()
     unit.box.power(on=True)

@@ -179,9 +179,7 @@ def test_which_frames_are_missing_is_seen_in_the_series_and_after_it(person: Per
     person.sees(f"Ready to arm: {frames} frames.* into thaumatin_0001.h5")
     person.clicks("Arm")
     person.sees("missing 4")
-    assert person.points_along("Frames by what has become of them") >= {
-        "missing 4: triggered or sent, and not there"
-    }
+    assert person.points_along("Frames by status") >= {"missing 4: triggered or sent, but not received"}
     person.photographs("task-frames-missing-running")
     person.sees(
         f"Incomplete. {frames - 4} of {frames} frames stored in .*thaumatin_0001.h5, 4 missing",

@@ -82,7 +82,7 @@ def test_the_filter_takes_every_word_and_esc_clears_it(show: Open, qtbot: Any) -
     assert page.names() == ["p09/zyla/1", "p09/receiver/zyla"]
     qtbot.keyClicks(field, " nothing")
     assert page.names() == []
-    assert page.said() == "No row has all the words of the filter. Esc clears it."
+    assert page.said() == "No row matches the filter. Esc clears it."
     qtbot.keyClick(field, qt.Qt.Key_Escape)
     assert page.names() == GRAVEST + WELL
 

@@ -73,7 +73,7 @@ def test_one_missing_frame_of_a_million_is_seen(
     qtbot.waitUntil(lambda: len(series.bar.segments()) == 2, timeout=DEADLINE)
     missing = next(part for part in series.bar.segments() if part.fate == "missing")
     assert missing.width >= 2
-    assert "missing 1: triggered or sent, and not there" in series.bar.tip_at(missing.left)
+    assert "missing 1: triggered or sent, but not received" in series.bar.tip_at(missing.left)
     image = series.bar.grab().toImage()
     red = image.pixelColor(missing.left, image.height() // 2)
     assert red.red() > 150 > red.green()
