@@ -9,7 +9,7 @@ from penstock.gui.message import Message
 
 
 class StateBanner(qt.QFrame):
-    """Shows a `Message`; a screen reader is told the same."""
+    """Shows a `Message`, also to screen readers."""
 
     def __init__(self, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
 """Colours and type sizes, dark for a control room at night and light for a desk; never colour alone.
 
-A widget asks for `current()` when it is made, which follows the palette of the application that it stands in:
-within somebody else's program it looks as that does.
+A widget uses `current()` when it is created, which follows the palette of the application: in another program
+it looks like that program.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Theme:
     state: Mapping[str, str]
     """Colour of a banner by its kind, which is written there in words too."""
     fates: Mapping[str, str]
-    """Colour of what became of a frame, in bars; each is told in words beside."""
+    """Colours of frame statuses in bars; each is also named in words."""
 
 
 _STATE = {
@@ -90,7 +90,7 @@ def current() -> Theme:
 
 
 def of_name(name: Name, application: qt.QApplication) -> Theme:
-    """Return the theme that was asked for; "auto": as the desktop's own palette, before one was applied."""
+    """Return the requested theme; "auto": by the desktop's own palette, before one was applied."""
     if name == "auto":
         return _of(application.palette())
     return DARK if name == "dark" else LIGHT

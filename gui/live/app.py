@@ -19,7 +19,7 @@ from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
 
 PATIENCE = 1.0
-"""Seconds without a first answer after which that is said where the window was asked for."""
+"""Seconds without a first answer after which the terminal reports it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,13 +23,13 @@ ALL_CHANNELS = "all"
 
 
 class Controls(qt.QToolBar):
-    """Acts on the plot and on the feed; holds no state of its own.
+    """Tool bar that acts on the plot and on the feed; it has no state of its own.
 
     Args:
-        plot: what the actions act on.
-        feed: what rate, down-sampling and channel are set on.
-        parts: show and hide what stands beside the picture.
-        parent: the widget that the bar is part of.
+        plot: plot to act on.
+        feed: feed whose rate, down-sampling and channel are set.
+        parts: widgets next to the picture that can be shown and hidden.
+        parent: widget to which the bar belongs.
     """
 
     def __init__(self, plot: ImagePlot, feed: Feed, parts: Sequence[qt.QAction], parent: qt.QWidget) -> None:

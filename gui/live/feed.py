@@ -1,8 +1,8 @@
-"""The thread that follows a receiver and hands over the newest snapshot, never a queue of them.
+"""The thread that follows a receiver and hands over only the newest snapshot.
 
-One writer, one slot: `fresh` is emitted when the slot has something new and the last was taken, and a
-frame is asked for only once the one before it has been drawn. A slow screen so shows fewer frames,
-and neither this process nor the receiver has more to do.
+One writer, one slot: `fresh` is emitted when the slot has something new and the last snapshot was taken, and
+a frame is requested only after the previous one has been drawn. So a slow screen shows fewer frames, at no
+cost for this process or the receiver.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from penstock.gui.live.snapshot import Snapshot
 LONG_POLL = 0.5
 """Seconds that a status request may wait for a change: bounds how long `stop` can take."""
 PATIENCE = 0.5
-"""Seconds that a screen may take to draw before the status is asked for in between."""
+"""Seconds of drawing after which the status is requested in between."""
 
 _log = logging.getLogger(__name__)
 
 
 class Feed(qt.QObject):
-    """Follows `receiver` at no more than `rate` steps a second, from `start` to `stop`.
+    """Follows `receiver` with at most `rate` steps per second, from `start` to `stop`.
 
     Args:
-        receiver: `None` where it is not known yet; `set_receiver` names it.
-        rate: steps, and so frames, a second at most.
+        receiver: the receiver; `None` if not known yet, see `set_receiver`.
+        rate: most steps, and so frames, per second.
     """
 
     fresh = qt.Signal()
@@ -114,7 +114,7 @@ class Feed(qt.QObject):
         self._wake.set()
 
     def set_wanted(self, wanted: bool) -> None:
-        """Whether frames are asked for; the status is followed in any case."""
+        """Whether frames are requested; the status is followed in any case."""
         with self._lock:
             self._wanted = wanted
         self._wake.set()
@@ -126,7 +126,7 @@ class Feed(qt.QObject):
             return self._slot
 
     def drawn(self) -> None:
-        """The frame of the last snapshot is on the screen: the next one may be asked for."""
+        """Note that the frame of the last snapshot is on the screen: the next one may be requested."""
         with self._lock:
             self._drawn = True
         self._wake.set()
@@ -186,7 +186,7 @@ class Feed(qt.QObject):
     def _put(self, snapshot: Snapshot) -> None:
         with self._lock:
             if self._next is not None:
-                return  # of a receiver that nobody wants any more
+                return  # of a receiver that is no longer followed
             if snapshot.frame is not self._slot.frame:
                 self._drawn = False
             self._slot = snapshot

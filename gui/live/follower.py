@@ -1,7 +1,7 @@
-"""Follows one receiver, step by step: no thread, no timer, no Qt.
+"""Follows one receiver step by step, without threads, timers or Qt.
 
-A step is one long poll of the status and at most one request for a frame that is newer than the
-one held. So a receiver is asked for nothing that will not be drawn, and for nothing twice.
+A step is one long poll of the status and at most one request for a frame that is newer than the last one. So
+nothing is requested twice, or without being drawn.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.receiver.models import Status, View
 FIRST_RETRY = 0.25
 """Seconds."""
 LAST_RETRY = 2.0
-"""Seconds; the longest that a receiver that has come back stays unnoticed."""
+"""Longest time in seconds until a receiver that is back is noticed."""
 
 
 class Receiver(Protocol):
@@ -60,10 +60,10 @@ class Follower:
         self._frame_version = None
 
     def step(self, *, wait: float, want_frame: bool) -> bool:
-        """Ask once; true when `snapshot` has changed.
+        """Ask once; return whether `snapshot` has changed.
 
         Args:
-            wait: seconds to let the receiver hold the answer until its status changes; not used while
+            wait: seconds for which the receiver may hold the answer until its status changes; not used while
                 a frame is due, which would wait as long.
             want_frame: whether a newer frame would be drawn now.
         """
@@ -72,7 +72,7 @@ class Follower:
             self.snapshot = self._ask(before, wait, want_frame)
         except ReceiverUnavailable as error:
             self._retry = min(LAST_RETRY, 2 * self._retry or FIRST_RETRY)
-            self._downsample_told = self._downsample is None  # a new process knows nothing of it
+            self._downsample_told = self._downsample is None  # a new process does not know it
             since = before.away_since if before.away_since is not None else self._now()
             self.snapshot = replace(before, away_since=since, trouble=str(error))
         except ReceiverRefused as error:

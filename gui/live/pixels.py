@@ -46,16 +46,16 @@ def _visible(first: int, length: int, step: int) -> slice:
 def flags(
     image: npt.NDArray[Any], saturation: float | None = None, gaps: npt.NDArray[np.bool_] | None = None
 ) -> npt.NDArray[np.uint8]:
-    """Return one `Flag` per pixel, of the image's shape.
+    """Return one `Flag` per pixel, in the shape of the image.
 
-    Negative values and NaN are how detectors write gaps and dead pixels into signed and floating
-    images. In unsigned ones they write the type's greatest value: with 32 bits and more no exposure
-    reaches it, so it is invalid; with 8 and 16 bits it is also where counting ends, so it is saturated.
+    Detectors write gaps and dead pixels as negative values or NaN into signed and floating images. In
+    unsigned images they write the type's largest value: with 32 bits or more no exposure reaches it, so it is
+    invalid; with 8 and 16 bits it is also the end of counting, so it is saturated.
 
     Args:
         image: (rows, cols), any integer, floating or boolean type.
-        saturation: value from which a pixel counts as saturated; `None` where nobody said so.
-        gaps: pixels of which is known that nobody has sent them, whatever value stands there.
+        saturation: value from which a pixel counts as saturated; `None` if unknown.
+        gaps: pixels that were not sent, whatever their value.
     """
     result = np.zeros(image.shape, np.uint8)
     kind = image.dtype.kind

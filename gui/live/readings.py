@@ -124,7 +124,7 @@ class Readings(qt.QWidget):
         for name, key in _ACCOUNT.items():
             count = getattr(counts, key)
             text = NOTHING if not known else "not announced" if count is None else f"{count:,}"
-            # Of a live view that somebody stopped, what was not triggered is no loss.
+            # In a live view that was stopped, frames that were not triggered are not lost.
             wrong = name in _WRONG and (key != "not_triggered" or (status is not None and status.lacks))
             self._set("Account", name, text, wrong=wrong and bool(count))
         self._show_bad(status)

@@ -26,9 +26,9 @@ class Snapshot:
     notice: str = ""
     """One sentence: what of the viewer's wishes the receiver refused."""
     fault: str = ""
-    """One sentence: the feed itself has ended by an error of ours; nothing more will come."""
+    """One sentence: the feed has ended because of an internal error."""
 
     @property
     def is_old(self) -> bool:
-        """True if there is a status, and nobody to say that it still holds."""
+        """Whether there is a status whose sender no longer answers."""
         return self.status is not None and bool(self.trouble or self.fault)

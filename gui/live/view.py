@@ -1,6 +1,6 @@
-"""The live view as a widget: puts banner, picture, figures and controls together.
+"""The live view as a widget: banner, picture, figures and controls.
 
-Like silx' own plot windows it is a QMainWindow, for the sake of its tool bars, and stands in any layout.
+Like silx' own plot windows it is a QMainWindow, because of its tool bars, and fits into any layout.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NO_RECEIVER = "No receiver is known yet: its picture is shown here as soon as th
 
 
 class LiveView(qt.QMainWindow):
-    """Follows one receiver from when it is first shown until `stop`; hidden, it asks for no frames.
+    """Follows one receiver from when it is first shown until `stop`; while hidden, it requests no frames.
 
     Args:
-        feed: where snapshots come from; one that follows `set_receiver` where not given.
+        feed: source of snapshots; by default one that follows `set_receiver`.
         backend: silx' plot backend, "mpl" or "gl".
-        compact: for a place beside other widgets: a banner in trouble only, figures once asked for.
+        compact: for use next to other widgets: the banner only shows problems, figures are shown on request.
     """
 
     frame_drawn = qt.Signal(int)
@@ -140,7 +140,7 @@ class LiveView(qt.QMainWindow):
         self._tell_wanted()
 
     def hideEvent(self, event: qt.QHideEvent) -> None:
-        """Not seen: no frames are asked for."""
+        """Stop requests for frames while it is not visible."""
         super().hideEvent(event)
         self._tell_wanted()
 
@@ -183,7 +183,7 @@ class LiveView(qt.QMainWindow):
             self.plot.show_frame(snapshot.frame)
             self.controls.show_downsample(snapshot.frame.downsample)
             self.controls.show_channels(snapshot.frame.channels)
-            # The plot has posted its own drawing to the event loop; what is posted now comes after it.
+            # The plot has posted its own drawing to the event loop; this follows it.
             qt.QTimer.singleShot(0, self._after_drawing)
         self.updated.emit()
 

@@ -9,10 +9,10 @@ from penstock.gui.live.view import LiveView
 
 
 class Viewer(LiveView):
-    """Follows `feed`, which it starts when shown and ends when closed.
+    """Window that starts `feed` when shown and ends it when closed.
 
     Args:
-        feed: where snapshots come from.
+        feed: source of snapshots.
         backend: silx' plot backend, "mpl" or "gl".
     """
 

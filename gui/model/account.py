@@ -17,7 +17,7 @@ FATES: Mapping[str, tuple[str, str]] = {
     "not_triggered": ("nFramesNotTriggered", "not triggered"),
     "pending": ("nFramesPending", "pending"),
 }
-"""Attribute and word of every fate of a frame, in the order of the bar; they sum to nFramesPlanned."""
+"""Attribute and word for every status of a frame, in the order of the bar; they sum to nFramesPlanned."""
 WRONG = frozenset({"partial", "missing", "corrupt", "discarded"})
 ENDLESS = 1_000_000
 """Frames planned of a live view that runs until Stop (Live, Continuous): without a file."""
@@ -43,7 +43,7 @@ class Account:
 
     @property
     def whole(self) -> int:
-        """Frames that are there as they should be: in the file, or delivered live as asked for."""
+        """Number of frames with the intended fate: in the file, or delivered live as requested."""
         return self.done - self.lost
 
     @property
@@ -52,10 +52,10 @@ class Account:
         return sum(self.fates[fate] for fate in WRONG)
 
     def seconds_left(self, frame_time: float) -> float | None:
-        """Until the last frame; `None` where nobody knows.
+        """Return the time until the last frame in seconds; `None` if unknown.
 
         Args:
-            frame_time: period that was set in seconds, for the time before a rate has been measured.
+            frame_time: period as set, in seconds, until a rate has been measured.
         """
         left = max(0, self.planned - self.done)
         if self.endless or not self.planned:

@@ -24,7 +24,7 @@ class Check:
     bytes: int = 0
     free_bytes: int | None = None
     seconds: float | None = None
-    """How long the series will take; `None` where somebody else sets the pace."""
+    """Duration of the series in seconds; `None` if external triggers set the pace."""
 
 
 @dataclass(frozen=True, kw_only=True)

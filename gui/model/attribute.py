@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 Value: TypeAlias = bool | int | float | str
 Group = Literal["series", "camera", "reading", "state"]
-"""Settings of every series, settings of this camera, its readings, and what tells of the series."""
+"""Settings of every series, settings of this camera, its readings, and the state of the series."""
 
 PREFIXES: Mapping[str, Mapping[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0},
@@ -30,7 +30,7 @@ class BadText(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """What Tango's attribute configuration, and the device's `Parameters`, say of it."""
+    """An attribute by Tango's attribute configuration and the device's `Parameters`."""
 
     name: str
     kind: type[bool] | type[int] | type[float] | type[str]
@@ -45,7 +45,7 @@ class Attribute:
     """printf format of a float."""
 
     def show(self, value: Value | None) -> str:
-        """Return the value as it stands in a field, without its unit; "–" where there is none."""
+        """Return the value as shown in a field, without its unit; "–" if there is none."""
         if value is None:
             return "–"
         if isinstance(value, bool):
@@ -58,12 +58,12 @@ class Attribute:
         return str(value)
 
     def with_unit(self, value: Value | None) -> str:
-        """Return the value as it stands in a sentence."""
+        """Return the value as shown in a sentence."""
         text = self.show(value)
         return f"{text} {self.unit}" if self.unit and value is not None else text
 
     def change(self, before: Value | None, given: Value, now: Value | None) -> str:
-        """Return what came of writing `given`; a detector's own box may keep its old value for a minute."""
+        """Return the result of writing `given`; a detector's own box may keep its old value for a minute."""
         if now == before and now != given:
             return f"{self.name}: {self.with_unit(given)} written; still {self.with_unit(now)}"
         return f"{self.name}: {self.with_unit(before)} → {self.with_unit(now)}"

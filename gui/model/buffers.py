@@ -49,7 +49,7 @@ def fills(view: DetectorView) -> tuple[Fill, Fill]:
             percent=percent("RingFill"),
             meaning="Frames that wait at the control unit to be sent to the receiver (RingFill).",
             trouble="The receiver is slower than the detector: frames wait at the control unit.",
-            # A detector that streams by itself has none, and its device says nothing of it.
+            # A detector that streams by itself has none, and its device does not report it.
             exists=not view.here or view.values.get("RingFill") is not None,
         ),
         Fill(

@@ -19,8 +19,8 @@ class Calls:
     """The calls of one device; for any thread.
 
     Args:
-        name: of the device, for the names of the threads.
-        failed: told of an error that no call should raise.
+        name: name of the device, for the names of the threads.
+        failed: called with an error that no call should raise.
     """
 
     def __init__(self, name: str, failed: Callable[[Exception], None]) -> None:
@@ -54,11 +54,11 @@ class Calls:
 
 
 class Later:
-    """Calls once, some time after the last `soon`: what is asked for comes in groups.
+    """Makes one call some time after the last `soon`: requests come in groups.
 
     Args:
-        seconds: of quiet before the call.
-        call: what is called, in a thread of its own.
+        seconds: time without requests before the call.
+        call: function to call, in a thread of its own.
     """
 
     def __init__(self, seconds: float, call: Callable[[], object]) -> None:

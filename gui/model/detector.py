@@ -26,7 +26,7 @@ from penstock.receiver.client import ReceiverClient, ReceiverUnavailable
 _log = logging.getLogger(__name__)
 
 SETTLE = 0.2
-"""Seconds after a change of the settings before `Check` is asked for: changes come in groups."""
+"""Seconds between a change of settings and `Check`: changes come in groups."""
 FILE = "DestinationFilename"
 
 
@@ -82,7 +82,7 @@ class DetectorModel:
         return begun
 
     def stop(self) -> None:
-        """Let go of the device; its series goes on. Ends every thread, within a second or two."""
+        """Release the device, whose series continues; all threads end within a second or two."""
         with self._lock:
             self._stopped = True
             self._check_soon.not_now()
@@ -316,7 +316,7 @@ class DetectorModel:
             self._notify()
 
     def _look_at_state(self) -> None:
-        """The event is on its way; until it comes the buttons would stand as before the command."""
+        """Show the expected state until its event arrives, so that the buttons change at once."""
         with self._lock:
             received = self._states_received
         self._take({"State": self._device.command("State")}, received)  # what an event says since is newer

@@ -26,7 +26,7 @@ class Greeting:
 
 
 class Listener(Protocol):
-    """Told what the device says, from the device's own threads."""
+    """Receives the device's changes, in the device's own threads."""
 
     def reached(self, greeting: Greeting) -> None:
         """It is there, and says all of this."""
@@ -42,13 +42,13 @@ class Listener(Protocol):
 
 
 class Device(Protocol):
-    """Follows a device until it is stopped, however often that comes and goes."""
+    """Follows a device until it is stopped, even if the device disappears and returns."""
 
     def start(self, listener: Listener) -> None:
         """Begin to follow."""
 
     def stop(self) -> None:
-        """Let go; returns within a second or two."""
+        """Release the device; returns within a second or two."""
 
     def write(self, name: str, value: Value) -> Value | None:
         """Write an attribute and read it back in the same call.

@@ -15,10 +15,10 @@ class BadDeviceName(ValueError):
 
 
 def checked(text: str) -> str:
-    """Return the name, without blanks around it.
+    """Return the name without surrounding blanks.
 
     Raises:
-        BadDeviceName: it has not three parts, or what stands before them is no Tango database.
+        BadDeviceName: it does not have three parts, or is preceded by something other than a Tango database.
     """
     name = text.strip()
     found = _NAME.fullmatch(name)
@@ -31,5 +31,5 @@ def checked(text: str) -> str:
 
 
 def key(name: str) -> str:
-    """Return the same for all spellings of one name: Tango takes large and small letters as the same."""
+    """Return the same text for all spellings of one name: Tango ignores case."""
     return name.lower().removeprefix("tango:").removeprefix("//")

@@ -1,6 +1,6 @@
-"""The directory of all devices of Penstock in a Tango database, whatever their cameras' classes are called.
+"""The directory of all devices of Penstock in a Tango database, whatever the classes of their cameras.
 
-A device server writes the class property `PenstockInterface` ("detector" or "receiver") as it starts.
+A device server writes the class property `PenstockInterface` ("detector" or "receiver") when it starts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DirectoryEntry:
     """Three parts, as the database spells it."""
     kind: Kind
     cls: str
-    """Tango class: the camera's name, or PenstockReceiver."""
+    """Tango class: name of the camera, or PenstockReceiver."""
     server: str
     """Server and instance, such as "Simulator/lab"."""
     exported: bool

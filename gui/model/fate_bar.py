@@ -51,7 +51,8 @@ def visible_fates(account: Account) -> dict[str, int]:
 
 
 def legend(account: Account) -> list[tuple[str, str, int]]:
-    """Fate, its word and its frames: what there is, and always what is in the file and what is to come."""
+    """Return status, word and frames of each part: those with frames, and always the stored and the pending
+    ones."""
     always = {"delivered"} if account.endless else {"stored", "pending"}
     return [
         (fate, FATES[fate][1], count)

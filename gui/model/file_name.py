@@ -24,7 +24,7 @@ class FileName:
     folder: str = ""
     """Absolute; "" while not known."""
     template: str = ""
-    """Name in the folder; #### stands for the number, with as many digits at least; "": live view only."""
+    """Name in the folder; #### stands for a number with at least as many digits; "" for live view only."""
     number: int = 1
 
     @property

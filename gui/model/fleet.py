@@ -68,7 +68,7 @@ class Fleet:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go of every device; of those that hang, the rest is done after the return."""
+        """Release all devices; those that hang are released after the return."""
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -79,7 +79,7 @@ class Fleet:
         self._wake.set()
 
     def rows(self) -> list[Row]:
-        """Return every device as it is now, faults first."""
+        """Return all devices in their present state, faults first."""
         with self._lock:
             followed = list(self._followed.values())
         return faults_first(each.row() for each in followed)
@@ -142,7 +142,7 @@ class Fleet:
 
 
 class _Followed:
-    """One device; told by its own threads (see `device.Listener`)."""
+    """One device; updated by its own threads (see `device.Listener`)."""
 
     def __init__(
         self, entry: DirectoryEntry, device: Device, notify: Callable[[], None], now: Callable[[], float]

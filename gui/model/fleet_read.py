@@ -21,7 +21,7 @@ class Reading(NamedTuple):
     rows: list[Row]
     """Faults first; a device that has not answered is away."""
     late: bool
-    """Some have not; their calls go on, since Tango cannot cancel them."""
+    """Devices that have not answered; their calls continue, since Tango cannot cancel them."""
 
 
 def read_rows(found: Sequence[DirectoryEntry], deadline: float) -> Reading:
@@ -50,7 +50,7 @@ def _read(found: DirectoryEntry, rows: dict[str, Row]) -> None:
     with tango.EnsureOmniThread():
         try:
             # With Tango's own time-out of 3 s: setting another one waits for the server, and for that time
-            # PyTango lets no other thread run.
+            # PyTango blocks all other threads.
             device = tango.DeviceProxy(found.name)
             read = device.read_attributes(sorted(FOLLOWED))
             url = device.get_property("ReceiverUrl")["ReceiverUrl"]

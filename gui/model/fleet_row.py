@@ -21,13 +21,13 @@ ASKING = "ASKING"
 AWAY = "AWAY"
 """In place of the state: the device does not answer."""
 ILL = ("FAULT", "UNKNOWN", AWAY)
-"""States in which nobody can take a series; a receiver's device is UNKNOWN while its receiver is away."""
+"""States in which no series can be taken; the device of a receiver is UNKNOWN while its receiver is away."""
 RUNNING = frozenset({"RUNNING", "MOVING"})
 TROUBLED = frozenset({"FAULT", "UNKNOWN", "ALARM"})
 """States whose Status says what is wrong."""
 
 REGISTER = "penstock device Simulator sim --register sim/det/1 --property ReceiverUrl=http://127.0.0.1:5000"
-"""How a first detector comes into the database."""
+"""How to register a first detector."""
 START = "penstock device Simulator sim"
 """And how its server is started, which makes it known here."""
 NOBODY = (
@@ -50,7 +50,7 @@ class Row:
     name: str
     kind: Kind
     tango_class: str
-    """The camera's name, or PenstockReceiver."""
+    """Name of the camera, or PenstockReceiver."""
     server: str
     state: str = ASKING
     """As Tango names it, or ASKING, or AWAY."""
@@ -63,9 +63,9 @@ class Row:
     live: bool = False
     """That series is a live view."""
     done: int | None = None
-    """Frames of it that are there, whole: stored, or delivered live."""
+    """Number of its whole frames: stored, or delivered live."""
     planned: int | None = None
-    """Frames; `None` where nobody knows, or that runs until it is stopped."""
+    """Number of planned frames; `None` if unknown, or if the series runs until it is stopped."""
     rate: float | None = None
     """Frames per second that the receiver takes, while a series runs."""
     free_bytes: int | None = None
@@ -76,7 +76,7 @@ class Row:
 
     @property
     def ill(self) -> bool:
-        """Nobody can take a series with it."""
+        """Whether no series can be taken with it."""
         return self.state in ILL
 
     @property
@@ -117,12 +117,12 @@ class Row:
 
 
 def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url: str = "") -> Row:
-    """Of a device that answers.
+    """Return the row of a device that answers.
 
     Args:
-        found: what the database says of it.
-        values: by attribute; those that the device does not have are not there.
-        receiver_url: its property.
+        found: entry of the database.
+        values: values by attribute, without attributes that the device does not have.
+        receiver_url: property of the device.
     """
     detector = found.kind == "detector"
     state = str(values.get("State") or ASKING)
@@ -150,19 +150,19 @@ def row(found: DirectoryEntry, values: Mapping[str, Value | None], receiver_url:
 
 
 def away(last: Row, why: str, since: float | None = None) -> Row:
-    """Of a device that does not answer: its series is the last that it told of.
+    """Return the row of a device that does not answer, with the last series that it reported.
 
     Args:
-        last: as it was when it answered.
-        why: in a sentence.
-        since: seconds since 1970 (UTC); `None` where nobody has seen it.
+        last: row from when it answered.
+        why: reason in a sentence.
+        since: seconds since 1970 (UTC); `None` if it has never answered.
     """
     return replace(last, state=AWAY, status=why, problem=why, rate=None, free_bytes=None, away_since=since)
 
 
 def faults_first(rows: Iterable[Row]) -> list[Row]:
-    """Sorted by gravity, detectors before receivers, and by name; a detector has the free space of its
-    receiver, where a receiver's device with the same address tells it."""
+    """Return the rows sorted by gravity, detectors before receivers, then by name; a detector gets the free
+    space of the receiver with the same address."""
     rows = list(rows)
     free = {_address(each.receiver_url): each.free_bytes for each in rows if each.kind == "receiver"}
     free.pop("", None)

@@ -20,7 +20,7 @@ def client_root(root: str, sent: str, seen: str) -> str:
 
 
 def relative(folder: str, root: str) -> str:
-    """Return a folder as it is seen from the data root; "" for the root itself, and for what lies outside."""
+    """Return a folder relative to the data root; "" for the root itself, and for folders outside."""
     path = PurePosixPath(folder)
     return str(path.relative_to(root)) if path.is_relative_to(root) and path != PurePosixPath(root) else ""
 

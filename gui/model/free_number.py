@@ -9,7 +9,7 @@ from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult
 
 MOST = 2000
-"""Names that are asked for, one by one."""
+"""Most names that are checked one by one."""
 
 
 class NoNumber(Exception):

@@ -1,4 +1,4 @@
-"""Attributes in the words of a form: label, unit, and the section in which they stand."""
+"""Labels, units and sections of attributes in a form."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def label(name: str) -> str:
 
 
 def unit(attribute: Attribute) -> str:
-    """Return the unit as it stands behind the value."""
+    """Return the unit as shown after the value."""
     return UNITS.get(attribute.unit, attribute.unit)
 
 
 def explanation(attribute: Attribute) -> str:
-    """Return what a tool tip says of an attribute, one fact a line."""
+    """Return the tool tip of an attribute, one fact per line."""
     choices = f"One of {', '.join(attribute.choices)}." if attribute.choices else ""
     limits = f"Limits: {attribute.limits()}." if attribute.limits() else ""
     in_tango = f"Tango attribute {attribute.name}" + (f", in {attribute.unit}." if attribute.unit else ".")
@@ -68,7 +68,7 @@ def explanation(attribute: Attribute) -> str:
 
 
 def in_sections(attributes: Iterable[Attribute]) -> dict[str, list[Attribute]]:
-    """Return the attributes by section; what belongs to none comes last, in the order given."""
+    """Return the attributes by section; those without a section come last, in the given order."""
     left = {attribute.name: attribute for attribute in attributes}
     found = {
         title: [left.pop(name) for name in names if name in left] for title, names in SECTIONS.items()

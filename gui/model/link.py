@@ -25,7 +25,7 @@ CALL_MS = 3500
 ALIVE_EVERY = 2.0
 """Seconds between two signs of life."""
 FIRST_RETRY, LAST_RETRY = 0.25, 2.0
-"""Seconds; the latter is the longest that a device that has come back stays unnoticed."""
+"""Seconds; the latter is the longest time until a device that is back is noticed."""
 STOP_SECONDS = 2.0
 """Longest that `stop` waits for a call under way."""
 WORDS = frozenset({"State", "Status"})
@@ -57,11 +57,11 @@ class TangoDevice:
         self._parameter_notes: dict[str, ParameterNote] = {}
         self._subscriptions: list[int] = []
         self._lock = threading.Lock()
-        """Held while an event is told, so that they are told in order."""
+        """Held while an event is handed over, so that events stay in order."""
         self._first: dict[str, Value | None] | None = None
         """What is gathered until everything has said its value; then the device is reached."""
         self._why = ""
-        """Why it is away, as last told; "" while it is here."""
+        """Why it is away, as last reported; "" while it answers."""
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"penstock-follow {name}", daemon=True)
@@ -72,7 +72,7 @@ class TangoDevice:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let go; a call that nobody answers ends after the return."""
+        """Release the device; a call without an answer ends after the return."""
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
@@ -148,7 +148,7 @@ class TangoDevice:
         # window's neither, could run meanwhile: PyTango keeps the interpreter's lock there.
         proxy.ping()
         proxy.set_timeout_millis(CALL_MS)
-        # Without it the next call reaches a server that was restarted, whose events nobody has asked for.
+        # Without this, the next call would reach a restarted server whose events are not subscribed.
         proxy.set_transparency_reconnection(False)
         found = proxy.attribute_list_query_ex()
         scalars = [info for info in found if info.data_format is tango.AttrDataFormat.SCALAR]
@@ -173,7 +173,7 @@ class TangoDevice:
         self._why = ""
         with self._lock:
             first, self._first = self._first or {}, None
-            # Under the lock: what comes meanwhile is newer, and has to come after.
+            # Under the lock: a later event is newer, and has to be handed over after this.
             self._listener.reached(
                 Greeting(
                     attributes=self._in_order(wanted), receiver_url=url[0] if url else "", values=first
@@ -201,7 +201,7 @@ class TangoDevice:
         self._subscriptions.append(proxy.subscribe_event(name, kind, self._on_event))
 
     def _follow(self) -> None:
-        """Until it is lost, or nobody wants it any more."""
+        """Wait until the device is lost or released."""
         proxy = self._there()
         while not self._stopping.is_set():
             self._wake.wait(ALIVE_EVERY)
@@ -229,7 +229,7 @@ class TangoDevice:
         with self._lock:
             if isinstance(event, tango.AttrConfEventData):
                 info = event.attr_conf
-                if self._first is None:  # else it is what has just been asked for
+                if self._first is None:  # otherwise it is the value just requested
                     listener.configured(attribute(info, self._parameter_notes.get(info.name)))
             elif event.attr_value is not None:
                 name = self._names.get(event.attr_value.name.lower())

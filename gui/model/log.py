@@ -22,7 +22,7 @@ class Kind(StrEnum):
     DONE = "done"
     """What the user of this panel did."""
     CHANGED = "changed"
-    """What somebody else changed."""
+    """Changes made by others."""
     SERIES = "series"
     """How a series ended."""
     TROUBLE = "trouble"
@@ -33,7 +33,7 @@ class Entry:
     """One line."""
 
     number: int
-    """From 0; entries are told apart by it."""
+    """Number of the entry, from 0."""
     time: float
     """Seconds since 1970 (UTC)."""
     kind: Kind

@@ -57,7 +57,8 @@ class LogLines:
         self.filter = Filter()
 
     def read(self) -> tuple[int, list[Entry]]:
-        """Take what is new: how many shown entries are dropped, the oldest, and which come to the end."""
+        """Take new entries; return how many of the oldest shown entries to drop, and which entries to
+        append."""
         new: list[Entry] = []
         for log, number in self._logs.items():
             entries = log.since(number)

@@ -20,7 +20,7 @@ class NextFile:
         self._armed: Value | None = None
 
     def take(self, name: FileName) -> str:
-        """Return the user names the next file; its path, or what stands for it where it is none."""
+        """Return the next file if the user names it: its path, or a text if there is none."""
         try:
             self._path, self._problem = name.path(), ""
         except file_name.BadName as error:

@@ -59,11 +59,11 @@ def outcome(last: LastSeries) -> Outcome:
 
 
 def ending(last: LastSeries, now: float) -> Ending:
-    """Return what is shown of it.
+    """Return the texts to show.
 
     Args:
-        last: series.
-        now: s since 1970.
+        last: the last series.
+        now: seconds since 1970.
     """
     return Ending(
         outcome=outcome(last), sentence=last.verdict, file=last.file,

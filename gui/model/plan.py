@@ -14,11 +14,11 @@ PACED_BY_DETECTOR = frozenset({"INTERNAL", "EXTERNAL"})
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The next series as it is set."""
+    """The next series, as set."""
 
     frames: int
     seconds: float | None
-    """How long it takes; where triggers come one by one, how long at least."""
+    """Duration of the series; with external triggers, its minimum."""
     at_least: bool
     bytes: int
     """0: not known."""

@@ -25,7 +25,7 @@ class Progress:
 
 
 def progress(view: DetectorView) -> Progress:
-    """Of the running series, or of the last one, whose counts stand until the next."""
+    """Return the line of the running series, or of the last one, whose counts stay until the next."""
     if not view.values:
         return Progress(frames="Not known yet")
     account = view.account

@@ -31,7 +31,7 @@ def message(view: DetectorView) -> Message:
 
 
 def stop_question(view: DetectorView) -> str:
-    """Return what to ask before somebody else's series is stopped; "" where there is nothing to ask."""
+    """Return the question before a series armed by others is stopped; "" for none."""
     if not view.running or view.configuring or view.own:
         return ""
     who = view.armed_by or "somebody else"

@@ -27,11 +27,11 @@ NO_UNIT = frozenset({"", "No unit"})
 
 
 def attribute(info: Any, note: ParameterNote | None) -> Attribute:
-    """From an attribute's configuration.
+    """Return an attribute from its configuration.
 
     Args:
         info: `tango.AttributeInfoEx`.
-        note: what the device's `Parameters` says of it.
+        note: its entry in the device's `Parameters`.
     """
     kind = KINDS.get(tango.CmdArgType.values[info.data_type], str)
     group = note.group if note is not None and note.group in ("series", "camera", "reading") else "state"

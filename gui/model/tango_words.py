@@ -26,7 +26,7 @@ def away(name: str, error: tango.DevFailed) -> str:
         return f"{database(name)} does not answer. Is it running, and is TANGO_HOST right?"
     if reasons & NO_DEVICE:
         return f"{database(name)} knows no device {device}. Is the name right? `penstock register` adds some."
-    # A ping says so in the words of CORBA only.
+    # A ping reports it only in the words of CORBA.
     if TIMED_OUT in reasons or any("CallTimedout" in each.desc for each in error.args):
         return f"{device} does not answer in time. Is its host very busy, or the network slow?"
     if reasons & NO_SERVER:

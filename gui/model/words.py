@@ -41,7 +41,7 @@ def size(count: float) -> str:
 
 
 def capital(text: str) -> str:
-    """As a sentence begins; an address keeps its small letters."""
+    """Return the text with a capital letter, except for addresses."""
     return text if "://" in text.partition(" ")[0] else text[:1].upper() + text[1:]
 
 

@@ -53,7 +53,7 @@ def restart_helps(view: DetectorView) -> bool:
 
 
 def next_step(view: DetectorView) -> Action | None:
-    """Return the one button that stands out: what the user most likely wants now."""
+    """Return the button to emphasize: the action that the user most likely wants next."""
     wanted = [Action.RESET, Action.ARM, Action.TRIGGER, Action.STOP]
     if restart_helps(view):
         wanted.insert(0, Action.RESTART_RECEIVER)
@@ -186,7 +186,7 @@ class Actions(qt.QFrame):
         box.open()
 
     def _close_question(self, view: DetectorView) -> None:
-        """Nobody has to answer about a series that has ended."""
+        """Close the question about a series that has ended."""
         if self._question is None:
             return
         if not stop_question(view) or view.values.get("SeriesId") != self._asked_about:
@@ -211,5 +211,5 @@ class Actions(qt.QFrame):
             label.setSizePolicy(qt.QSizePolicy.Ignored, qt.QSizePolicy.Preferred)
             words.addWidget(label)
         row.addLayout(words, 1)
-        # Room for two lines from the start: nothing below jumps when a sentence comes.
+        # Room for two lines from the start, so that nothing moves when a sentence appears.
         self.setMinimumHeight(2 * self.fontMetrics().lineSpacing() + 28)

@@ -22,7 +22,7 @@ from penstock.gui.panel.notifier import Notifier
 from penstock.gui.panel.window import Window
 
 PATIENCE = 1.5
-"""Seconds without a device after which that is said where the window was asked for."""
+"""Seconds without a device after which the terminal reports it."""
 SETTLED = 100
 """Milliseconds after the last answer until a picture is taken: the windows gather changes."""
 ALIVE = 250
@@ -145,5 +145,5 @@ def _arrange_screenshot(window: Window, fleet: Fleet, options: Options, failure:
 
 
 def _is_complete(view: DetectorView) -> bool:
-    """Return whether all is there that a user sees: what Arm would say comes last."""
+    """Return whether everything that a user sees is there; the result of the check before Arm comes last."""
     return view.here and "State" in view.values and (view.state != "ON" or view.check is not None)

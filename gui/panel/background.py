@@ -1,4 +1,4 @@
-"""Calls that wait for a network, off the windows' thread; what they answer comes back into it."""
+"""Calls that wait for a network, outside the window's thread; their results are delivered in it."""
 
 from __future__ import annotations
 

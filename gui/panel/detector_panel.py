@@ -1,4 +1,4 @@
-"""One detector on the screen; stands alone in any Qt program."""
+"""The widget of one detector, which can be used in any Qt program."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from penstock.gui.panel.style import sheet
 LEAST_LOG = 104
 """Pixels of the log's height at first, which is a sixth of what there is."""
 PATIENCE = 4.0
-"""Seconds to wait for a device to be let go; one that hangs is left to itself."""
+"""Seconds to wait for the release of a device; one that hangs is left behind."""
 
 
 class DetectorPanel(qt.QWidget):
     """State, actions, settings, picture, series and log of one detector.
 
-    Starts its model if nobody has, and then also stops it when it is closed; the series continues.
+    It starts its model if that is not started, and then also stops it when it is closed; the series
+    continues.
     """
 
     updated = qt.Signal()
@@ -56,7 +57,7 @@ class DetectorPanel(qt.QWidget):
         self._notifier.changed.connect(self.refresh)
         self.live.updated.connect(self._look_at_receiver)
         self._closing = _Closing(model if model.start() else None)
-        # Within somebody else's program it may be deleted without having been closed.
+        # In another program it may be deleted without being closed.
         self.destroyed.connect(self._closing.begin)
         self.refresh()
 
@@ -65,7 +66,7 @@ class DetectorPanel(qt.QWidget):
         return self._view
 
     def refresh(self) -> None:
-        """Show the model as it is now."""
+        """Show the present model."""
         view = self._view = self.model.view()
         self.banner.show_message(message(view))
         self.actions_bar.show_view(view)
@@ -94,11 +95,11 @@ class DetectorPanel(qt.QWidget):
         self._log.setVisible(shown)
 
     def layout_state(self) -> dict[str, qt.QByteArray]:
-        """Return where the splitters stand, by name."""
+        """Return the positions of the splitters by name."""
         return {name: splitter.saveState() for name, splitter in self._splitters.items()}
 
     def restore_layout(self, state: Mapping[str, qt.QByteArray | None]) -> None:
-        """Put the splitters where they stood."""
+        """Restore the positions of the splitters."""
         for name, splitter in self._splitters.items():
             kept = state.get(name)
             if kept is not None:
@@ -115,7 +116,7 @@ class DetectorPanel(qt.QWidget):
             self.rows.setSizes([self.rows.height() - series - log, series, log])
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """Let go of the device."""
+        """Release the device."""
         self._notifier.close()
         self.live.hide()
         self.live.ask_to_stop()
@@ -123,11 +124,11 @@ class DetectorPanel(qt.QWidget):
         super().closeEvent(event)
 
     def is_closed(self) -> bool:
-        """Return whether the device and its receiver have been let go."""
+        """Return whether the device and its receiver are released."""
         return not self.live.is_running() and self._closing.is_over()
 
     def wait_closed(self) -> None:
-        """Return when the device has been let go."""
+        """Wait until the device is released."""
         self.live.stop()
         self._closing.wait()
 

@@ -1,4 +1,4 @@
-"""One bar with every fate of a frame; losses stand out of it, so that form says what colour says."""
+"""One bar with all statuses of frames; losses also differ in height, not by colour alone."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class FateBar(qt.QWidget):
         """Show `account`.
 
         Args:
-            account: frames by fate.
-            old: nobody answers for it any more.
+            account: frames by status.
+            old: whether the device no longer answers.
         """
         if account == self._account and old == self._old:
             return

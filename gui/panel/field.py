@@ -43,7 +43,7 @@ class Line(qt.QLineEdit):
 
 
 class Choice(qt.QComboBox):
-    """A combo box that the mouse wheel does not change: it stands in a form that scrolls."""
+    """A combo box that ignores the mouse wheel, for forms that scroll."""
 
     escaped = qt.Signal()
 
@@ -76,11 +76,11 @@ class Choice(qt.QComboBox):
 
 
 class Field(qt.QWidget):
-    """An attribute's editor, its unit, and what is wrong with it; `editor` is what takes the focus.
+    """The editor of an attribute, its unit, and its problem; `editor` takes the focus.
 
     Args:
-        model: that is asked, and told.
-        attribute: as it is now; `show_view` follows its limits.
+        model: model that is read and written.
+        attribute: the attribute at present; `show_view` follows its limits.
     """
 
     def __init__(self, model: DetectorModel, attribute: Attribute, parent: qt.QWidget | None = None) -> None:
@@ -120,7 +120,7 @@ class Field(qt.QWidget):
         return self.attribute.name
 
     def set_narrow(self) -> None:
-        """Another field stands in the same row."""
+        """Put another field into the same row."""
         self._unit.setMinimumWidth(0)
 
     def problem(self) -> str:
@@ -163,7 +163,7 @@ class Field(qt.QWidget):
         raise NotImplementedError
 
     def _lock(self, locked: bool) -> None:
-        """Let nothing be changed; the focus does not wander off to the next widget, which may be a button."""
+        """Make the field read-only without moving the focus to the next widget, which may be a button."""
         if locked and self.editor.hasFocus():
             self.setFocusPolicy(qt.Qt.ClickFocus)
             self.setFocus()

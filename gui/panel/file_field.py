@@ -1,4 +1,4 @@
-"""Where the next series goes: name, number and folder, and what becomes of it."""
+"""The file of the next series: name, number, folder, and the resulting path."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class FileField(qt.QWidget):
         super().__init__(parent)
         self._model = model
         self._root_request = ("", False)
-        """Whom its data root was asked for last: address of the receiver, and whether the device hears it."""
+        """Address of the receiver that was last asked for its data root, and whether the device is connected
+        to it."""
         self._root = ""
         self._view: DetectorView | None = None
         self._background = Background(self)
@@ -138,7 +139,8 @@ class FileField(qt.QWidget):
         self.template.setFocus()
 
     def _ask_root(self, view: DetectorView) -> None:
-        """The data root is the folder while the device names none; asked for when the receiver comes."""
+        """Take the data root as the folder while the device has none; request it when the receiver
+        appears."""
         url = view.receiver_url
         request = (url, view.values.get("ReceiverQueue") is not None)
         if request == self._root_request:

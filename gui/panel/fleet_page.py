@@ -65,7 +65,7 @@ class FleetPage(qt.QWidget):
         return str(self._head.text())
 
     def said(self) -> str:
-        """Return what stands in place of the table, or else above it; "" for nothing."""
+        """Return the text in place of the table, or above it; "" for none."""
         shown = self._trouble if not self._trouble.isHidden() else self._empty
         return "" if shown.isHidden() else str(shown.text())
 
@@ -103,7 +103,7 @@ class FleetPage(qt.QWidget):
             self._fleet.start()
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """Let go of the devices."""
+        """Release the devices."""
         self._notifier.close()
         self._fleet.stop()
         super().closeEvent(event)
@@ -211,7 +211,7 @@ class FleetPage(qt.QWidget):
         self._fit_rows()
 
     def _fit_names(self, names: list[str]) -> None:
-        """Make room for the longest name when devices have come; who drags the column decides until then."""
+        """Widen the column for the longest name when devices appear, until the user drags it."""
         if names == self._named:
             return
         self._named = names
@@ -254,7 +254,7 @@ class FleetPage(qt.QWidget):
         self._detail.setText("  ".join(parts))
 
     def _fit_rows(self, *_: object) -> None:
-        """Make room for what is wrong: the remedy stands at the end of the sentence."""
+        """Widen the column of problems: the remedy is at the end of the sentence."""
         metrics = self._view.fontMetrics()
         room = qt.QRect(0, 0, self._view.columnWidth(SAYS) - 8, MOST_LINES * metrics.lineSpacing())
         for number in range(self._sorted.rowCount()):

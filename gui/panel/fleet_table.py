@@ -1,4 +1,4 @@
-"""The fleet's rows for a Qt table: what stands in each cell, how it sorts, and the state's coloured word."""
+"""The fleet's rows for a Qt table: text and sorting of each cell, and the coloured state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Column:
     sort: Callable[[Row], Any]
     right: bool = False
     old: bool = False
-    """What stands there is what was said last, once the device is away."""
+    """Columns with the last known values once the device is away."""
     tip: str = ""
 
 
@@ -62,7 +62,7 @@ STATE, DEVICE, KIND_COLUMN, SERIES, *_, SAYS = range(len(COLUMNS))
 
 
 class FleetTable(qt.QAbstractTableModel):
-    """Rows in the order in which they came; the view sorts."""
+    """Rows in the order of their appearance; the view sorts them."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
@@ -145,7 +145,7 @@ class FleetTable(qt.QAbstractTableModel):
 
 
 class SortedFleet(qt.QSortFilterProxyModel):
-    """Numbers sort as numbers, rows that are equal by name; the filter's words all have to be in a row."""
+    """Sorts numbers as numbers, and equal rows by name; a row has to contain all words of the filter."""
 
     def __init__(self, table: FleetTable, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)

@@ -12,7 +12,7 @@ MNEMONICS = {
     "ExposureTime": "&Exposure time", "FrameTime": "Per&iod or rate", "LatencyTime": "&Latency",
     "TriggerMode": "&Trigger mode", "nTriggers": "Tri&ggers", "nFramesPerTrigger": "Fra&mes per trigger",
 }  # fmt: skip
-"""Labels with the letter that goes to their field with Alt; the file's own are in `file_field`."""
+"""Labels with the letter for Alt; those of the file are in `file_field`."""
 LABEL_WIDTH = 126
 WIDEST = 600
 

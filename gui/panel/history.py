@@ -66,7 +66,7 @@ class HistoryDialog(qt.QDialog):
         self._looking = Background(self)
         self._chosen: PastRow | None = None
         self._count = 0
-        """Series that the receiver has told of."""
+        """Series reported by the receiver."""
         self._look_timer = qt.QTimer(self)
         self._look_timer.setSingleShot(True)
         self._look_timer.setInterval(LOOK_DELAY)
@@ -76,7 +76,7 @@ class HistoryDialog(qt.QDialog):
         self.refresh()
 
     def says(self) -> str:
-        """Return what has come of the last refresh, or of the last button."""
+        """Return the result of the last refresh, or of the last button."""
         return str(self._says.text())
 
     def current(self) -> PastRow | None:

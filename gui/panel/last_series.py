@@ -39,7 +39,7 @@ class LastSeriesView(qt.QWidget):
         self._looking = Background(self)
         self._looked_for = ""
         self._unanswered = ""
-        """File that is being looked for: a file system that hangs shall not collect threads."""
+        """File that is being looked for: on a hanging file system, threads must not accumulate."""
         self._why_not_here = LOOKING
         self._title = heading("Last series", self)
         self._time = qt.QLabel(self)

@@ -131,7 +131,7 @@ class LogView(qt.QWidget):
         return self._rows.entries()
 
     def says(self) -> str:
-        """Return what has come of the last "Save as…"."""
+        """Return the result of the last "Save as…"."""
         return str(self._says.text())
 
     def text(self) -> str:

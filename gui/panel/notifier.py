@@ -13,7 +13,7 @@ GATHER = 30
 
 
 class Changing(Protocol):
-    """A model that tells of its changes from any thread."""
+    """A model that reports its changes from any thread."""
 
     def on_change(self, call: Callable[[], None]) -> None:
         """Have `call` called after each change."""
@@ -39,7 +39,7 @@ class Notifier(qt.QObject):
         model.on_change(self._on_change)
 
     def close(self) -> None:
-        """Emit nothing more; the model may go on, and this object be deleted."""
+        """Emit no more signals; the model may continue, and this object may be deleted."""
         with self._lock:
             self._closed = True
         self._timer.stop()

@@ -1,4 +1,4 @@
-"""What can be set, made from the device's own attributes: of every detector's series, and of this camera."""
+"""Forms made from the device's own attributes: settings of every detector, and of this camera."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from penstock.gui.panel.form import Form
 LEAST_WIDTH = 420
 """Pixels, also before the device has answered."""
 MANY = 10
-"""Fields of a camera from which on there is a line to search them."""
+"""Number of fields of a camera from which on there is a search field."""
 
 
 class Settings(qt.QWidget):
-    """Two forms; made again when the device comes with other attributes."""
+    """Two forms; created again when the device returns with other attributes."""
 
     def __init__(self, model: DetectorModel, parent: qt.QWidget | None = None) -> None:
         super().__init__(parent)

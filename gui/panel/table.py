@@ -35,7 +35,7 @@ class Table(qt.QTableView):
         self._dress()
 
     def says(self) -> str:
-        """Return the sentence that stands in place of rows."""
+        """Return the sentence in place of rows."""
         return self._says
 
     def say(self, words: str) -> None:

@@ -105,7 +105,7 @@ class Window(qt.QMainWindow):
         self.failure.show()
 
     def closeEvent(self, event: qt.QCloseEvent) -> None:
-        """Keep the layout, and release every device; the series go on."""
+        """Keep the layout, and release all devices; the series continue."""
         self._keep()
         self.hide()
         for panel in self.panels():
@@ -153,7 +153,7 @@ class Window(qt.QMainWindow):
         self._keep_page(panel)
         self.tabs.removeTab(place)
         panel.close()
-        # A window may be open for months: what was closed before has released everything by now.
+        # A window may be open for months: detectors closed earlier are released by now.
         for ended in [each for each in self._closed if each.is_closed()]:
             self._closed.remove(ended)
             ended.deleteLater()

@@ -6,7 +6,7 @@ from silx.gui import qt
 
 
 class Figures(qt.QAction):
-    """Checked: frame, series, account and rates stand beside the picture."""
+    """If checked, frame, series, account and rates are shown next to the picture."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__("Figures", parent)

@@ -6,7 +6,7 @@ from silx.gui import qt
 
 
 class Pause(qt.QAction):
-    """Checked: no frame is asked for; state and counts go on."""
+    """If checked, no frames are requested; state and counts are still updated."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__("Pause", parent)

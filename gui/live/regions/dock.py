@@ -19,11 +19,12 @@ from penstock.receiver.models import Rectangle, Roi, Rois, RoiValues, Status
 
 
 class RegionsDock(qt.QDockWidget):
-    """Shows the receiver's regions and changes them; hidden, only the rectangles of the series are drawn.
+    """Shows the receiver's regions and changes them; while it is hidden, only the rectangles of the series
+    are drawn.
 
     Args:
-        plot: where they are drawn.
-        compact: without the curve, until it is asked for.
+        plot: plot in which they are drawn.
+        compact: hide the curve until it is requested.
         timeout: seconds for one answer of the receiver.
     """
 
@@ -84,7 +85,7 @@ class RegionsDock(qt.QDockWidget):
         self._refresh()
 
     def hideEvent(self, event: qt.QHideEvent) -> None:
-        """Not seen: nothing is asked for."""
+        """Stop requests while it is not visible."""
         super().hideEvent(event)
         self.overlay.draw(False)
         self.link.watch(False)
@@ -132,7 +133,7 @@ class RegionsDock(qt.QDockWidget):
 
     def _on_refused(self, sentence: str) -> None:
         self._unanswered, self._new = max(0, self._unanswered - 1), ""
-        self.link.watch(self.isVisible())  # what it has is asked for at once
+        self.link.watch(self.isVisible())  # request the values of the curve at once
         self._refuse(sentence)
 
     def _refuse(self, sentence: str) -> None:

@@ -22,7 +22,7 @@ class History:
         self.series = series
         self.next = 0 if latest is None else max(0, latest + 1 - FRAMES)
         self.ended = False
-        """Nothing more will come."""
+        """Note that the series has ended."""
         self._first = self.next
         self._known: dict[tuple[str, str], npt.NDArray[np.float64]] = {}
 

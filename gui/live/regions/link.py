@@ -1,4 +1,4 @@
-"""Asks and tells the receiver about its regions, off the windows' thread."""
+"""Reads and changes the receiver's regions, outside the window's thread."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class _Request:
 
 
 class RegionLink(qt.QObject):
-    """One thread, from when something is wanted first to `stop`; nothing is asked while nobody looks."""
+    """One thread, from the first request to `stop`; without requests it is idle."""
 
     received = qt.Signal(object)
-    """`Rois` of the next series, as somebody may have changed them."""
+    """`Rois` of the next series, which others may have changed."""
     changed = qt.Signal(object)
-    """`Rois` after a change that was asked for here."""
+    """`Rois` after a change requested here."""
     refused = qt.Signal(str)
     """Why a change was not made: a sentence."""
     values = qt.Signal(object)
-    """`RoiValues` that `ask_values` has asked for; nothing more is asked for until it is called again."""
+    """`RoiValues` requested by `ask_values`; there are no further requests until it is called again."""
 
     def __init__(self, parent: qt.QObject | None = None) -> None:
         super().__init__(parent)
@@ -117,7 +117,7 @@ class RegionLink(qt.QObject):
                     return
             try:
                 work()
-            except RuntimeError:  # the window that would be told is gone
+            except RuntimeError:  # the window is gone
                 _log.debug("the regions' window has gone", exc_info=True)
                 return
 
@@ -138,7 +138,7 @@ class RegionLink(qt.QObject):
         return None
 
     def _until_due(self) -> float | None:
-        """Seconds; `None`: until somebody wants something."""
+        """Seconds to wait; `None` for the next request."""
         if self._receiver is None:
             return None
         due = []
@@ -161,14 +161,14 @@ class RegionLink(qt.QObject):
         try:
             rois: Rois = receiver.rois()
         except (ReceiverRefused, ReceiverUnavailable):
-            return  # the banner says so
+            return  # shown by the banner
         self._emit(receiver, self.received, rois)
 
     def _read_values(self, receiver: ReceiverClient, series: str, first: int) -> None:
         try:
             answer = receiver.roi_values(first, COUNT, series, wait=VALUES_PERIOD)
         except (ReceiverRefused, ReceiverUnavailable):
-            self._values_due = time.monotonic() + PERIOD  # no regions in this series, or nobody there
+            self._values_due = time.monotonic() + PERIOD  # no regions in this series, or no receiver
             return
         with self._condition:
             if self._wanted != (series, first) or (answer.upto == first and not answer.ended):

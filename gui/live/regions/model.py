@@ -22,7 +22,7 @@ class RegionError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """One region, as it is listed."""
+    """One region as listed."""
 
     name: str
     place: Rectangle
@@ -81,7 +81,7 @@ def footer(listed: Sequence[Row], *, kept: bool) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a value as it is listed."""
+    """Return a value as listed."""
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
@@ -99,10 +99,10 @@ def put(name: str, place: Rectangle) -> Change:
 
 
 def edited(name: str, edge: str, text: str) -> Change:
-    """Set one of a region's numbers, as somebody has typed it: "x", "y", "width" or "height".
+    """Return the region with one number changed as typed: "x", "y", "width" or "height".
 
     Raises:
-        RegionError: it is no number of pixels; from the change.
+        RegionError: the text is not a number of pixels.
     """
 
     def change(before: Regions) -> dict[str, Rectangle]:

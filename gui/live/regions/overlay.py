@@ -91,7 +91,7 @@ class Overlay(qt.QObject):
             roi.setEditable(self._editable and each == name)
 
     def draw(self, on: bool) -> None:
-        """Let the next drag in the picture draw a region, or not."""
+        """Set whether the next drag in the picture draws a region."""
         if on:
             self._manager.start(RectangleROI)
         else:

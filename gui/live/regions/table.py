@@ -21,7 +21,7 @@ _EDITABLE = 1 + len(EDGES)
 
 
 class RegionTable(qt.QTableWidget):
-    """One row per region; what is typed is only asked for here, and shown once the receiver has it."""
+    """One row per region; typed values are only requested here, and shown once the receiver has them."""
 
     renamed = qt.Signal(str, str)
     """Name, and what was typed for it."""
@@ -88,20 +88,20 @@ class RegionTable(qt.QTableWidget):
         return self._names[lines[0].row()] if lines and lines[0].row() < len(self._names) else None
 
     def choose(self, name: str | None) -> None:
-        """Select a row; the first one where there is no such name."""
+        """Select a row; the first one if there is no row of this name."""
         line = self._names.index(name) if name in self._names else 0
         if self._names:
             self.selectRow(line)
 
     def rename(self, name: str) -> None:
-        """Let the user type a name."""
+        """Start editing a name."""
         if name in self._names:
             self.choose(name)
             self.setFocus()
             self.editItem(self.item(self._names.index(name), 0))
 
     def text(self, name: str, heading: str) -> str:
-        """Return what stands in a cell."""
+        """Return the text of a cell."""
         return str(self.item(self._names.index(name), _HEADINGS.index(heading)).text())
 
     def names(self) -> list[str]:
