@@ -316,7 +316,7 @@ class DetectorModel:
             self._notify()
 
     def _look_at_state(self) -> None:
-        """Show the expected state until its event arrives, so that the buttons change at once."""
+        """Read the State at once: until its event arrives, the buttons would stay as before the command."""
         with self._lock:
             received = self._states_received
         self._take({"State": self._device.command("State")}, received)  # what an event says since is newer
