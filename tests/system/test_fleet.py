@@ -92,7 +92,7 @@ def test_a_device_that_is_killed_is_away_and_followed_again(
     until(lambda: {row.state for row in fleet.rows()} == {"AWAY"}, "both are away")
     row = of(fleet, DETECTOR)
     assert before <= (row.away_since or 0.0) <= time.time()
-    assert "does not run" in row.problem
+    assert "is not running" in row.problem
     listed = status_all(beamline)
     assert listed.returncode == 1
     assert listed.stdout.startswith("1 detector, 1 away; 1 receiver, 1 away\n")
