@@ -75,8 +75,8 @@ def test_a_scan_that_is_ended_leaves_detector_and_receiver_idle(laboratory: Labo
     run = laboratory.door.start("ascan", "mot01", "0", "10", "100", "0.02")
     laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired >= 3)
     getattr(laboratory.door, how)()
-    laboratory.wait_idle("eiger")
     laboratory.end(run)
+    laboratory.wait_idle("eiger")
     run = laboratory.run("ct", "0.01")
     assert run.ending == "finish", (run.error, run.said())
 

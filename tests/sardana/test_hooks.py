@@ -156,8 +156,8 @@ def test_another_channel_that_fails_leaves_no_armed_detector(mixed: Laboratory, 
 def test_a_scan_that_is_stopped_leaves_no_armed_detector(laboratory: Laboratory) -> None:
     run = begin_scan(laboratory)
     laboratory.door.stop()
-    laboratory.wait_idle()
     laboratory.end(run)
+    laboratory.wait_idle()
     assert run.ending in ("stop", "abort")
     assert context(laboratory) == ""
 

@@ -137,8 +137,8 @@ def test_an_interrupted_scan_leaves_it_idle(laboratory: Laboratory, way: str) ->
         run = laboratory.door.start("ascanct", "mot01", "0", "1", "60", "0.05", "0.002")
         laboratory.door.wait(run, until=lambda: "2 of 61 values" in counter.Status())
         getattr(laboratory.door, way)()
-        laboratory.wait_idle()
         laboratory.end(run)
+        laboratory.wait_idle()
     finally:
         laboratory.device(TRIGGERS).Missed = "[]"
     assert run.ending in ("stop", "abort"), (run.ending, run.error)

@@ -127,8 +127,8 @@ def test_ended_in_the_middle_and_then_another(
     laboratory.door.wait(run, until=lambda: detector.SeriesId != before and detector.nFramesAcquired > some)
     assert laboratory.door.proxy.State() is tango.DevState.RUNNING
     getattr(laboratory.door, how)()
-    laboratory.wait_idle("sim")
     laboratory.end(run)
+    laboratory.wait_idle("sim")
     assert run.ending in ("stop", "abort"), (run.ending, run.error, run.said())
     account = json.loads(detector.LastSeries)
     taken = account["counts"]["stored"]

@@ -96,7 +96,7 @@ def test_a_device_that_is_killed_is_away_and_followed_again(
     listed = status_all(beamline)
     assert listed.returncode == 1
     assert listed.stdout.startswith("1 detector, 1 away; 1 receiver, 1 away\n")
-    assert f"{DETECTOR}: The device server of {DETECTOR} does not run" in listed.stdout
+    assert f"{DETECTOR}: The device server of {DETECTOR} is not running" in listed.stdout
     station.restart_server()
     until(lambda: {row.state for row in fleet.rows()} == {"ON"}, "both are back")
     assert of(fleet, DETECTOR).away_since is None
