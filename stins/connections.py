@@ -1,10 +1,10 @@
-"""Which connections of a bound ZeroMQ socket are peers, told by the events of its monitor.
+"""Which connections of a bound ZeroMQ socket are peers, according to the events of its monitor.
 
-A connection is a peer once it has shaken hands. The event of the handshake does not say whose it was
-(zmq_socket_monitor(3): its value is 0), and strangers come and go at any moment: so the kernel is asked which
-connections have said more than a greeting. Who says more and is no peer is cut off by ZeroMQ within
-microseconds of a wrong word, and leaves like any other. Who stops in mid-handshake counts as a peer from the
-next handshake on, until ZeroMQ's limit for one (`HANDSHAKE_MS`) is over.
+A connection is a peer once its handshake is complete. The event of a handshake does not tell its connection
+(zmq_socket_monitor(3): its value is 0), and other programs may connect at any moment: so the kernel is asked
+which connections have sent more than a greeting. ZeroMQ closes a connection that sends something else within
+microseconds. One that stops in the middle of its handshake counts as a peer from the next handshake on, until
+ZeroMQ's time limit for handshakes (`HANDSHAKE_MS`) is over.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Callable
 from penstock.stins import tcp
 
 HANDSHAKE_MS = 3000
-"""For ZMQ_HANDSHAKE_IVL of every bound data socket: how long a connection may take to shake hands. An honest
-one takes a few round trips, and one that is cut off connects again; so long a stranger with half a handshake
-can pass for a peer (libzmq's own limit is 30 s)."""
+"""Value of ZMQ_HANDSHAKE_IVL for all data sockets: the longest time for a handshake, which normally takes a
+few round trips; libzmq's own limit is 30 s. For so long a connection with half a handshake can pass for a
+peer of a bound socket, and a silent program at the endpoint can keep a connecting socket from trying
+again."""
 
 
 class Connections:

@@ -14,6 +14,8 @@ import time
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from penstock.stins.connections import HANDSHAKE_MS
+
 log = logging.getLogger(__name__)
 
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
@@ -51,6 +53,7 @@ class Connecting:
         self._pause = PAUSES[0]
         socket.set(zmq.RECONNECT_IVL, PUT_OFF_MS)
         socket.set(zmq.CONNECT_TIMEOUT, CONNECT_MS)
+        socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self.monitor = socket.get_monitor_socket(EVENTS)
         """Monitor to be polled; read by `observe`."""
         socket.connect(endpoint)
@@ -84,7 +87,7 @@ class Connecting:
 
     @property
     def is_due(self) -> bool:
-        """Time of the next attempt."""
+        """Whether the next attempt is due."""
         return self.down > (self._pause if self._is_put_off else REFUSED_AFTER)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator
 
@@ -163,3 +164,22 @@ def test_one_of_several_connections_that_is_lost_alone_is_no_other_streamer() ->
     finally:
         sockets.ingest.close()
         sockets.streamer.close()
+
+
+def test_a_program_that_accepts_and_stays_silent_does_not_keep_the_streamer_from_being_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        ingest = Ingest(SourceConfig(endpoints=(endpoint,)))
+        silent.settimeout(DEADLINE)
+        held, _ = silent.accept()
+    streamer = Streamer(endpoint)
+    try:
+        due = time.monotonic() + DEADLINE
+        while not ingest.connections()[0].connections:
+            assert time.monotonic() < due, "libzmq alone waits 30 s for the handshake"
+            ingest.wait(0.02)
+            ingest.reconnect()
+    finally:
+        held.close()
+        ingest.close()
+        streamer.close()
