@@ -77,7 +77,10 @@ def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
     Raises:
         PageError: a command fails, prints something else, or does not end in time.
     """
-    environment = os.environ | environment
+    # pytest on a page must not tidy up after earlier runs of the whole suite: that may take minutes.
+    temporary = folder / ".pytest"
+    temporary.mkdir()
+    environment = os.environ | environment | {"PYTEST_DEBUG_TEMPROOT": str(temporary)}
     with contextlib.ExitStack() as stack:
         (folder / "data").mkdir()
         markdown = re.sub(r"(?<![\w/.])/data\b", str(folder / "data"), page.read_text())
