@@ -114,7 +114,7 @@ class Feed(qt.QObject):
         self._wake.set()
 
     def set_wanted(self, wanted: bool) -> None:
-        """Whether frames are requested; the status is followed in any case."""
+        """Set whether frames are requested; the status is followed in any case."""
         with self._lock:
             self._wanted = wanted
         self._wake.set()
@@ -168,7 +168,7 @@ class Feed(qt.QObject):
             self._put(follower.snapshot)
 
     def _wait(self) -> None:
-        """Until the next step is due: after one period, or once the frame under way has been drawn."""
+        """Wait until the next step is due: after one period, or once the frame under way has been drawn."""
         while not self._stopping.is_set():
             self._wake.clear()
             with self._lock:

@@ -15,7 +15,7 @@ class Meter:
         self._times: deque[float] = deque()
 
     def tick(self, now: float) -> None:
-        """An event has happened."""
+        """Count one event."""
         self._times.append(now)
 
     def rate(self, now: float) -> float:

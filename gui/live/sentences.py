@@ -13,7 +13,7 @@ from penstock.receiver.models import Counts, Series, Status
 
 
 def message(snapshot: Snapshot) -> Message:
-    """Return the one thing that the person in front of the screen has to know now."""
+    """Return the one sentence that the person in front of the screen needs now."""
     if snapshot.fault:
         return Message("fault", "VIEWER FAULT", _sentence(snapshot.fault))
     if snapshot.away_since is not None:

@@ -134,7 +134,7 @@ class LiveView(qt.QMainWindow):
         self._feed.ask_to_stop()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
-        """Seen: frames are wanted."""
+        """Request frames, now that it is visible."""
         super().showEvent(event)
         self.start()
         self._tell_wanted()
@@ -151,7 +151,7 @@ class LiveView(qt.QMainWindow):
         super().closeEvent(event)
 
     def changeEvent(self, event: qt.QEvent) -> None:
-        """A window that is minimised draws nothing, so it asks for no frames."""
+        """Request no frames while the window is minimised: it draws nothing."""
         super().changeEvent(event)
         if event.type() == qt.QEvent.WindowStateChange:
             self._tell_wanted()

@@ -27,9 +27,9 @@ POSSIBLE_IN: Mapping[Action, frozenset[str]] = {
     Action.RESET: frozenset({"FAULT"}),
     Action.RESTART_RECEIVER: frozenset({"ON", "FAULT"}),
 }
-"""Tango states in which each makes sense."""
+"""Tango states in which each action is possible."""
 AT_ONCE = frozenset({Action.STOP, Action.ABORT})
-"""Never wait for what is under way: they end it."""
+"""Actions that do not wait for a call under way: they end it."""
 WHY_NOT: Mapping[Action, str] = {
     Action.ARM: "Arm is possible in state ON only.",
     Action.LIVE: "Live is possible in state ON only.",
@@ -42,7 +42,7 @@ WHY_NOT: Mapping[Action, str] = {
 
 
 def why_not(action: Action, *, here: bool, state: str, mode: str, ready: bool, busy: Action | None) -> str:
-    """Return why an action makes no sense now, in a sentence; "" where it does.
+    """Return why an action is not possible now, in a sentence; "" if it is.
 
     Args:
         action: that the user might want.

@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 class BadText(ValueError):
-    """What was typed is no value of the attribute; the sentence says what would be."""
+    """What was typed is not a value of the attribute; the sentence says what would be one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ class Later:
         self._timer: threading.Timer | None = None
 
     def soon(self) -> None:
-        """Call, unless this is said again before."""
+        """Call after the delay, unless `soon` is called again before."""
         with self._lock:
             self._cancel()
             self._timer = threading.Timer(self._seconds, self._call)
@@ -76,7 +76,7 @@ class Later:
             self._timer.start()
 
     def not_now(self) -> None:
-        """Take it back."""
+        """Cancel the call that is due."""
         with self._lock:
             self._cancel()
 

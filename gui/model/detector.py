@@ -82,7 +82,7 @@ class DetectorModel:
         return begun
 
     def stop(self) -> None:
-        """Release the device, whose series continues; all threads end within a second or two."""
+        """Release the device; its series continues. All threads end within a second or two."""
         with self._lock:
             self._stopped = True
             self._check_soon.not_now()

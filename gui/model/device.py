@@ -10,7 +10,7 @@ from penstock.gui.model.attribute import Attribute, Value
 
 
 class DeviceRefused(Exception):
-    """The device, or Tango, says no; the sentence is the device's own."""
+    """The device, or Tango, refused a call; the sentence is the device's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +29,13 @@ class Listener(Protocol):
     """Receives the device's changes, in the device's own threads."""
 
     def reached(self, greeting: Greeting) -> None:
-        """It is there, and says all of this."""
+        """The device has been reached; `greeting` is what it said."""
 
     def said(self, values: Mapping[str, Value | None]) -> None:
         """Attributes as they are now, State and Status too; `None`: without a valid value."""
 
     def configured(self, attribute: Attribute) -> None:
-        """Its limits or the like are others now."""
+        """The configuration of an attribute, such as its limits, has changed."""
 
     def away(self, why: str) -> None:
         """It cannot be reached, and why, in a sentence; said again whenever the reason changes."""

@@ -14,7 +14,7 @@ LEAST_DIGITS = 3
 
 
 class BadName(ValueError):
-    """No file name; the sentence says what would be."""
+    """The text is not a file name; the sentence says what one looks like."""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ MOST = 2000
 
 
 class NoNumber(Exception):
-    """There is none to be had; the sentence says why."""
+    """No free number was found; the sentence says why."""
 
 
 class Receiver(Protocol):
-    """The part of `ReceiverClient` that is used."""
+    """The part of `ReceiverClient` that is used here."""
 
     def check(self, series: SeriesCheck) -> SeriesCheckResult: ...
 

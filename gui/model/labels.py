@@ -16,7 +16,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Settings of every detector's series, in the order of the form."""
 OTHERS = "More"
-"""Section of what is in none of them."""
+"""Section of all other attributes."""
 
 LABELS: Mapping[str, str] = {
     "FrameTime": "Period",
@@ -32,7 +32,7 @@ LABELS: Mapping[str, str] = {
     "BeamCenterX": "Beam centre x",
     "BeamCenterY": "Beam centre y",
 }
-"""Where taking the name apart would not say it."""
+"""Labels of attributes whose name does not become a good label by itself."""
 UNITS: Mapping[str, str] = {"degC": "°C", "deg": "°", "um": "µm", "us": "µs", "pixel": "px"}
 
 ACRONYMS: Mapping[str, str] = {"roi": "ROI"}

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class NoDetector(Exception):
-    """The device is there, and is none of ours."""
+    """The device exists, but is not a Penstock detector."""
 
 
 class TangoDevice:

@@ -1,4 +1,4 @@
-"""What happened, with times: for the panel's log, bounded, and as text."""
+"""What happened and when: the bounded log of a panel, also as text."""
 
 from __future__ import annotations
 

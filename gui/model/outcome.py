@@ -10,7 +10,7 @@ from penstock.gui.model.words import duration, when
 
 
 class Outcome(Enum):
-    """Sign and word; the sign says it to who sees no colour."""
+    """Sign and word; the sign is for readers who cannot tell the colours apart."""
 
     COMPLETE = ("✓", "Complete")
     ENDED = ("✓", "Ended")
@@ -30,7 +30,7 @@ class Outcome(Enum):
 
     @property
     def good(self) -> bool:
-        """True if nothing lacks."""
+        """True if nothing is missing."""
         return self in (Outcome.COMPLETE, Outcome.ENDED)
 
 
@@ -45,12 +45,12 @@ class Ending:
     time: str
     """When, and how long it took."""
     lost: str
-    """Which frames, in words; "" where none are."""
+    """Which frames are lost, in words; "" if none are."""
     armed_by: str
 
 
 def outcome(last: LastSeries) -> Outcome:
-    """Of a device's last series."""
+    """Return the outcome of a device's last series."""
     if last.complete:
         return Outcome.COMPLETE if last.file else Outcome.ENDED
     if not last.file and not last.counts.received:

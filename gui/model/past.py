@@ -14,7 +14,7 @@ from penstock.gui.model.words import clock, date_and_clock, day, duration
 from penstock.receiver.models import PastSeries, Verdict
 
 MOST = 1_000
-"""A receiver keeps no more series."""
+"""The most series that a receiver remembers."""
 OUTCOMES: Mapping[Verdict, Outcome] = {
     "complete": Outcome.COMPLETE, "ended": Outcome.ENDED, "incomplete": Outcome.INCOMPLETE,
     "not taken": Outcome.NOT_TAKEN,
@@ -107,7 +107,7 @@ class Column:
     title: str
     text: Callable[[PastRow], str]
     key: Callable[[PastRow], Any]
-    """It sorts by this."""
+    """The value by which the column is sorted."""
     right: bool = False
 
 

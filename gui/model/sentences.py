@@ -17,7 +17,7 @@ KIND = {
 
 
 def message(view: DetectorView) -> Message:
-    """Return the one thing that the person in front of the screen has to know now."""
+    """Return the one sentence that the person in front of the screen needs now."""
     if view.presence is Presence.WAITED_FOR:
         return Message(
             "connecting", "WAITING", view.waits_for or f"Asking the Tango database for {view.name}."
@@ -75,7 +75,7 @@ def arm_sentence(view: DetectorView) -> tuple[bool, str]:
 
 
 def _taken(path: str) -> str:
-    """That a file exists, in the words of this window: the device's own are those of Tango."""
+    """Return that a file exists, in the words of this window; the device's own sentence speaks of Tango."""
     number = "Press Next free number, change" if parse(path).numbered else "Change"
     return f"{PurePosixPath(path).name} exists already. {number} the name, or tick Replace an existing file."
 

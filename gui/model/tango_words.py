@@ -1,4 +1,4 @@
-"""What Tango's errors mean to the person in front of the panel: pure functions."""
+"""What Tango's errors mean to the user of the panel: pure functions."""
 
 from __future__ import annotations
 

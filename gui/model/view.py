@@ -53,7 +53,7 @@ class DetectorView:
     """`None`: the device knows none now."""
     edits: Mapping[str, Edit] = field(default_factory=dict)
     allowed: Mapping[Action, str] = field(default_factory=dict)
-    """Why not, by action; "": it makes sense now."""
+    """Why each action is not possible now; "" if it is."""
     busy: Action | None = None
     """Under way: the device has been asked, and has not answered yet."""
     notice: str = ""
@@ -92,7 +92,7 @@ class DetectorView:
 
     @property
     def lacking(self) -> frozenset[str]:
-        """Settings that this model has not: they have no value, where others of its own have one."""
+        """Settings that this model of the camera lacks: they have no value, while others do."""
         own = [name for name, each in self.attributes.items() if each.group == "camera"]
         known = [name for name in own if self.values.get(name) is not None]
         return frozenset(own).difference(known) if known else frozenset()
@@ -108,7 +108,7 @@ class DetectorView:
         return str(self.values.get("ArmedBy") or "")
 
     def with_edit(self, name: str, edit: Edit | None) -> DetectorView:
-        """Return the same with, or without, something typed for this setting."""
+        """Return a copy with, or without, something typed for this setting."""
         edits = dict(self.edits)
         if edit is None:
             edits.pop(name, None)

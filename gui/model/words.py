@@ -1,4 +1,4 @@
-"""Figures as people read them: durations, sizes, times of day."""
+"""Quantities as people read them: durations, sizes, times of day."""
 
 from __future__ import annotations
 

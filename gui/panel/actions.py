@@ -21,7 +21,7 @@ ENDS = frozenset({Action.STOP, Action.ABORT})
 
 @dataclass(frozen=True)
 class Look:
-    """A button in words."""
+    """The words and the key of one button."""
 
     text: str
     shortcut: str

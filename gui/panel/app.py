@@ -24,7 +24,7 @@ from penstock.gui.panel.window import Window
 PATIENCE = 1.5
 """Seconds without a device after which the terminal reports it."""
 SETTLED = 100
-"""Milliseconds after the last answer until a picture is taken: the windows gather changes."""
+"""Milliseconds between the last answer and the picture: windows gather changes before they redraw."""
 ALIVE = 250
 """Milliseconds between two moments at which Python sees a signal, such as Ctrl+C."""
 

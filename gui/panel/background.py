@@ -27,7 +27,7 @@ class Background(qt.QObject):
     def call(
         self, work: Callable[[], Any], then: Callable[[Any], None], failed: Callable[[Exception], None]
     ) -> None:
-        """Do `work` in a thread, and then one of the others in this object's."""
+        """Do `work` in a thread of its own, and then call one of the others in this object's thread."""
         self._number += 1
         self._then, self._failed = then, failed
         threading.Thread(

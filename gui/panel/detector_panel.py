@@ -78,7 +78,7 @@ class DetectorPanel(qt.QWidget):
         self.updated.emit()
 
     def _look_at_receiver(self) -> None:
-        """What Arm would say depends on the receiver, whose coming and going is no event of the device."""
+        """Ask again what Arm would say: the device sends no event when its receiver appears or goes."""
         snapshot = self.live.snapshot()
         status = snapshot.status
         seen = (snapshot.away_since is None, status.state if status is not None else "")
@@ -107,7 +107,7 @@ class DetectorPanel(qt.QWidget):
                 self._positioned = True
 
     def showEvent(self, event: qt.QShowEvent) -> None:
-        """The first time: the picture has what the log does not need."""
+        """Give the picture, the first time, whatever height the log does not need."""
         super().showEvent(event)
         if not self._positioned:
             self._positioned = True
@@ -172,6 +172,6 @@ class _Closing:
         return self._model is None or (self._thread is not None and not self._thread.is_alive())
 
     def wait(self) -> None:
-        """Return when it has stopped."""
+        """Wait until it has stopped."""
         if self._thread is not None:
             self._thread.join(PATIENCE)

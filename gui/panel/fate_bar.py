@@ -9,7 +9,7 @@ from penstock.gui.model.account import Account
 from penstock.gui.model.fate_bar import Segment, in_words, segments
 
 HEIGHT = 22
-"""Pixels; what is no loss is `INSET` lower on both sides."""
+"""Pixels; frames that are not lost are drawn `INSET` lower at top and bottom."""
 INSET = 4
 
 
@@ -43,12 +43,12 @@ class FateBar(qt.QWidget):
         self._divide(anew=False)
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """Divide again."""
+        """Divide the new width among the parts."""
         super().resizeEvent(event)
         self._divide(anew=True)
 
     def paintEvent(self, event: qt.QPaintEvent) -> None:
-        """A groove, and a rectangle for each fate."""
+        """Draw a groove, and a rectangle for each fate."""
         painter = qt.QPainter(self)
         colours = theme.current()
         inner = qt.QRect(0, INSET, self.width(), self.height() - 2 * INSET)
@@ -61,7 +61,7 @@ class FateBar(qt.QWidget):
             painter.fillRect(area, qt.QColor(colours.fates[part.fate]))
 
     def event(self, event: qt.QEvent) -> bool:
-        """Return the tool tip is of the part under the cursor."""
+        """Show the tool tip of the part under the cursor."""
         if event.type() == qt.QEvent.ToolTip:
             tip = self.tip_at(event.x())
             if tip:

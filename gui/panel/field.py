@@ -21,7 +21,7 @@ SIGN_WIDTH = 14
 
 
 class Line(qt.QLineEdit):
-    """A line of text: Enter, Esc, and no more; leaving it does nothing."""
+    """A line of text: Enter writes it, Esc discards it, and leaving it does neither."""
 
     escaped = qt.Signal()
 
@@ -218,7 +218,7 @@ class SwitchField(Field):
 
 
 class ReadingField(Field):
-    """What can only be read."""
+    """A value that can only be read."""
 
     def _make_editor(self) -> qt.QWidget:
         text = qt.QLabel(self)
@@ -229,7 +229,7 @@ class ReadingField(Field):
         self.editor.setText(text or NOTHING)
 
     def _lock(self, locked: bool) -> None:
-        """There is nothing to lock."""
+        """Do nothing: it is always locked."""
 
 
 def make_field(model: DetectorModel, attribute: Attribute, parent: qt.QWidget | None = None) -> Field:

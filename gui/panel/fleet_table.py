@@ -28,7 +28,7 @@ class Column:
     sort: Callable[[Row], Any]
     right: bool = False
     old: bool = False
-    """Columns with the last known values once the device is away."""
+    """Show the last known value, in grey, once the device is away."""
     tip: str = ""
 
 

@@ -20,7 +20,7 @@ UP = ".."
 
 
 class Receiver(Protocol):
-    """The part of `ReceiverClient` that is used."""
+    """The part of `ReceiverClient` that is used here."""
 
     def folders(self, under: str = "") -> Folders:
         """Return the folders in a folder of the data root."""

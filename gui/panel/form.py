@@ -63,7 +63,7 @@ class Form(qt.QScrollArea):
         self._grid.addWidget(field, row, 1)
 
     def add_pair(self, first: Field, second: Field) -> None:
-        """Two fields that say the same, in one row: "period or rate"."""
+        """Two fields for one quantity, in one row: "period or rate"."""
         self.fields |= {first.name: first, second.name: second}
         first.set_narrow()
         row = self._grid.rowCount()

@@ -32,7 +32,7 @@ NO_FILE = "This series has no file."
 
 
 class Receiver(Protocol):
-    """The part of `ReceiverClient` that is used."""
+    """The part of `ReceiverClient` that is used here."""
 
     def history(self, limit: int = 20) -> list[PastSeries]:
         """Return the last series, newest first."""
@@ -105,7 +105,7 @@ class HistoryDialog(qt.QDialog):
         self._asking.call(lambda: self._receiver.history(MOST), self._show, self._fail)
 
     def done(self, result: int) -> None:
-        """Wait for nothing that was asked."""
+        """Cancel all requests that are under way."""
         self._look_timer.stop()
         self._asking.cancel()
         self._looking.cancel()

@@ -23,16 +23,16 @@ class HistoryRows(qt.QAbstractTableModel):
         self._column, self._falling = DAY, True
 
     def rows(self) -> Sequence[PastRow]:
-        """On show, from top to bottom."""
+        """Rows on show, from top to bottom."""
         return self._visible
 
     def show_rows(self, rows: list[PastRow]) -> None:
-        """Replace all."""
+        """Replace all rows."""
         self._all = rows
         self._update()
 
     def set_filter(self, words: str) -> None:
-        """Show those that have all the words."""
+        """Show the rows that contain every word."""
         self._words = words
         self._update()
 

@@ -1,4 +1,4 @@
-"""States as small pictures: a colour, and a sign for who does not see it."""
+"""States as small pictures: a colour, and a sign for readers who cannot tell the colours apart."""
 
 from __future__ import annotations
 

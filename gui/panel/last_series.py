@@ -19,12 +19,12 @@ from penstock.gui.panel.open_file import open_in_silx, why_not_here
 from penstock.gui.panel.text import heading, tint
 
 NOTHING_WRITTEN = "Nothing was written."
-LOOKING = "This host looks for the file …"
+LOOKING = "Looking for the file …"
 NONE_YET = "No series has ended since the device server was started."
 MOST_WORDS = 190
 """Characters of a verdict: two lines beside the settings; tool tip, banner and log have the rest."""
 AGE_MS = 20_000
-"""Milliseconds after which "just now" is said again."""
+"""Milliseconds between two updates of "2 min ago"."""
 
 
 class LastSeriesView(qt.QWidget):
@@ -90,7 +90,7 @@ class LastSeriesView(qt.QWidget):
         return str(self._busy.text() or self._why.text())
 
     def look_again(self) -> None:
-        """Say again how long ago it was, and whether the file is here."""
+        """Update how long ago it was, and whether this host sees the file."""
         self._show()
 
     def show_past(self) -> None:

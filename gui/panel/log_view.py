@@ -1,4 +1,4 @@
-"""What has happened, newest at the bottom: filtered by words and kinds, copied and saved as text."""
+"""The log of events, newest at the bottom: filtered by words and kinds, copied and saved as text."""
 
 from __future__ import annotations
 
@@ -140,11 +140,11 @@ class LogView(qt.QWidget):
         return as_text([entries[row] for row in selected] if selected else entries)
 
     def copy(self) -> None:
-        """Put that into the clipboard."""
+        """Copy `text` to the clipboard."""
         qt.QApplication.clipboard().setText(self.text())
 
     def save(self, path: Path) -> None:
-        """Write all entries that are on show into a file, and say so; or why not."""
+        """Write all entries that are on show to a file, and show that it was done, or why not."""
         try:
             path.write_text(as_text(self._rows.entries()), encoding="utf-8")
         except OSError as error:

@@ -35,7 +35,7 @@ class SeriesArea(qt.QWidget):
         self._choose()
 
     def resizeEvent(self, event: qt.QResizeEvent) -> None:
-        """There may be room for both now."""
+        """Show both if there is room now."""
         super().resizeEvent(event)
         self._choose()
 

@@ -39,7 +39,7 @@ class Table(qt.QTableView):
         return self._says
 
     def say(self, words: str) -> None:
-        """Say why there are no rows; it is seen only while there are none."""
+        """Set the sentence that is shown while there are no rows."""
         if words != self._says:
             self._says = words
             self.setAccessibleDescription(words)
@@ -60,7 +60,7 @@ class Table(qt.QTableView):
         return action
 
     def paintEvent(self, event: qt.QPaintEvent) -> None:
-        """Rows, or the sentence."""
+        """Draw the rows, or the sentence in their place."""
         super().paintEvent(event)
         if self._says and self.model() is not None and not self.model().rowCount():
             painter = qt.QPainter(self.viewport())

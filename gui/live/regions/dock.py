@@ -78,7 +78,7 @@ class RegionsDock(qt.QDockWidget):
         self._refresh()
 
     def showEvent(self, event: qt.QShowEvent) -> None:
-        """Seen: the regions of the next series are followed, and may be changed."""
+        """Follow the regions of the next series, now that they are visible and may be changed."""
         super().showEvent(event)
         self.link.watch(True)
         self._follow(self._series, self._latest)

@@ -65,7 +65,7 @@ class RegionLink(qt.QObject):
             self._condition.notify_all()
 
     def watch(self, watching: bool) -> None:
-        """Whether anybody looks at the regions."""
+        """Set whether somebody looks at the regions; without that, none are requested."""
         with self._condition:
             self._watching, self._rois_due = watching, 0.0
             self._wake()
@@ -83,7 +83,7 @@ class RegionLink(qt.QObject):
             self._wake()
 
     def ask_no_values(self) -> None:
-        """No curve is on show."""
+        """Ask for no values: no curve is on show."""
         with self._condition:
             self._wanted = None
 

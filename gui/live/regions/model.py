@@ -137,7 +137,7 @@ def without(name: str) -> Change:
 
 
 def unchanged(before: Regions) -> dict[str, Rectangle]:
-    """As they are: to have them kept."""
+    """Return the regions unchanged, so that the receiver keeps them."""
     return dict(before)
 
 

@@ -84,7 +84,7 @@ class Overlay(qt.QObject):
                 self._put(roi, row.place)
 
     def select(self, name: str | None) -> None:
-        """Highlight one: it alone has handles to be dragged."""
+        """Highlight one region; only that one has handles for dragging."""
         self._selected = name
         self._manager.setCurrentRoi(self._rois.get(name) if name is not None else None)
         for each, roi in self._rois.items():

@@ -105,7 +105,7 @@ class RegionTable(qt.QTableWidget):
         return str(self.item(self._names.index(name), _HEADINGS.index(heading)).text())
 
     def names(self) -> list[str]:
-        """Those on show."""
+        """Names on show, from top to bottom."""
         return list(self._names)
 
     def _fill(self, line: int, row: Row) -> None:
