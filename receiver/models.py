@@ -92,13 +92,11 @@ class Series:
     started: float = 0.0
     """When it began, in seconds since 1970 (UTC)."""
     ended: float = 0.0
-    """When it ended, likewise; 0 while it is running. If the receiver was killed: when its file was
-    finalized."""
+    """When it ended, likewise; 0 while it is running; of a killed receiver, when its file was finalized."""
     lost: list[Lost] = field(default_factory=list)
     """After the end: the frames that are not, or not completely, in the file; the first 100 ranges."""
     memory_bytes: int | None = None
-    """Most memory that the data process takes with frames of this size; `None` if the size was not
-    announced."""
+    """Most memory that the data process takes with frames of this size; `None` if not announced."""
     checksum: str = ""
     """Algorithm of the blobs' checksums, such as "crc32", each verified on receipt; "unchecked: …" if the
     algorithm is unknown; "" if none was announced."""
@@ -111,8 +109,7 @@ class Series:
     dtype: str = ""
     """NumPy name of the pixel type, such as "uint16"; "" while unknown."""
     dataset: str = ""
-    """Path of the frames inside the file, such as "entry/instrument/eiger/data"; "" when nothing is
-    written."""
+    """Path of the frames in the file, such as "entry/instrument/eiger/data"; "" without a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +232,7 @@ class Status:
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
     waits_for: str = ""
-    """While a detector of several modules begins a series: the modules whose start messages are still
-    missing."""
+    """While a detector's modules begin a series: those whose start messages are still missing."""
     series: Series | None = None
     counts: Counts = field(default_factory=Counts)
     connections: list[Connection] = field(default_factory=list)
@@ -246,8 +242,7 @@ class Status:
     last_error: str = ""
     """The latest bad message, in words; it is never cleared."""
     refused: str = ""
-    """Why the last series was not taken, if its start message was at fault; until the next series begins, or
-    `reset`."""
+    """Why the last start message was refused; "" again with the next series, or `reset`."""
     drained: int = 0
     """Messages discarded while idle or in error."""
     frame_rate: float = 0.0
@@ -258,8 +253,7 @@ class Status:
     """Bytes in the fullest of the data process' own queues: messages that wait for earlier ones or for other
     modules, frames waiting to be transformed, or frames waiting for several writers."""
     queue_limit_bytes: int = 0
-    """Capacity of that queue; 0 if there is none: then one loop does all the work, and frames wait at the
-    streamer."""
+    """Capacity of that queue; 0 without one: one loop does all the work, and frames wait at the streamer."""
     free_bytes: int | None = None
     """Free space on the disk of the data root, in whole MiB, a few seconds old at most; `None` if its file
     system does not answer. A change of this value alone does not change `version`."""

@@ -40,8 +40,7 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Where the frames come from."""
 
     endpoints: Annotated[tuple[Endpoint, ...], msgspec.Meta(min_length=1)]
-    """ZeroMQ address of the streamer, which binds; several addresses for the modules of a detector
-    (`join`)."""
+    """ZeroMQ address of the streamer, which binds; several for the modules of a detector (`join`)."""
     type: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})] = "stins"
     sockets: Count = 1
     """PULL sockets per endpoint; more than one needs a stream whose messages are numbered (`msg_number`)."""
@@ -221,8 +220,11 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if len(set(names)) != len(names):
             raise ValueError(f"forward: consumers need names of their own, there are {names}")
         fixed = [each.endpoint for each in self.forward if not each.endpoint.endswith((":0", ":*"))]
+        fixed += self.source.endpoints
         if len(set(fixed)) != len(fixed):
-            raise ValueError(f"forward: consumers need endpoints of their own, there are {fixed}")
+            raise ValueError(
+                f"forward: consumers need endpoints of their own, which no source has; there are {fixed}"
+            )
         try:
             self.template_name("detector", "1")
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -63,7 +63,7 @@ def sentence(raw: Any, model: type, said: str, name: str) -> str:
         return f"{before}{dotted} is missing; give {TEXTS.get(dotted) or _allowed(_below(kind, key, value))}"
     if where.startswith("key` in `"):
         key = next(key for key in value if not isinstance(key, str))
-        return f'{before}{place} has the name {key}, which is no text; write "{key}": in quotes'
+        return f'{before}{place or "it"} has the name {key}, which is no text; write "{key}": in quotes'
     if not re.match(r"Expected|Invalid", what):
         return f"{before}{f'{place}: ' if place and place not in what else ''}{what}"
     most = getattr(kind, "le", None)

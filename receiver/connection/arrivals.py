@@ -1,5 +1,4 @@
-"""Messages as they arrive from a streamer: its sockets, the decoder, and a reorder buffer for several
-sockets."""
+"""Messages as they arrive from a streamer: sockets, decoder, and a reorder buffer for several sockets."""
 
 from __future__ import annotations
 
@@ -88,25 +87,23 @@ class SeveralSockets(Arrivals):
 
     def __init__(self, config: ReceiverConfig) -> None:
         super().__init__(config)
-        self._buffer = ReorderBuffer(config.gap.seconds, config.hold_mb * 1e6)
+        self._buffer = ReorderBuffer(config.gap.seconds, config.hold_mb * 1e6, config.source.sockets)
 
     @property
     def held_bytes(self) -> int:
         return self._buffer.nbytes
 
     def receive(self, parts: list[memoryview], now: float) -> Message | tuple[Event, ...]:
-        decoded, buffer = self._source.decode(parts), self._buffer
+        decoded, put, socket = self._source.decode(parts), self._buffer.put, self.ingest.number
         ready: list[Event] = []
         for each in decoded if isinstance(decoded, tuple) else (decoded,):
-            ready += [each] if isinstance(each, StinsError) else buffer.put(each, now)
-        if buffer.is_full:
-            self.ingest.hold_back(self.ingest.held_back | {self.ingest.number})
+            ready += [each] if isinstance(each, StinsError) else put(each, socket, now)
         return decoded if len(ready) == 1 and ready[0] is decoded else tuple(ready)
 
     def release(self, now: float) -> Event | None:
         ready = self._buffer.release(now)
-        if ready is not None and not self._buffer.is_full:
-            self.ingest.hold_back(frozenset())
+        if ready is None:
+            self.ingest.hold_back(self._buffer.held_back)
         return ready
 
     def flush(self) -> list[Event]:

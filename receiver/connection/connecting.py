@@ -20,11 +20,10 @@ log = logging.getLogger(__name__)
 
 EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
 PUT_OFF_MS = 24 * 3600 * 1000
-"""Value of ZMQ_RECONNECT_IVL: long after the reconnection made here. With -1, unread messages would be
-dropped."""
+"""ZMQ_RECONNECT_IVL: long after the reconnection made here; -1 would drop unread messages."""
 CONNECT_MS = 3000
-"""Longest attempt to connect in seconds: the kernel asks a host that does not answer less and less often, and
-would notice only half a minute after it is back."""
+"""Longest attempt to connect in milliseconds: the kernel asks a silent host less and less often, and would
+notice only half a minute after it is back."""
 PAUSES = (0.1, 0.5)
 """Seconds between two attempts: the first value, doubled each time, up to the second value. So a streamer
 that was just started can be armed at once."""

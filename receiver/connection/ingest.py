@@ -48,7 +48,8 @@ class Ingest:
         self.number = 0
         """Number of the socket whose message was read last; with joined modules, number of the module."""
         self.idle = [False] * len(self._sockets)
-        """For each socket, whether it was empty when last looked at in the last round of `messages`."""
+        """For each socket, whether it was empty when last looked at in the last round of `messages`; false
+        for one that is held back."""
         self._turn = 0  # number of the next socket to read
         self.held_back: frozenset[int] = frozenset()
         """Numbers of the sockets that are not read at present."""
@@ -120,17 +121,20 @@ class Ingest:
     def _in_turn(self) -> Iterator[list[memoryview]]:
         sockets = self._sockets
         idle = self.idle = [False] * len(sockets)
+        done = [False] * len(sockets)  # idle, or held back
         # Until this round is read to its end. For modules `idle` tells more: one may flood, another be dead.
         self.is_behind = self._config.sockets > 1
         for _ in range(BURST * len(sockets)):
             number = self._turn  # where the last round ended, so that no socket starves
             self._turn = (number + 1) % len(sockets)
-            parts = None if number in self.held_back else _received(sockets[number])
-            idle[number] = parts is None
+            is_held_back = number in self.held_back
+            parts = None if is_held_back else _received(sockets[number])
+            done[number] = parts is None
+            idle[number] = parts is None and not is_held_back
             if parts is not None:
                 self.number = number
                 yield parts
-            elif all(idle):
+            elif all(done):
                 self.is_behind = False
                 return
 

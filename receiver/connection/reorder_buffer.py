@@ -16,12 +16,13 @@ series to series, and begins at 0 when the streamer is restarted (STINS).
 | without a number                         | passes at once; the collector refuses such a series             |
 
 When the waiting time is over, the missing numbers are lost, and the waiting messages pass without them. While
-the buffer is full, a socket that is ahead of the others is not read (`arrivals`).
+the buffer is full, a socket that is ahead is not read: it has delivered the expected number or a higher one,
+and keeps its order. If all are ahead, the expected number is lost, and nothing waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -48,11 +49,15 @@ class ReorderBuffer:
     Args:
         seconds: waiting time for a missing number (`gap.seconds`).
         most_bytes: memory of waiting messages above which the buffer is full (`hold_mb`).
+        sockets: number of sockets.
     """
 
-    def __init__(self, seconds: float, most_bytes: float) -> None:
+    def __init__(self, seconds: float, most_bytes: float, sockets: int) -> None:
         self._seconds = seconds
         self._most_bytes = most_bytes
+        self._sockets = sockets
+        self._newest: dict[int, int] = {}
+        """Number of the last message of the session, by socket."""
         self._held: list[_Held] = []  # a heap
         self._expected: int | None = None
         """Number expected next; `None` before the first of a session."""
@@ -64,21 +69,27 @@ class ReorderBuffer:
         """Memory of the waiting messages in bytes."""
 
     @property
-    def is_full(self) -> bool:
-        """Whether a socket that is ahead should not be read."""
-        return self.nbytes > self._most_bytes
+    def held_back(self) -> Set[int]:
+        """Numbers of the sockets that should not be read at present."""
+        return self._ahead() if self.nbytes > self._most_bytes else frozenset()
 
-    def put(self, message: Message, now: float) -> list[Message]:
+    def _ahead(self) -> Set[int]:
+        expected = self._expected or 0
+        return {socket for socket, newest in self._newest.items() if newest >= expected}
+
+    def put(self, message: Message, socket: int, now: float) -> list[Message]:
         """Take a message; return the messages whose turn has come with it, except those that `release`
         returns.
 
         Args:
             message: decoded message.
+            socket: number of the socket that delivered it.
             now: time of a monotonic clock, in seconds.
         """
         number = _number(message)
         if number is None:
             return [message]
+        self._newest[socket] = number
         if number == self._expected and not self._held:  # almost always
             self._expected = number + 1
             if isinstance(message, Start):
@@ -89,6 +100,7 @@ class ReorderBuffer:
             if not isinstance(message, Start) or message.header == self._start:
                 return [message]
             before = self.end_session()
+            self._newest[socket] = number
             self._hold(message, number, now)
             return before
         self._hold(message, number, now)
@@ -107,6 +119,7 @@ class ReorderBuffer:
         if self._expected is not None:
             self._last = self._expected - 1
         self._expected = None
+        self._newest.clear()
         return left
 
     def flush(self) -> Iterator[Message]:
@@ -128,6 +141,7 @@ class ReorderBuffer:
         self._held.clear()
         self.nbytes = 0
         self._expected = self._last = None
+        self._newest.clear()
         return dropped
 
     def _hold(self, message: Message, number: int, now: float) -> None:
@@ -137,12 +151,15 @@ class ReorderBuffer:
         self.nbytes += nbytes
 
     def _may_go(self, first: _Held, now: float) -> bool:
-        if self._expected is not None and first.number <= self._expected:
-            return True
+        if self._expected is not None:
+            if first.number <= self._expected:
+                return True
+            if self.nbytes > self._most_bytes and len(self._ahead()) == self._sockets:
+                return True
         return now - first.since > self._patience(first)
 
     def _patience(self, first: _Held) -> float:
-        """Seconds for which the first waiting message has waited."""
+        """Return the seconds for which the first waiting message may wait."""
         if self._expected is not None:
             return self._seconds
         is_start = isinstance(first.message, Start)

@@ -121,8 +121,7 @@ def dataset_of(detector: str) -> str:
 
 
 def channel_names(channels: Sequence[str]) -> tuple[str, ...]:
-    """Return names for the datasets of a frame's images; none if they would collide with each other or are
-    taken."""
+    """Return names for the datasets of a frame's images; none if they would collide."""
     names = tuple(map(name_of, channels))
     taken = {*RESERVED, *KNOWN, HEADER, *(f"{name}_channel" for name in names)}
     return () if len(names) < 2 or len(set(names)) < len(names) or taken & set(names) else names

@@ -57,8 +57,7 @@ class SeriesFiles:
         self._resumable: Resumable | None = None
 
     def recover(self) -> Recovered:
-        """Deal with files that an earlier process left open; a series to be resumed begins next, then comes
-        `finalize`."""
+        """Recover files that an earlier process left open; `finalize` comes after a series to be resumed."""
         recovered = recover.recover(self._journal, self._config)
         self._resumable = recovered.resumable
         return recovered

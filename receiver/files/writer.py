@@ -349,7 +349,7 @@ class SeriesWriter:
             failure = self._failed("the end of the frames", error)  # more frames may be lost
             statuses = self._account.statuses(length)
         disk_file.flush(self._file)
-        if failure is not None and outcome.complete:
+        if failure is not None:
             outcome = Outcome(False, str(failure))
         self._rows.finish(statuses)
         self._structure.write_counts(self._account)

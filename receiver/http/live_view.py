@@ -37,8 +37,7 @@ class UnpackedFrame:
     channels: tuple[str, ...] = ()
     """Names of the k images, if they are channels."""
     modules: tuple[Region, ...] = ()
-    """Positions of the modules in the image; pixels outside belong to a gap or to a missing module. Empty if
-    unknown."""
+    """Positions of the modules in the image: pixels outside have no module. Empty if unknown."""
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
         """Return the image of one channel, or of all channels for `None`.

@@ -115,8 +115,7 @@ def _limits(pixels: np.ndarray[Any, Any], contrast: Contrast) -> tuple[float, fl
 
 
 def _has_value(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return which pixels count for the contrast: gaps and masked pixels hold the type's maximum and do
-    not."""
+    """Return which pixels count for the contrast: gaps and masked pixels do not."""
     if pixels.dtype.kind == "u":
         return np.asarray(pixels != np.iinfo(pixels.dtype).max)
     return np.asarray(np.isfinite(pixels))

@@ -55,10 +55,10 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn raises the signal again after the shutdown; a receiver that was asked to end has
-        # succeeded, so it exits with 0.
+        # succeeded, so it exits with 0. Its second Ctrl-C would leave the file open.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+            loop.add_signal_handler(number, setattr, self, "should_exit", True)
         yield
 
 

@@ -1,2 +1,1 @@
-"""The merge of several sessions that make one image: the modules of one detector, each with an endpoint of
-its own."""
+"""The merge of several sessions into one: the modules of one detector, each with its own endpoint."""

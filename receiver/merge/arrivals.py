@@ -1,5 +1,4 @@
-"""Messages as they arrive from the modules of one detector: a socket and a decoder per module, and the
-merge."""
+"""Messages as they arrive from a detector's modules: socket and decoder per module, and the merge."""
 
 from __future__ import annotations
 

@@ -143,14 +143,11 @@ class Beginning:
     def _missing(self) -> list[str]:
         return [stream.endpoint for stream in self._streams if stream.next is None]
 
-    def _dropped_messages(self) -> int:
-        return sum(1 + len(stream.behind) for stream in self._streams if stream.next is not None)
-
     def _too_late(self, missing: Sequence[str]) -> StinsError:
         return NotTaken(
             "no_module_header",
             f"no start message from {', '.join(missing)} within {self._within:g} s of the first; "
-            f"{plural(self._dropped_messages(), 'message')} of its modules dropped. "
+            "the messages of its modules are dropped. "
             "Does every module's streamer run and take part in each series?",
             next(stream.next.header for stream in self._streams if stream.next is not None),
         )

@@ -55,6 +55,8 @@ class FrameQueue:
         self._gap = gap
         self._origin = origin
         self._frames: dict[int, _Incomplete] = {}  # in the order of `since`
+        self._newest = [-1] * len(streams)
+        """Index of the last frame of each module."""
         self.bytes = 0
         """Memory of the waiting frames in bytes."""
         self.left = 0
@@ -72,6 +74,7 @@ class FrameQueue:
 
     def join(self, module: int, index: int, frame: Frame, now: float) -> list[JoinedFrame]:
         """Take the part of one module of the frame at `index`; return the frames that leave."""
+        self._newest[module] = index
         waiting = self._frames.get(index)
         if waiting is None:
             if self._taken(self._series, index):
@@ -91,6 +94,17 @@ class FrameQueue:
         """Modules that are ahead: the frame that has waited longest does not wait for them."""
         oldest = next(iter(self._frames.values()), None)
         return set() if oldest is None else set(range(len(self._streams))) - set(self._expected(oldest))
+
+    def relieve(self, most_bytes: float) -> list[JoinedFrame]:
+        """Return the oldest frames until this memory suffices, or one may still be completed: a module that
+        has sent a later frame will not send this one, since each keeps its order."""
+        left: list[JoinedFrame] = []
+        while self.bytes > most_bytes:
+            index, oldest = next(iter(self._frames.items()))
+            if any(self._newest[module] <= index for module in self._expected(oldest)):
+                break
+            left += self._leave(index)
+        return left
 
     def complete(self) -> list[JoinedFrame]:
         """Return frames that leave because one module is no longer waited for."""

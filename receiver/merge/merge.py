@@ -8,7 +8,8 @@ module, whose messages arrive in the order of sending.
 - A frame is joined when all expected modules have sent it (`frame_queue`). A frame that has waited longer for
   a module than the gap clock allows leaves without it, and later frames do not wait for that module until it
   sends something again: a dead module delays nothing, and a late one is stored at its place (`taken`). While
-  `hold` bytes wait, modules that are ahead are not read.
+  more than `hold` bytes wait, modules that are ahead are not read, and frames do not wait for a module that
+  has sent a later one.
 - A series ends when the end messages of all modules have arrived, or are no longer waited for (`ending`).
 """
 
@@ -220,4 +221,4 @@ class Merge:
     ) -> list[Event]:
         numbering.count(frame.image.msg_number)
         index = numbering.index(frame.image)
-        return [*frames.join(module, index, frame, now)]
+        return [*frames.join(module, index, frame, now), *frames.relieve(self._hold)]

@@ -133,8 +133,7 @@ def _only(values: set[Any]) -> Any:
 
 
 def _metadata(metadata: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return common metadata: equal values stay as they are; different ones, and images, become lists by
-    module."""
+    """Return common metadata: equal values as they are; different ones, and images, as lists by module."""
     merged: dict[str, Any] = {}
     for key in dict.fromkeys(key for item in metadata for key in item):
         values = [item.get(key) for item in metadata]

@@ -68,7 +68,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                         log.info("%s ends: %s", setup.name, command.reason)
                         why = command.reason
                         if command.action == "leave" and pipeline.leave():
-                            log.warning("%s: the next start goes on with the series", setup.name)
+                            log.warning("%s: the next start resumes the series", setup.name)
                             os._exit(1)  # neither file nor consumers see an end: the series continues
                         return
                 link.handled = command.number

@@ -143,7 +143,7 @@ class Outputs:
             failed = self._files.end(writer, outcome, failed)
             self.times.stages["close"].observe(self._clock() - close_began)
             self._flushed_bytes = self.nbytes
-        self.forwarder.end(series.end or SeriesEnd(reason="fault", message=outcome.reason))
+        self.forwarder.end(series.end or SeriesEnd(reason="fault", message=failed or outcome.reason))
         self.last_frame.finalize()
         counts = series.account.counts()
         self.regions.end(counts.planned or 0)

@@ -183,8 +183,7 @@ class Account:
         return int(np.count_nonzero(self._status[self.gap_start : self.highest + 1] == FrameStatus.PENDING))
 
     def give_up_gaps(self, below: int) -> int:
-        """Give up pending frames below an index: they are missing, unless they arrive late. Return their
-        number."""
+        """Give up pending frames below an index: missing, unless they arrive late. Return their number."""
         span = self._status[self.gap_start : min(below, self.highest + 1)]
         pending = span == FrameStatus.PENDING
         span[pending] = _MISSING_FOR_NOW
@@ -255,8 +254,7 @@ class Account:
         return found
 
     def _runs(self) -> Iterator[tuple[int, int, int]]:
-        """Yield first index, end and status of consecutive frames of the same status; a long run may be
-        split."""
+        """Yield first index, end and status of runs of frames of one status; a long run may be split."""
         planned = self.planned or 0
         size = min(planned, len(self._status))
         for start in range(0, size, BLOCK):

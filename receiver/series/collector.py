@@ -29,13 +29,17 @@ from penstock.receiver.series.frame_entry import Entry
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
 from penstock.receiver.series.timeouts import GapClock, Timeouts
-from penstock.stins.errors import RemoteError
+from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
 from penstock.stins.texts import named, of_series
 
 log = logging.getLogger(__name__)
 
 END_LOST = "its end message was lost, the next series has begun"
+NO_HEADER = (
+    "frames of a series whose start message was not received are dropped; was the receiver started or reset "
+    "in the middle of the series, or does another receiver take messages from the same streamer?"
+)
 
 
 class Collector:
@@ -60,6 +64,8 @@ class Collector:
         """Start message whose series begins with its first frame."""
         self._timeouts = Timeouts(config, config.gap.seconds if end_lost_after is None else end_lost_after)
         self._gap_clock = GapClock(config.gap)
+        self._announced: str | None = ""
+        """Name of the series whose start, or lack of a start, was noted last; "" for none."""
         self.series: RunningSeries | None = None
         self._is_suspended = False
         self.drained = 0
@@ -107,13 +113,13 @@ class Collector:
             self._finish(series, cause)
 
     def on_reconnect(self) -> None:
-        """Suspend the running series: all connections were lost, their messages handled, and they are made
-        again."""
+        """Suspend the running series: all connections were lost, read to the end, and made again."""
         self._known.on_reconnect()
         self._is_suspended = self.series is not None
 
     def resume(self, start: Start, resumed: ResumedSeries, now: float) -> None:
         """Resume a series whose receiver was killed, like one whose streamer was lost."""
+        self._announced = start.header.series
         self._begin(start, now, resumed)
         self._is_suspended = True
 
@@ -167,6 +173,7 @@ class Collector:
 
     def _start(self, start: Start, now: float) -> None:
         header, series = start.header, self.series
+        self._announced = header.series
         if self._several_sockets and header.msg_number is None:
             raise self._refused(header)
         repeats = series is not None and header == series.sent.header and not self._is_suspended
@@ -203,8 +210,12 @@ class Collector:
     def _another_frame(self, frame: Frame, now: float, result: Result | None) -> None:
         """Take a frame that is not of the running series: it may begin the next one, else it is stale."""
         start = self._unconfirmed
-        if start is None or frame.image.series != start.header.series:
+        name = frame.image.series
+        if start is None or name != start.header.series:
             self.drop()
+            if self.series is None and name != self._announced:
+                self._announced = name
+                self._sink.bad_message(StinsError("no_header", NO_HEADER + of_series(name)))
             return
         self._begin_next(start, now)
         self.drained -= 1

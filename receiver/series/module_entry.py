@@ -1,5 +1,4 @@
-"""Entry of joined frames: each module is accounted for, and the status of a frame follows from its
-modules."""
+"""Entry of joined frames: a frame's status follows from those of its modules."""
 
 from __future__ import annotations
 
@@ -113,7 +112,12 @@ class ModuleEntry:
         if sound and before:
             self._sink.late_modules(series, index, frame)
         elif sound:
-            self._sink.frame(series, index, frame, status)
+            try:
+                self._sink.frame(series, index, frame, status)
+            except Exception:
+                account.refuse(index)
+                modules.enter(index, dict.fromkeys(arrived, FrameStatus.MISSING))
+                raise
         if known:
             account.revise(index, status, late=sound)
             return

@@ -66,8 +66,7 @@ class Armings:
 
 
 def _announced(header: Header, part: UserPart) -> Header:
-    """Return the header with the user part's values; the control unit's own number of frames takes
-    precedence."""
+    """Return the header with the user part's values, but the control unit's own number of frames."""
     return msgspec.structs.replace(
         header,
         filename=part.filename,

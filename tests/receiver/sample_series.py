@@ -83,8 +83,10 @@ class Bench:
         self.sink = Sink()
         entry = FrameEntry(self.sink, FrameProcessor(), config.source.frame_origin)
         self.collector = Collector(config, self.sink, entry)
-        several = config.source.sockets > 1
-        self.buffer = ReorderBuffer(config.gap.seconds, config.hold_mb * 1e6) if several else None
+        sockets = config.source.sockets
+        self.buffer = (
+            ReorderBuffer(config.gap.seconds, config.hold_mb * 1e6, sockets) if sockets > 1 else None
+        )
         self.now = 1000.0
         self.connections = 1
 
@@ -92,7 +94,7 @@ class Bench:
         """Messages arrive, now."""
         for message in messages:
             self.collector.on_message(self.now)
-            for ready in [message] if self.buffer is None else self.buffer.put(message, self.now):
+            for ready in [message] if self.buffer is None else self.buffer.put(message, 0, self.now):
                 self.collector.handle(ready, self.now)
             self._release()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import h5py
 import msgspec
@@ -56,6 +58,12 @@ def gone(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+def listens(address: tuple[str, int]) -> bool:
+    """Whether anybody accepts connections there."""
+    with socket.socket() as trial:
+        return trial.connect_ex(address) == 0
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -151,6 +159,20 @@ def test_a_receiver_that_is_asked_to_end_closes_its_file(
     receiver.received(5)
     assert receiver.stop() == 0
     holds(path, 5)
+    assert state_of(path) == ("incomplete", "5 of 100 frames: 95 missing; the receiver was shut down")
+
+
+def test_a_second_ctrl_c_closes_the_file_all_the_same(receiver: ReceiverProcess, streamer: Streamer) -> None:
+    path = receiver.root / "x.h5"
+    stream(streamer, path, 5)
+    receiver.received(5)
+    data_process, address = receiver.data_process(), urlsplit(receiver.client.url)
+    os.kill(data_process, signal.SIGSTOP)  # so that it does not end before the second one
+    receiver.process.send_signal(signal.SIGINT)
+    wait_until(lambda: not listens((address.hostname, address.port)))
+    receiver.process.send_signal(signal.SIGINT)
+    os.kill(data_process, signal.SIGCONT)
+    assert receiver.process.wait(DEADLINE) == 0
     assert state_of(path) == ("incomplete", "5 of 100 frames: 95 missing; the receiver was shut down")
 
 

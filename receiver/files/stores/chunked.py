@@ -123,11 +123,11 @@ class ChunkedStore(FrameStore):
         except RuntimeError:
             if not self._failed or self.data.id.get_num_chunks():
                 raise
-            self._make_anew(len(statuses))  # there is no other chunk to read
+            self._create_again(len(statuses))  # there is no other chunk to read
         if any(index < len(statuses) for index in self.lost()):
             show_stored(self.data, np.isin(statuses, IN_FILE))
 
-    def _make_anew(self, rows: int) -> None:
+    def _create_again(self, rows: int) -> None:
         """Replace a dataset without chunks by an empty one of this length, under all its names."""
         old, group = self.data, self.data.parent
         attributes = dict(old.attrs)

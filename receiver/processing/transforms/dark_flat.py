@@ -32,8 +32,7 @@ class DarkFlat(Step, frozen=True, kw_only=True, tag="dark_flat"):
     dark: str | None = None
     """File of the image to subtract."""
     flat: str | None = None
-    """File of the image to divide by, with its own dark image already subtracted; pixels of 0 or less in it
-    become NaN."""
+    """File of the image to divide by, its own dark image subtracted; pixels of 0 or less become NaN in it."""
 
     def __post_init__(self) -> None:
         if self.dark is None and self.flat is None:

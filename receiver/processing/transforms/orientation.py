@@ -77,8 +77,7 @@ def does(steps: Sequence[Step], rotation: int, fliplr: bool, flipud: bool) -> bo
 
 
 def recorded(metadata: Mapping[str, Any], steps: Sequence[Step]) -> Mapping[str, Any]:
-    """Return the metadata with the steps' rotations and flips added to the object `acquisition`, for the
-    file."""
+    """Return the metadata with the steps' rotations and flips in `acquisition`, for the file."""
     turns = [_words(step) for step in steps if isinstance(step, (Rotate, Flip))]
     taken = metadata.get(ACQUISITION, {})
     if not turns or not isinstance(taken, Mapping):

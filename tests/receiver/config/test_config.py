@@ -352,6 +352,7 @@ def test_every_port_up_to_the_last_is_taken(port: int) -> None:
     [
         (["tcp://127.0.0.1:7", "tcp://127.0.0.1:7"], "forward: consumers need endpoints of their own"),
         (["ipc:///tmp/a", "ipc:///tmp/a"], "forward: consumers need endpoints of their own"),
+        (ENTRY["source"]["endpoints"], "forward: consumers need endpoints of their own, which no source has"),
         (["tcp://127.0.0.1:65536"], r"forward\[0\].endpoint is .* PORT up to 65535"),
     ],
 )

@@ -20,13 +20,13 @@ class Bench:
     """A buffer, its clock, and what has come out of it."""
 
     def __init__(self, most_bytes: float = ROOM) -> None:
-        self.buffer = ReorderBuffer(SECONDS, most_bytes)
+        self.buffer = ReorderBuffer(SECONDS, most_bytes, sockets=2)
         self.now = 1000.0
         self.out: list[Message] = []
 
-    def put(self, *messages: Message) -> None:
+    def put(self, *messages: Message, socket: int = 0) -> None:
         for message in messages:
-            self.out += self.buffer.put(message, self.now)
+            self.out += self.buffer.put(message, socket, self.now)
             self.release()
 
     def wait(self, seconds: float) -> None:
@@ -151,14 +151,31 @@ def test_what_has_no_number_passes() -> None:
     assert bench.numbers == [0, None, None]
 
 
-def test_it_is_full_only_while_too_much_waits() -> None:
+def test_while_it_is_full_the_socket_that_is_ahead_is_held_back_and_no_other() -> None:
+    bench = Bench(1.5 * held_bytes(frame(0, 1)))
+    bench.put(start(0), socket=1)
+    bench.put(frame(1, 2))
+    assert bench.buffer.held_back == set()
+    bench.put(frame(2, 3))
+    assert bench.buffer.held_back == {0}
+    bench.put(frame(0, 1), socket=1)
+    assert (bench.buffer.held_back, bench.numbers) == (set(), [0, 1, 2, 3])
+
+
+def test_while_it_is_full_nothing_waits_for_what_no_socket_can_deliver_any_more() -> None:
     bench = Bench(1.5 * held_bytes(frame(0, 1)))
     bench.put(start(0), frame(1, 2))
-    assert not bench.buffer.is_full
-    bench.put(frame(2, 3))
-    assert bench.buffer.is_full
-    bench.put(frame(0, 1))
-    assert not bench.buffer.is_full and bench.numbers == [0, 1, 2, 3]
+    bench.put(frame(2, 3), socket=1)
+    assert bench.numbers == [0, 2, 3]
+
+
+def test_what_a_socket_delivered_in_an_earlier_session_does_not_hold_it_back() -> None:
+    bench = Bench(0.5 * held_bytes(frame(0, 1)))
+    bench.put(*(frame(place, place + 1) for place in range(5)), socket=1)
+    bench.put(start(0), start(0, "b"))
+    bench.wait(FIRST_SECONDS + 0.1)
+    bench.put(frame(1, 2, "b"))
+    assert bench.buffer.held_back == {0}
 
 
 def test_what_is_forgotten_is_counted_and_any_number_is_taken_then() -> None:

@@ -16,7 +16,7 @@ from penstock.receiver.files import storage, structure
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import FileGoneError, SeriesWriter, WriterError
 from tests.receiver.disks import small_file_system
-from tests.receiver.files.written import Written
+from tests.receiver.files.written import Written, record
 from tests.receiver.sample_series import frame, start
 from tests.streams import pixels
 
@@ -129,6 +129,21 @@ def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(
     written.close("the disk is away")
     with h5py.File(path) as file:
         assert len(file["entry/data/data"]) == 2
+
+
+def test_the_file_says_why_it_could_not_be_written_whatever_was_missing_before(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    written = Written(path, start(frames=9))
+    written.add(frame(0), frame(1))
+    monkeypatch.setattr(written.writer._store, "flush", fails)
+    with pytest.raises(WriterError, match=r"could not write the last frames: Input/output error"):
+        written.close("the streamer is gone")
+    with h5py.File(path) as file:
+        assert "could not write the last frames: Input/output error" in record(file)["reason"]
 
 
 def test_a_length_that_no_memory_holds_is_an_error_and_not_the_end_of_the_process(path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.receiver.models import FrameStatus
 from tests.receiver.merge.streams import GAP, ModuleBench, corrupt, end, frame, room_for, running, start
 
@@ -132,6 +134,36 @@ def test_frames_that_wait_for_a_module_are_bounded_in_bytes_and_the_others_are_n
     bench.say(1, *(frame(number, 1) for number in range(9)))
     bench.say_all(end())
     assert (bench.sink.counts.stored, bench.sink.counts.late) == (9, 0)
+
+
+def test_a_frame_that_cannot_be_written_is_missing_with_its_modules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    bench = running(None)
+    for module in range(3):
+        bench.say(module, frame(0, module))
+    monkeypatch.setattr(bench.sink, "frame", full)
+    bench.say(0, frame(1, 0))
+    bench.say(1, frame(1, 1))
+    with pytest.raises(OSError, match="full"):
+        bench.say(2, frame(1, 2))
+    bench.collector.fail("the disk is full")
+    assert (bench.sink.counts.planned, bench.sink.counts.stored, bench.sink.counts.missing) == (2, 1, 1)
+    assert bench.sink.modules(2).tolist() == [[STORED] * 3, [MISSING] * 3]
+
+
+def test_while_the_room_is_full_no_frame_waits_for_a_module_that_has_sent_a_later_one() -> None:
+    bench = running(9, hold_mb=room_for(4))
+    bench.say(1, frame(8, 1))  # it lost all others
+    for number in range(9):
+        bench.say(0, frame(number, 0))
+        bench.say(2, frame(number, 2))
+    assert bench.merge.held_bytes <= room_for(4) * 1e6
+    bench.say_all(end())
+    assert (bench.sink.counts.partial, bench.sink.counts.stored, bench.sink.counts.late) == (8, 1, 0)
 
 
 def test_while_frames_that_wait_fill_the_room_a_dead_module_is_left_out_all_the_same() -> None:

@@ -43,8 +43,7 @@ from penstock.stins.texts import plural
 ROOM_BYTES = 2**18
 """Bytes that a flush of a segment may need: the index of its frames."""
 FIRST_MAPPED = 1024
-"""Segments in the first virtual dataset; if there are more, it is replaced by one of twice as many when they
-come."""
+"""Segments in the first virtual dataset, which is replaced by one of twice as many when more come."""
 
 
 @dataclass
