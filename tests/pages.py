@@ -85,6 +85,7 @@ def run(page: Path, folder: Path, environment: dict[str, str]) -> None:
         (folder / "data").mkdir()
         markdown = re.sub(r"(?<![\w/.])/data\b", str(folder / "data"), page.read_text())
         jobs: dict[str, contextlib.ExitStack] = {}
+        stack.enter_context(_said_in_the_background(folder))
         for step in steps(_with_free_ports(markdown)):
             if step.kind == "background":
                 jobs[step.text] = stack.enter_context(contextlib.ExitStack())
@@ -136,6 +137,18 @@ def _do(step: Step, folder: Path, environment: dict[str, str]) -> None:
 
 
 @contextlib.contextmanager
+def _said_in_the_background(folder: Path) -> Iterator[None]:
+    """Add to an error what the commands that stay have printed: the cause may be there."""
+    try:
+        yield
+    except PageError as error:
+        for log in sorted(folder.glob(".output-*")):
+            if text := log.read_text().strip():
+                error.add_note(f"{log.name}:\n{text[-4000:]}")
+        raise
+
+
+@contextlib.contextmanager
 def _background(step: Step, folder: Path, environment: dict[str, str]) -> Iterator[None]:
     log = folder / f".output-{time.monotonic_ns()}"
     errors = log.with_suffix(".err")
@@ -170,16 +183,15 @@ def _process(
     errors: int | IO[str] = subprocess.PIPE,
 ) -> Iterator[subprocess.Popen[str]]:
     """A process in a group of its own, of which nothing stays behind."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
         text=True, start_new_session=True,
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def alike(said: str, printed: str) -> bool:

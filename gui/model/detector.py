@@ -27,6 +27,10 @@ _log = logging.getLogger(__name__)
 
 SETTLE = 0.2
 """Seconds between a change of settings and `Check`: changes come in groups."""
+ASK_AGAIN = 3.0
+"""Seconds after which `Check` is asked again if its refusal is one of `PASSING`."""
+PASSING = ("unavailable", "not_connected", "other_consumer")
+"""Refusals that depend on other programs, not on the settings: no event tells that they have passed."""
 FILE = "DestinationFilename"
 
 
@@ -56,6 +60,7 @@ class DetectorModel:
         """Held from an edit to the device's answer: Arm waits for what Enter has begun to write."""
         self._calls = Calls(name, self._on_error)
         self._check_soon = Later(SETTLE, self.ask_check)
+        self._check_again = Later(ASK_AGAIN, self._schedule_check)
         self._own: set[str] = set()
         """SeriesId of what this panel has armed."""
         self._arming = False
@@ -86,6 +91,7 @@ class DetectorModel:
         with self._lock:
             self._stopped = True
             self._check_soon.not_now()
+            self._check_again.not_now()
         self._device.stop()
         self._calls.stop()
 
@@ -367,6 +373,8 @@ class DetectorModel:
             before = self._view.check
             mended = check is not None and check.ok and before is not None and not before.ok
             self._view = replace(self._view, check=check, notice="" if mended else self._view.notice)
+            if check is not None and check.kind in PASSING and not self._stopped:
+                self._check_again.soon()
         self._notify()
 
     # -- what an event means -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from penstock.gui.model import detector
 from penstock.gui.model.actions import Action
 from penstock.gui.model.detector import DetectorModel
 from penstock.gui.model.file_name import FileName
@@ -378,4 +379,20 @@ def test_a_receiver_that_goes_away_is_what_arm_would_say(followed: Followed) -> 
     followed.until(lambda view: view.check is not None and not view.check.ok)
     followed.device.check.update(ok=True, sentence="")
     followed.device.say(ReceiverQueue=0.0)
+    followed.until(lambda view: view.check is not None and view.check.ok)
+
+
+@pytest.fixture
+def asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detector, "ASK_AGAIN", 0.05)
+
+
+@pytest.mark.parametrize("kind", ["unavailable", "not_connected", "other_consumer"])
+def test_a_refusal_that_may_pass_is_asked_again_without_an_event(
+    asked_again_soon: None, followed: Followed, kind: str
+) -> None:
+    followed.device.check.update(ok=False, kind=kind, sentence="the receiver does not answer within 0.5 s")
+    followed.device.appear()
+    followed.until(lambda view: view.check is not None and view.check.kind == kind)
+    followed.device.check.update(ok=True, kind="", sentence="")
     followed.until(lambda view: view.check is not None and view.check.ok)
