@@ -11,7 +11,8 @@ from penstock.bench.contenders import PENSTOCK_RECEIVER, WRITE_LIMIT
 from penstock.bench.eiger import FLAT_OUT, HERTZ, STREAMS, Rate, latencies, rates
 
 
-@pytest.mark.parametrize("stream", [STREAMS[0], pytest.param(STREAMS[1], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", STREAMS)
 def test_both_contenders_take_every_series_and_their_files_are_removed(stream: str, tmp_path: Path) -> None:
     program = limit.build(tmp_path)
     if program is None:

@@ -17,6 +17,7 @@ import pytest
 from penstock.codecs import bslz4
 from penstock.receiver.files.stores.superblock import is_followed
 from penstock.receiver.models import FrameStatus, Status
+from tests.breadth import breadth
 from tests.receiver.failing_disk import FailingDisk
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
@@ -170,7 +171,9 @@ def strike(made: Receiver, seed: int) -> bool:
     return bool(failed)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    "kind", breadth(KINDS, often=("plain, announced", "packed, out of order", "two threads, packed"))
+)
 def test_a_write_that_fails_at_any_moment_costs_no_frame_that_counts_as_stored(
     kind: Kind, receiver: Callable[[Kind], Receiver]
 ) -> None:

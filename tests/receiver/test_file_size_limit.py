@@ -15,11 +15,13 @@ import pytest
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.files.storage import LEAST_BYTES
 from penstock.receiver.models import SeriesCheck
+from tests.breadth import breadth
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.test_failed_writes import FRAMES, KINDS, Kind, check_file, send
 from tests.streams import Streamer
 
 FRAME_BYTES = 40 * 60 * 2
+NAMES = {name: name for name in ("plain", "packed", "swmr", "two threads, packed")}
 LIMIT = LEAST_BYTES + 400 * FRAME_BYTES
 
 
@@ -29,7 +31,7 @@ def limit(receiver: ReceiverProcess, size: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-@pytest.mark.parametrize("name", ["plain", "packed", "swmr", "two threads, packed"])
+@pytest.mark.parametrize("name", breadth(NAMES, often=("plain", "two threads, packed")))
 def test_a_series_of_unknown_length_ends_at_the_limit_with_all_that_is_in_its_file(
     name: str, start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.breadth import breadth
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer, pixels
 
@@ -15,7 +16,8 @@ FORWARD = [{"name": "second", "endpoint": "tcp://127.0.0.1:*"}]
 
 
 @pytest.mark.parametrize(
-    "keys", [{}, {"frames_per_file": 2}, {"swmr": True}], ids=["one", "segments", "swmr"]
+    "keys",
+    breadth({"one": {}, "segments": {"frames_per_file": 2}, "swmr": {"swmr": True}}, often=("one",)),
 )
 def test_with_the_data_root_of_the_first_it_does_not_take_away_its_file(
     tmp_path: Path, keys: dict[str, object]

@@ -58,7 +58,9 @@ def fault(laboratory: Laboratory, **fault: float) -> Iterator[None]:
         put(dict.fromkeys(fault, 0.0))
 
 
-@pytest.mark.parametrize("wrong", [{"slow_put": 0.8}, {"slow_arm": 3.0}])
+@pytest.mark.parametrize(
+    "wrong", [pytest.param({"slow_put": 0.8}, marks=pytest.mark.slow), {"slow_arm": 3.0}]
+)
 def test_a_control_unit_that_is_slow(laboratory: Laboratory, wrong: dict[str, float]) -> None:
     laboratory.define("senv", "ActiveMntGrp", laboratory.step_group)
     with fault(laboratory, **wrong):

@@ -15,26 +15,27 @@ import tango
 from penstock.devices._base.series_settings import PERIOD_ATTRIBUTES
 from penstock.devices.simulator import Simulator
 from penstock.streamer.settings import STANDARD
+from tests.breadth import breadth
 from tests.system.beamline import Station
 
 FORM = Path(__file__).with_name("taurus_form.py")
 SETTABLE = [p.name for p in (*STANDARD, *PERIOD_ATTRIBUTES, *Simulator.parameters) if p.writable]
 
-ODD: list[dict[str, Any]] = [
-    {
+ODD: dict[str, dict[str, Any]] = {
+    "odd": {
         "ExposureTime": 0.0187345678912345, "LatencyTime": 0.0, "Distance": 0.18734, "BeamCenterX": 512.123,
         "BeamCenterY": 1000 / 3, "Energy": 12658.227848101265, "Threshold": 6329.1139, "PhotonFlux": 1e5 / 7,
         "TargetSensorTemperature": -20.05, "Rotation": 90, "Fliplr": True, "nTriggers": 1234567,
         "Metadata": '{"sample": "Grün",\n "note": "two  lines"}',
     },
-    {
+    "small": {
         "ExposureTime": 1.23456e-05, "LatencyTime": 1.0000001e-3, "Distance": 1 / 3, "BeamCenterX": -0.125,
         "BeamCenterY": 1e-5, "Energy": 1000.000001, "PhotonFlux": 1.23456789e12, "SaveRaw": False,
         "TriggerMode": "SOFTWARE", "TargetSensorTemperature": 0.1 + 0.2,
     },
-    {"ExposureTime": 1 / 3, "FrameRate": 1.7},
-    {"ExposureTime": 0.007, "FrameTime": 1 / 7, "Distance": 0.1 + 0.2},
-]  # fmt: skip
+    "rate": {"ExposureTime": 1 / 3, "FrameRate": 1.7},
+    "period": {"ExposureTime": 0.007, "FrameTime": 1 / 7, "Distance": 0.1 + 0.2},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def settings(detector: tango.DeviceProxy) -> dict[str, Any]:
     return {name: detector.read_attribute(name).value for name in SETTABLE}
 
 
-@pytest.mark.parametrize("values", ODD, ids=["odd", "small", "rate", "period"])
+@pytest.mark.parametrize("values", breadth(ODD, often=("odd", "small")))
 def test_an_untouched_form_changes_nothing(odd_station: Station, values: dict[str, Any]) -> None:
     odd_station.set(**values)
     before = settings(odd_station.detector)

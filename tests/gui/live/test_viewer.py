@@ -335,7 +335,7 @@ def test_what_is_old_is_grey_and_says_of_when_it_is(qtbot: Any, receiver: StandI
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])
-@pytest.mark.parametrize(("low", "high"), [(101, 205), (37, 160), (1, 9), (30, 950), (3, 40_000)])
+@pytest.mark.parametrize(("low", "high"), [(101, 205), (30, 950), (3, 40_000)])
 def test_the_colour_bar_has_no_tick_beyond_its_ends(
     low: int, high: int, logarithmic: bool, qtbot: Any, receiver: StandIn, show: Show
 ) -> None:

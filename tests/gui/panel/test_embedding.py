@@ -34,7 +34,7 @@ def tango_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield line.tango_host
 
 
-@pytest.mark.parametrize("name", ["plain.py", "taurus_window.py"])
+@pytest.mark.parametrize("name", ["plain.py", pytest.param("taurus_window.py", marks=pytest.mark.slow)])
 def test_a_program_with_the_live_view_draws_a_frame_and_ends(
     name: str, receiver: StandIn, tmp_path: Path
 ) -> None:

@@ -115,7 +115,7 @@ def test_the_live_view_shows_the_assembled_image_with_gaps_and_missing_modules(
     assert shown.modules == ((0, 0, 4, 6), (10, 0, 4, 6))
 
 
-@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("announced", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("rotation", "assembled", "shape"),
     [(0, False, [14, 6]), (90, False, [2, 4, 6]), (90, True, [16, 4])],
