@@ -71,9 +71,9 @@ class ReorderBuffer:
     @property
     def held_back(self) -> Set[int]:
         """Numbers of the sockets that should not be read at present."""
-        return self._ahead() if self.nbytes > self._most_bytes else frozenset()
+        return self._sockets_ahead() if self.nbytes > self._most_bytes else frozenset()
 
-    def _ahead(self) -> Set[int]:
+    def _sockets_ahead(self) -> Set[int]:
         expected = self._expected or 0
         return {socket for socket, newest in self._newest.items() if newest >= expected}
 
@@ -154,7 +154,7 @@ class ReorderBuffer:
         if self._expected is not None:
             if first.number <= self._expected:
                 return True
-            if self.nbytes > self._most_bytes and len(self._ahead()) == self._sockets:
+            if self.nbytes > self._most_bytes and len(self._sockets_ahead()) == self._sockets:
                 return True
         return now - first.since > self._patience(first)
 
