@@ -84,7 +84,7 @@ class DectrisV2Source:
         if len(parts) != 1:
             raise RemoteError(
                 "wrong_parts",
-                f"message of {plural(len(parts), 'part')}; DECTRIS stream V2 has one part per message",
+                f"message of {plural(len(parts), 'part')}; stream V2 has one part; is source.type right?",
             )
         message = _map(parts[0])
         kind = message.get("type")
