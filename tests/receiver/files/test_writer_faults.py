@@ -21,6 +21,10 @@ from tests.receiver.sample_series import frame, start
 from tests.streams import pixels
 
 
+def fails(*_: object) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
 def test_a_file_that_is_no_longer_there_is_an_error_at_the_next_flush_and_at_the_end(
     how: str, path: Path
@@ -117,9 +121,6 @@ def test_a_folder_that_cannot_be_written_is_said(path: Path) -> None:
 def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     written = Written(path, start(frames=9))
     written.add(frame(0), frame(1))
     monkeypatch.setattr(written.writer._store, "write", fails)
@@ -134,9 +135,6 @@ def test_a_frame_that_cannot_be_written_is_said_with_the_counts_and_a_remedy(
 def test_the_file_says_why_it_could_not_be_written_whatever_was_missing_before(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     written = Written(path, start(frames=9))
     written.add(frame(0), frame(1))
     monkeypatch.setattr(written.writer._store, "flush", fails)
