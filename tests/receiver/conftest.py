@@ -1,13 +1,14 @@
-"""A streamer and a receiver of its own for each test that asks for them."""
+"""A streamer and a receiver, of its own for each test or shared by the tests of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from penstock.stins.series import SeriesState
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -42,3 +43,33 @@ def receiver(start_receiver: Callable[..., ReceiverProcess]) -> ReceiverProcess:
     running = start_receiver()
     running.connected()
     return running
+
+
+class Shared(NamedTuple):
+    """A connected receiver and its streamer; they have taken other tests' series before."""
+
+    receiver: ReceiverProcess
+    streamer: Streamer
+
+
+@pytest.fixture(scope="module")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    streamer = Streamer()
+    receiver = ReceiverProcess(tmp_path_factory.mktemp("receiver"), streamer.endpoint)
+    receiver.connected()
+    yield Shared(receiver, streamer)
+    receiver.close()
+    streamer.close()
+
+
+@pytest.fixture
+def shared(_shared: Shared) -> Iterator[Shared]:
+    """The pair of this file, idle and without files: starting a receiver takes as long as ten series."""
+    yield _shared
+    receiver, streamer = _shared
+    if streamer.encoder.state is SeriesState.OPEN:
+        streamer.end()
+        receiver.ended(streamer.series)
+    receiver.client.set_downsample(1)
+    for file in receiver.root.glob("*.h5"):
+        file.unlink()

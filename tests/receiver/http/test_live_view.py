@@ -30,6 +30,7 @@ from penstock.receiver.processing.module_layout import arrange
 from penstock.receiver.series.running_series import RunningSeries
 from penstock.stins import modules as wire
 from penstock.stins.messages import Frame, Header, Start
+from tests.receiver.conftest import Shared
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.receiver.sample_series import frame
 from tests.streams import Streamer, pixels
@@ -53,12 +54,17 @@ def running(receiver: ReceiverProcess, streamer: Streamer, frames: int = 3, **ke
     series = streamer.start(name, frames=10, trigger_mode="SOFTWARE", **keys)
     for number in range(frames):
         streamer.frame(number, trigger=number + 100)
+    received(receiver, series, frames)
+    return series
+
+
+def received(receiver: ReceiverProcess, series: str, frames: int) -> None:
+    """Wait until so many frames of this series have come."""
     receiver.wait(
         lambda status: (
             status.series is not None and status.series.id == series and status.counts.received >= frames
         )
     )
-    return series
 
 
 def test_any_frame_of_a_running_series_is_shown_before_it_is_flushed(
@@ -76,15 +82,14 @@ def test_any_frame_of_a_running_series_is_shown_before_it_is_flushed(
     assert receiver.client.status().version == version, "who looks changes nothing"
 
 
-def test_who_asks_once_gets_the_newest_frame_of_the_series_that_runs(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_who_asks_once_gets_the_newest_frame_of_the_series_that_runs(shared: Shared) -> None:
+    receiver, streamer = shared
     before = running(receiver, streamer, filename=str(receiver.root / "before.h5"))
     streamer.end()
     receiver.ended(before)
     series = running(receiver, streamer)
     for newest in (2, 5):
-        receiver.received(newest + 1)
+        received(receiver, series, newest + 1)
         shown = receiver.client.last_frame()
         assert shown is not None
         assert (shown.series, shown.frame) == (series, newest)
@@ -95,8 +100,10 @@ def test_who_asks_once_gets_the_newest_frame_of_the_series_that_runs(
 @pytest.mark.parametrize("shape", [(40, 60), (3, 40, 60)])
 @pytest.mark.parametrize("compression", ["none", "bslz4"])
 def test_every_codec_and_modules_are_shown_before_and_after_the_end(
-    compression: str, shape: tuple[int, ...], receiver: ReceiverProcess, streamer: Streamer
+    compression: str, shape: tuple[int, ...], shared: Shared
 ) -> None:
+    receiver, streamer = shared
+
     def are_shown() -> None:
         for index in (2, 3):
             array = pixels(index, shape, "uint32")
@@ -114,7 +121,7 @@ def test_every_codec_and_modules_are_shown_before_and_after_the_end(
         packed = compression == "bslz4" and number != 3  # one that did not shrink was sent plain
         blobs = [bslz4.compress(part) if packed else part.tobytes() for part in parts]
         streamer.frame(number, array, blobs=blobs, compression="bslz4" if packed else "none")
-    receiver.received(4)
+    received(receiver, series, 4)
     are_shown()
     streamer.end(reason="complete", triggered=4, sent=4)
     receiver.ended(series)
@@ -141,7 +148,8 @@ def test_a_frame_that_is_not_there_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_a_live_series_keeps_no_frames(ended: bool, receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_a_live_series_keeps_no_frames(ended: bool, shared: Shared) -> None:
+    receiver, streamer = shared
     series = running(receiver, streamer, filename="")
     if ended:
         streamer.end()
@@ -165,9 +173,8 @@ def test_after_the_death_of_the_data_process_what_was_flushed_is_shown(
     np.testing.assert_array_equal(receiver.client.frame(2).array, pixels(2))
 
 
-def test_a_file_that_was_replaced_or_removed_is_not_shown(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_a_file_that_was_replaced_or_removed_is_not_shown(shared: Shared) -> None:
+    receiver, streamer = shared
     first = streamer.series_of(str(receiver.root / "first.h5"), 3)
     receiver.ended(first)
     series = streamer.series_of(str(receiver.root / "second.h5"), 3)
@@ -179,7 +186,8 @@ def test_a_file_that_was_replaced_or_removed_is_not_shown(
     assert (answer.status, json.loads(answer.data)["kind"]) == (404, "unreadable")
 
 
-def test_each_viewer_has_its_own_region_and_scale(receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_each_viewer_has_its_own_region_and_scale(shared: Shared) -> None:
+    receiver, streamer = shared
     running(receiver, streamer)
     receiver.client.set_downsample(2)
     np.testing.assert_array_equal(receiver.client.frame(1).array, pixels(1)[::2, ::2])
@@ -193,9 +201,8 @@ def test_each_viewer_has_its_own_region_and_scale(receiver: ReceiverProcess, str
 
 
 @pytest.mark.parametrize("path", ["/last_frame", "/frame/2"])
-def test_a_frame_comes_in_the_format_that_was_asked_for(
-    path: str, receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_a_frame_comes_in_the_format_that_was_asked_for(path: str, shared: Shared) -> None:
+    receiver, streamer = shared
     series = running(receiver, streamer)
     streamer.end()
     receiver.ended(series)
@@ -212,9 +219,8 @@ def test_a_frame_comes_in_the_format_that_was_asked_for(
     np.testing.assert_allclose(shades, (pixels(2)[::2, ::2] - 48.0) / 23 * 255, atol=0.51)
 
 
-def test_a_wish_that_cannot_be_met_is_refused_with_the_reason(
-    receiver: ReceiverProcess, streamer: Streamer
-) -> None:
+def test_a_wish_that_cannot_be_met_is_refused_with_the_reason(shared: Shared) -> None:
+    receiver, streamer = shared
     receiver.ended(streamer.series_of(str(receiver.root / "run.h5"), 1))
     for query in (
         "format=pickle", "downsample=0", "downsample=65", "x=-1", "width=0", "method=median", "low=nan",
@@ -229,7 +235,8 @@ def test_a_wish_that_cannot_be_met_is_refused_with_the_reason(
             assert (answer.status, json.loads(answer.data)["kind"]) == (409, "no_such_view"), query
 
 
-def test_the_name_of_a_channel_may_have_any_character(receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_the_name_of_a_channel_may_have_any_character(shared: Shared) -> None:
+    receiver, streamer = shared
     receiver.ended(streamer.series_of(str(receiver.root / "run.h5"), 1))
     for channel in ("a&x=6", "a#b", "a+b", "schwelle ä"):
         with pytest.raises(ReceiverRefused) as caught:
@@ -259,7 +266,8 @@ def test_only_where_it_is_switched_on_old_clients_get_a_pickle_and_of_built_in_t
     np.testing.assert_array_equal(found.array, pixels(2))
 
 
-def test_many_viewers_at_once_each_get_their_frame(receiver: ReceiverProcess, streamer: Streamer) -> None:
+def test_many_viewers_at_once_each_get_their_frame(shared: Shared) -> None:
+    receiver, streamer = shared
     running(receiver, streamer, 8)
     found: dict[int, np.ndarray[Any, Any]] = {}
 
