@@ -77,20 +77,16 @@ class SeriesFile:
     @property
     def data(self) -> h5py.Dataset | None:
         """The dataset of the frames, or of the first of several channels; `None` if there is none (yet)."""
-        found = self.group.get("data")
-        return found if isinstance(found, h5py.Dataset) and found.ndim >= 2 else None
+        found = self._dataset("data")
+        return found if found is not None and found.ndim >= 2 else None
 
     @cached_property
     def channels(self) -> tuple[str, ...]:
         """Names of the frame's channels, such as thresholds, each with its own dataset; empty if a frame is
         one image, or modules of one image."""
-        record = self.group.get("series")
-        found = record.get("channels") if isinstance(record, h5py.Group) else None
-        if not isinstance(found, h5py.Dataset) or found.ndim != 1:
-            return ()
-        names = tuple(text(name) for name in found[...])
-        sets = [self.group.get(name) for name in names]
-        return names if all(isinstance(item, h5py.Dataset) and item.ndim == 3 for item in sets) else ()
+        found = self._dataset("series/channels", 1)
+        names = () if found is None else tuple(text(name) for name in found[...])
+        return names if all(self._dataset(name, 3) is not None for name in names) else ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -136,17 +132,14 @@ class SeriesFile:
     @property
     def _stored(self) -> h5py.Dataset | None:
         """The dataset that holds the blobs: `data`, or the one that it is a view of."""
-        for name, axes in (("modules", 4), (STORED_FRAMES, 3)):
-            found = self.group.get(name)
-            if isinstance(found, h5py.Dataset) and found.ndim == axes:
-                return found
-        return self.data
+        modules, stored = self._dataset("modules", 4), self._dataset(STORED_FRAMES, 3)
+        return next((found for found in (modules, stored, self.data) if found is not None), None)
 
     @property
     def module_status(self) -> np.ndarray[Any, Any] | None:
         """Status of each module of each frame, (frames, k); `None` if frames are not of modules."""
-        found = self.group.get("module_status")
-        return np.asarray(found[...]) if isinstance(found, h5py.Dataset) and found.ndim == 2 else None
+        found = self._dataset("module_status", 2)
+        return None if found is None else np.asarray(found[...])
 
     def is_allocated(self, index: int) -> bool:
         """Return whether something was ever stored at this index."""
@@ -243,8 +236,8 @@ class SeriesFile:
     @property
     def checksums(self) -> tuple[str, list[tuple[str, ...]]] | None:
         """Algorithm, and the checksums of each frame, one per blob; `None` if there are none."""
-        found = self.group.get(CHECKSUM)
-        if not isinstance(found, h5py.Dataset) or found.ndim not in (1, 2) or found.dtype.kind != "S":
+        found = self._dataset(CHECKSUM, 1, 2)
+        if found is None or found.dtype.kind != "S":
             return None
         values = found[...].reshape(len(found), -1)
         return text(found.attrs.get("algorithm")), [
@@ -270,10 +263,8 @@ class SeriesFile:
     @property
     def pixel_mask(self) -> np.ndarray[Any, Any] | None:
         """The pixel mask of the header, (rows, cols); 0 means good. `None` if there is none."""
-        found = self.group.get("pixel_mask")
-        if not isinstance(found, h5py.Dataset) or found.ndim not in (2, 3):
-            return None
-        return np.asarray(found[...] if found.ndim == 2 else found[0])
+        found = self._dataset("pixel_mask", 2, 3)
+        return None if found is None else np.asarray(found[...] if found.ndim == 2 else found[0])
 
     # -- NeXus ---------------------------------------------------------------------------------
 
@@ -300,18 +291,24 @@ class SeriesFile:
         return int(value) if isinstance(value, (int, np.integer)) else None
 
     def _record(self, name: str) -> Any:
-        record = self.group.get("series")
-        found = record.get(name) if isinstance(record, h5py.Group) else None
-        return found[()] if isinstance(found, h5py.Dataset) and found.shape == () else None
+        found = self._dataset(f"series/{name}", 0)
+        return None if found is None else found[()]
 
     def _per_frame(self, name: str) -> np.ndarray[Any, Any] | None:
-        found = self.group.get(name)
-        if not isinstance(found, h5py.Dataset) or found.ndim != 1:
+        found = self._dataset(name, 1)
+        if found is None:
             return None
         try:
             return np.asarray(found[...])
         except (OSError, RuntimeError) as error:
             raise ReaderError(f"{name} of {self.path} cannot be read: {error}") from error
+
+    def _dataset(self, name: str, *axes: int) -> h5py.Dataset | None:
+        """Return a dataset of the detector with one of these numbers of axes, by default any; else `None`."""
+        found = self.group.get(name)
+        if not isinstance(found, h5py.Dataset) or found.shape is None:
+            return None
+        return found if not axes or found.ndim in axes else None
 
 
 def _has_chunk(dataset: h5py.Dataset, corner: tuple[int, ...]) -> bool:

@@ -79,7 +79,7 @@ def repair(path: str | os.PathLike[str]) -> None:
             case 3:
                 head[V3_FLAGS] = 0
                 struct.pack_into("<Q", head, V3_END, max(size, *struct.unpack_from("<Q", head, V3_END)))
-                struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
+                _add_checksum(head)
             case _:
                 return
         os.pwrite(file.fileno(), head, 0)
@@ -104,7 +104,7 @@ def put_end_ahead(file: Any, descriptor: int) -> None:
         case 3 if struct.unpack_from("<Q", head, V3_END)[0] < end and not head[V3_FLAGS] & SWMR:
             ahead = bytearray(head)
             struct.pack_into("<Q", ahead, V3_END, end)
-            struct.pack_into("<I", ahead, V3_CHECKSUM, _lookup3(bytes(ahead[:V3_CHECKSUM])))
+            _add_checksum(ahead)
             os.pwrite(descriptor, ahead, 0)
 
 
@@ -115,7 +115,7 @@ def marked_for_swmr(written: bytes) -> bytes:
         return written
     head = bytearray(written)
     head[V3_FLAGS] |= WRITTEN
-    struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
+    _add_checksum(head)
     return bytes(head)
 
 
@@ -123,6 +123,10 @@ def _version(head: bytes | bytearray) -> int | None:
     if len(head) < HEAD or head[:8] != SIGNATURE:
         return None
     return head[8] if head[{0: 13, 2: 9, 3: 9}.get(head[8], 8)] == 8 else None
+
+
+def _add_checksum(head: bytearray) -> None:
+    struct.pack_into("<I", head, V3_CHECKSUM, _lookup3(bytes(head[:V3_CHECKSUM])))
 
 
 def _lookup3(data: bytes) -> int:
@@ -138,22 +142,10 @@ def _lookup3(data: bytes) -> int:
         a, b, c = a + x & 0xFFFFFFFF, b + y & 0xFFFFFFFF, c + z & 0xFFFFFFFF
         if place + 12 >= len(data):
             break
-        a = (a - c & 0xFFFFFFFF) ^ rotated(c, 4)
-        c = c + b & 0xFFFFFFFF
-        b = (b - a & 0xFFFFFFFF) ^ rotated(a, 6)
-        a = a + c & 0xFFFFFFFF
-        c = (c - b & 0xFFFFFFFF) ^ rotated(b, 8)
-        b = b + a & 0xFFFFFFFF
-        a = (a - c & 0xFFFFFFFF) ^ rotated(c, 16)
-        c = c + b & 0xFFFFFFFF
-        b = (b - a & 0xFFFFFFFF) ^ rotated(a, 19)
-        a = a + c & 0xFFFFFFFF
-        c = (c - b & 0xFFFFFFFF) ^ rotated(b, 4)
-        b = b + a & 0xFFFFFFFF
-    c = (c ^ b) - rotated(b, 14) & 0xFFFFFFFF
-    a = (a ^ c) - rotated(c, 11) & 0xFFFFFFFF
-    b = (b ^ a) - rotated(a, 25) & 0xFFFFFFFF
-    c = (c ^ b) - rotated(b, 16) & 0xFFFFFFFF
-    a = (a ^ c) - rotated(c, 4) & 0xFFFFFFFF
-    b = (b ^ a) - rotated(a, 14) & 0xFFFFFFFF
+        for bits in (4, 6, 8, 16, 19, 4):
+            a = (a - c & 0xFFFFFFFF) ^ rotated(c, bits)
+            a, b, c = b, c + b & 0xFFFFFFFF, a
+    for bits in (14, 11, 25, 16, 4, 14):
+        c = (c ^ b) - rotated(b, bits) & 0xFFFFFFFF
+        a, b, c = b, c, a
     return (c ^ b) - rotated(b, 24) & 0xFFFFFFFF
