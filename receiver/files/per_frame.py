@@ -35,6 +35,7 @@ COLUMNS: Mapping[str, tuple[str, Any, str | None]] = {
     "timestamp_hw": ("float64", np.nan, "s"),
 }
 """Datasets with one value per frame: dtype, fill value, units."""
+BESIDE_STATUS = tuple(name for name in COLUMNS if name != STATUS)
 
 
 def create(detector: Any) -> None:
@@ -73,6 +74,7 @@ class PerFrame:
         self._checksums = detector.get(CHECKSUM)
         self.rows = len(detector[STATUS])
         """Length of the datasets."""
+        # Index, values in the order of `BESIDE_STATUS`, checksums.
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
         self._late: list[tuple[int, tuple[str, ...]]] = []
         self._settled = self._others = 0
@@ -171,14 +173,9 @@ class PerFrame:
         # A frame that arrived again, because some of its images were corrupt, replaces its earlier values.
         rows = {row[0]: row for row in self._waiting}
         *numbers, sums = zip(*(rows[index] for index in sorted(rows)), strict=True)
-        index, trigger, number, stamp, stamp_hw = (np.array(column) for column in numbers)
+        index, *values = (np.array(column) for column in numbers)
         self._waiting.clear()
-        columns = {
-            "trigger": trigger,
-            "sequence_number": number,
-            "timestamp": stamp,
-            "timestamp_hw": stamp_hw,
-        }
+        columns = dict(zip(BESIDE_STATUS, values, strict=True))
         if self._checksums is not None:
             more = self._checksums.shape[1:]
             blank = ("",) * (more[0] if more else 1)

@@ -73,7 +73,7 @@ class SeriesFiles:
         self._resumable = None
         if failed:
             resumable.reopened.close()
-            return recover.give_up(resumable.left, failed)
+            return recover.finalize([resumable.left], failed)
         resumable.left.remove()
         return Recovered()
 

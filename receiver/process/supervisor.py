@@ -383,7 +383,7 @@ class Supervisor:
                 log.error("%s", error)
             else:
                 return
-        recovered = await asyncio.to_thread(recover.finalize, journal, sentence)
+        recovered = await asyncio.to_thread(recover.finalize, journal.left(), sentence)
         status = self._snapshot.status
         series, counts = status.series, status.counts
         sentence += "; reset starts it again"

@@ -75,17 +75,10 @@ def recover(journal: Journal, config: ReceiverConfig) -> Recovered:
     return recovered
 
 
-def give_up(left: Left, reason: str) -> Recovered:
-    """Mark the file of a series that could not be resumed as incomplete."""
+def finalize(entries: Iterable[Left], reason: str) -> Recovered:
+    """Mark the files of series that are not resumed as incomplete."""
     recovered = Recovered()
-    _mark([left], reason, recovered)
-    return recovered
-
-
-def finalize(journal: Journal, reason: str) -> Recovered:
-    """Mark every file in the journal as incomplete."""
-    recovered = Recovered()
-    _mark(journal.left(), reason, recovered)
+    _mark(entries, reason, recovered)
     return recovered
 
 
