@@ -159,7 +159,7 @@ def test_a_file_that_was_closed_in_the_last_moment_is_neither_marked_nor_said(
     write_series(path)
     content = path.read_bytes()
     die(enter(config, path))
-    assert finalize(Journal("sim-1", config), "killed").marked == []
+    assert finalize(Journal("sim-1", config).left(), "killed").marked == []
     assert path.read_bytes() == content
     assert caplog.text == ""
 
@@ -181,10 +181,10 @@ def test_a_file_that_may_not_be_written_is_left_as_it_is(
     # Not by its rights: the tests may run as root.
     monkeypatch.setattr(os, "access", lambda *_: False)
     caplog.set_level(logging.ERROR)
-    (past,) = finalize(Journal("sim-1", config), "killed").marked
+    (past,) = finalize(Journal("sim-1", config).left(), "killed").marked
     assert "may not be written by the receiver" in past.series.reason
     assert path.read_bytes() == content
-    assert finalize(Journal("sim-1", config), "killed").marked == []
+    assert finalize(Journal("sim-1", config).left(), "killed").marked == []
 
 
 def test_a_file_of_another_series_is_left_as_it_is(config: ReceiverConfig, path: Path) -> None:
