@@ -172,7 +172,9 @@ class Handler(BaseHTTPRequestHandler):
             raise Failure(403, f"the configuration cannot be set in state {box.settings.state}")
         if value is None:
             raise ValueError('the body must be {"value": …}')
-        time.sleep(box.faults.slow_put)
+        begun = time.monotonic()
+        while time.monotonic() - begun < box.faults.slow_put:  # it may be changed meanwhile
+            time.sleep(0.01)
         if isinstance(value, dict):
             value = _decoded(value)
         changed = set(box.settings.put(subsystem, name, value))

@@ -62,13 +62,14 @@ def test_abort_ends_a_slow_arming(unit: EigerUnit) -> None:
 
 
 def test_an_energy_that_takes_long_is_moving_and_arm_is_refused(unit: EigerUnit) -> None:
-    unit.box.faults.slow_put = 1.5
+    unit.box.faults.slow_put = 60.0
     before = unit.detector.Energy
     begun = time.monotonic()
     unit.detector.Energy = before + 100.0
     assert time.monotonic() - begun < 1.0
     assert unit.detector.State() == MOVING
     assert "Energy is being set in the detector" in refusal(unit.detector.Arm)
+    unit.box.faults.slow_put = 0.0
     wait_state(unit.detector, ON)
     assert unit.detector.Energy == before + 100.0
 

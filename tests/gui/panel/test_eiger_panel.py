@@ -51,16 +51,16 @@ def panel(qtbot: Any, unit: EigerUnit) -> Iterator[DetectorPanel]:
 def test_arm_waits_for_an_energy_that_is_being_set_and_then_takes_a_series(
     qtbot: Any, unit: EigerUnit, panel: DetectorPanel
 ) -> None:
-    unit.box.faults.slow_put = 1.5
+    unit.box.faults.slow_put = 60.0
     panel.model.set("Energy", "9000")
     qtbot.waitUntil(lambda: panel.banner.title() == "MOVING", timeout=DEADLINE)
     assert not button(panel, "Arm").isEnabled()
     assert "Energy is being set in the detector" in panel.banner.text()
     assert "state ON only" in button(panel, "Arm").toolTip()
     assert any("9000 eV written; still" in entry.text for entry in panel.model.log.since())
+    unit.box.faults.slow_put = 0.0
     qtbot.waitUntil(lambda: button(panel, "Arm").isEnabled(), timeout=DEADLINE)
     assert panel.view().values["Energy"] == 9000.0
-    unit.box.faults.slow_put = 0.0
     file = unit.series("INTERNAL", 10)
     qtbot.waitUntil(
         lambda: panel.view().plan.frames == 10 and button(panel, "Arm").isEnabled(), timeout=DEADLINE
