@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
     detectors = _detectors(args.detector, args.remove)
     host, database = open_database()
+    plan = None
     try:
         plan = _plan(args, database, detectors)
         if plan.refusals:
@@ -77,6 +78,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from error
     except tango.DevFailed as error:
         why = error.args[0].desc.strip()
+        servers = {entry.server for entry in plan.changes} if plan else set()
+        if ended := sorted(server for server in servers if not _answers(server)):
+            why = f"{', '.join(ended)} has ended meanwhile ({why}): start it again"
         raise UserError(f"{why}; what was written before stays; run it again") from error
     restart = to_restart(plan)
     for line in _next_steps(plan, restart, write=args.write):
@@ -84,6 +88,17 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         emit(_as_json(plan, host.address, restart, written))
     return 1 if (plan.changes and not written) or plan.blocked or plan.stale else 0
+
+
+def _answers(server: str) -> bool:
+    """Return whether a device server runs: of one that has crashed, the database does not know it."""
+    import tango
+
+    try:
+        tango.DeviceProxy(f"dserver/{server}").ping()
+    except tango.DevFailed:
+        return False
+    return True
 
 
 def describe(plan: Plan) -> Iterator[str]:

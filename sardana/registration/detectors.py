@@ -43,7 +43,7 @@ def compare_detector(
     if remove:
         return Change(
             "detector", label, "remove" if there else "none", pool.server, (held,) if held else None,
-            blocked_by=blocked_by, do=_delete(pool, name, controller),
+            blocked_by=blocked_by, do=_delete(database, pool, name, controller),
         ), ""  # fmt: skip
     same = there and (held or "").lower() == device.lower()
     change = Change(
@@ -119,10 +119,11 @@ def _create(pool: Target, name: str, controller: str, device: str) -> Callable[[
     return create
 
 
-def _delete(pool: Target, name: str, controller: str) -> Callable[[], None]:
+def _delete(database: tango.Database, pool: Target, name: str, controller: str) -> Callable[[], None]:
     def delete() -> None:
         proxy = tango.DeviceProxy(pool.device)
-        proxy.DeleteElement(name)
-        proxy.DeleteElement(controller)
+        for element in (name, controller):
+            if _device_of(database, element):  # an earlier try may have got this far
+                proxy.DeleteElement(element)
 
     return delete
