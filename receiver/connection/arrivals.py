@@ -38,7 +38,7 @@ class Arrivals:
         return ""
 
     def decode(self, parts: list[memoryview]) -> Decoded:
-        """Decode the last message out of turn.
+        """Decode the last message without passing it on.
 
         Raises:
             RemoteError: the message violates the protocol.
@@ -58,7 +58,7 @@ class Arrivals:
         return None
 
     def tick(self, now: float) -> list[Event]:
-        """Advance the clocks; return what leaves because of them."""
+        """Advance the clocks; return the events that are due."""
         return []
 
     def flush(self) -> list[Event]:

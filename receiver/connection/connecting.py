@@ -46,7 +46,7 @@ class Connecting:
         self.is_connected = False
         """Whether a peer is connected: the handshake is complete."""
         self.was_lost = False
-        """Whether there has been a connection since the last attempt."""
+        """Whether a connection has been lost since the last attempt."""
         self._down_since: float | None = None
         self._is_put_off = False  # whether libzmq would have connected again
         self._pause = PAUSES[0]

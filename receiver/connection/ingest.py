@@ -19,8 +19,8 @@ KEEPALIVE = (
     (zmq.TCP_KEEPALIVE_INTVL, 1),
     (zmq.TCP_KEEPALIVE_CNT, 2),
 )
-"""Keep-alive: the kernel notices a host that vanished after 3 s. ZeroMQ's own heartbeats would not do: while
-its queue is full, libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
+"""Keep-alive: within 3 s the kernel notices that a host has vanished. ZeroMQ's own heartbeats would not do:
+while its queue is full, libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
 BURST = 256
 """Most messages read from one socket before other work gets its turn."""
 
@@ -169,8 +169,8 @@ class Ingest:
     def _reconnect(self, sockets: Sequence[Connecting]) -> Iterator[RemoteError]:
         """Reconnect the sockets of one endpoint.
 
-        A streamer that has died has lost all its connections: if some last longer than `REFUSED_AFTER`, it is
-        alive; if none does, all are read to the end before the first is made again.
+        A streamer that has died has lost all its connections. If some are still there `REFUSED_AFTER` seconds
+        after one was lost, it is alive; if none is, all are read to the end before the first is made again.
         """
         if any(each.has_messages for each in sockets if not each.is_connected):
             return
@@ -194,10 +194,10 @@ class Ingest:
     def _refusal(self, endpoint: str) -> RemoteError:
         return RemoteError(
             "message_refused",
-            f"the connection to {endpoint} was closed: a message was larger than "
-            f"source.max_message_mb ({self._config.max_message_mb:g} MB), no streamer is there, "
+            f"the connection to {endpoint} was closed: either a message was larger than "
+            f"source.max_message_mb ({self._config.max_message_mb:g} MB), or no streamer is there, "
             "or its socket is of another kind than source.type; raise the limit if its frames are "
-            "that large. It is being made again",
+            "that large. The receiver keeps trying to connect",
         )
 
     def close(self) -> None:

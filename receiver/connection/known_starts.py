@@ -17,7 +17,7 @@ REMEMBERED = 64
 class _Known(NamedTuple):
     session: int
     digests: frozenset[bytes] | None
-    """Series of the start message; `None` for one without a name."""
+    """Digests of its start messages; `None` if every start message of this name counts as known."""
 
 
 class KnownStarts:
@@ -50,7 +50,7 @@ class KnownStarts:
             self._known.popitem(last=False)
 
     def __contains__(self, header: Header) -> bool:
-        """Return whether one of these messages was received before."""
+        """Return whether this start message was received before."""
         known = self._known.get(header.series or "")
         return known is not None and (known.digests is None or _digest(header) in known.digests)
 

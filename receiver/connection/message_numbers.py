@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 MOST_RANGES = 10_000
-"""Most gaps: a stream with more has not just lost messages; counting stops, and no series counts as whole."""
+"""Most gaps: with more, the numbers themselves are wrong. New gaps are then not recorded, so that the series
+does not count as whole."""
 
 
 class MessageNumbers:

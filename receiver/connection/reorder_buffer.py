@@ -11,7 +11,7 @@ series to series, and begins at 0 when the streamer is restarted (STINS).
 | a lower number                           | passes at once: late, or a copy                                 |
 | a start message of a lower number        | begins a new session: proxies hide restarts                     |
 | first of a session: start, number 0      | passes at once                                                  |
-| … another start, or one to be resumed    | waits until all sockets have been read                          |
+| … another start, or one to be resumed    | waits 0.5 s at most: by then every socket has been read         |
 | … any other                              | waits for its start message, for `seconds`                      |
 | without a number                         | passes at once; the collector refuses such a series             |
 
@@ -165,7 +165,7 @@ class ReorderBuffer:
         is_start = isinstance(first.message, Start)
         if is_start and first.number == 0:
             return -1.0
-        # A known number is from another streamer, whose start message is still to come.
+        # A number that was used before is a restarted streamer's: its start message is still to come.
         may_go_on = self._last is not None and first.number > self._last
         return min(FIRST_SECONDS, self._seconds / 2) if is_start or may_go_on else self._seconds
 

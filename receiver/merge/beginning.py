@@ -1,7 +1,7 @@
 """The beginning of a joined series: the start messages of all modules.
 
 Modules that name their series are joined by that name, others by the order of their start messages. A module
-that has begun is not read until the others have, for as long as the header clock allows.
+that has begun is not read until the others have, for at most `join_seconds`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Beginning:
         self._within = within
         self._since: float | None = None
         self.known = KnownStarts()
-        """Names of series whose start messages are ignored from now on."""
+        """Start messages that are ignored from now on."""
 
     @property
     def waits_for(self) -> str:

@@ -96,8 +96,8 @@ class FrameQueue:
         return set() if oldest is None else set(range(len(self._streams))) - set(self._expected(oldest))
 
     def relieve(self, most_bytes: float) -> list[JoinedFrame]:
-        """Return the oldest frames until this memory suffices, or one may still be completed: a module that
-        has sent a later frame will not send this one, since each keeps its order."""
+        """Return the oldest frames until the others fit into this memory, but none that may still be
+        completed: a module keeps its order, so one that has sent a later frame will not send this one."""
         left: list[JoinedFrame] = []
         while self.bytes > most_bytes:
             index, oldest = next(iter(self._frames.items()))

@@ -109,7 +109,7 @@ class Merge:
         numbering, frames = stream.numbering, self._frames
         if numbering is not None and frames is not None and stream.is_running(message):
             if isinstance(message, Frame):
-                stream.lost = ""  # it was absent, and is back
+                stream.lost = ""  # it had been given up, and is back
                 return self._join(frames, module, numbering, message, now)
             assert isinstance(message, SeriesEnd)
             self._ending.has_ended(stream, message, now)

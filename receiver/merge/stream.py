@@ -29,7 +29,7 @@ class Stream:
         self.next: Start | None = None
         """Its start message of the next series."""
         self.behind: list[Message] = []
-        """Messages that follow it: the first frame of a detector that sends no start message."""
+        """Messages received after it: the first frame, where the source makes the start message from it."""
 
     @property
     def is_done(self) -> bool:

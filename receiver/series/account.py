@@ -33,7 +33,7 @@ _MISSING_FOR_NOW = (
     254  # given up by the gap clock, but the series is still open; this and above are not final
 )
 BLOCK = 2**20
-"""Final statuses, in an array: NumPy counts them in a copy of eight bytes each."""
+"""Statuses that are counted at a time: NumPy counts in a copy of eight bytes per status."""
 
 FATES: Mapping[int, Fate] = {
     FrameStatus.MISSING: "missing",
@@ -77,7 +77,7 @@ class Account:
         self.highest = -1
         """Highest index seen."""
         self.gap_start = 0
-        """First index without a final status: all below are accounted for."""
+        """First pending index: every index below it has arrived or been given up."""
         self.closed = False
         self._reach = reach
         self._tally = [0] * 256

@@ -4,8 +4,8 @@ What happens to a frame of the running series:
 
 - in range and sound: stored or delivered, at its own index;
 - sound header, corrupt blob: its index is corrupt;
-- sent with a part of its pixels: stored or delivered, its index is partial;
-- seen before: duplicate, dropped; given up by the gap clock: late, but stored;
+- sent with a part of its pixels: handed on, its index is partial; marked by the sender: discarded;
+- there already, at least as good: duplicate, dropped; given up by the gap clock: late, but stored;
 - outside the announced range: counted, dropped.
 """
 

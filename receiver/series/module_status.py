@@ -10,7 +10,7 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import GOOD
 
 HAVE = GOOD | {FrameStatus.PARTIAL}
-"""Statuses of a module with pixels in the file."""
+"""Statuses of a module whose pixels arrived sound, or a part of them."""
 
 
 class ModuleStatus:

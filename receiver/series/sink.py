@@ -17,7 +17,7 @@ class Sink(Protocol):
         """Begin a series; its file must exist when this returns."""
 
     def frame(self, series: RunningSeries, index: int, frame: Frame, status: FrameStatus) -> None:
-        """Take a sound frame that was not seen before."""
+        """Take a sound frame; it may replace one that was partial."""
 
     def late_modules(self, series: RunningSeries, index: int, frame: Frame) -> None:
         """Take sound modules of a frame that was taken without them."""

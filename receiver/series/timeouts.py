@@ -17,7 +17,7 @@ detector waits for no trigger."""
 
 
 class Timeouts:
-    """The silence of the streamer of the running series.
+    """The decision that silence or a lost connection ends the running series.
 
     Args:
         config: limits, and the endpoints for the sentences.
@@ -79,7 +79,7 @@ class GapError(Exception):
 
 
 class GapClock:
-    """The gap clock; it runs only while a later index has arrived, so it never ends a paused series.
+    """The gap clock; it runs only once a later index has arrived, so it never ends a paused series.
 
     Args:
         config: policy, and waiting time for a frame.
