@@ -66,7 +66,7 @@ class Counts:
     pending: int = 0
     """Planned frames whose fate is not known yet."""
     flushed: int = 0
-    """Stored frames that survive the death of the receiver."""
+    """Stored and partial frames that survive the death of the receiver."""
     duplicate: int = 0
     late: int = 0
     """Frames that arrived after the gap clock had declared them missing; they are stored all the same."""

@@ -110,7 +110,7 @@ class Account:
         self.duplicate, self.late = counts["duplicate"], counts["late"]
         self.out_of_range, self.stale = counts["out_of_range"], counts["stale"]
         self.received = max(counts["received"], sum(self._tally) + self.duplicate)
-        self.flushed = self._tally[FrameStatus.STORED]
+        self.flushed = self._tally[FrameStatus.STORED] + self._tally[FrameStatus.PARTIAL]
 
     def in_range(self, index: int) -> bool:
         """Return whether a frame may have this index."""
