@@ -132,8 +132,7 @@ class SeriesFile:
     @property
     def _stored(self) -> h5py.Dataset | None:
         """The dataset that holds the blobs: `data`, or the one that it is a view of."""
-        modules, stored = self._dataset("modules", 4), self._dataset(STORED_FRAMES, 3)
-        return next((found for found in (modules, stored, self.data) if found is not None), None)
+        return self._dataset("modules", 4) or self._dataset(STORED_FRAMES, 3) or self.data
 
     @property
     def module_status(self) -> np.ndarray[Any, Any] | None:
