@@ -6,10 +6,12 @@ import os
 import platform
 import re
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
 
 import msgspec
+
+from penstock.resources.version import version
 
 LIBRARIES = ("pyzmq", "h5py", "numpy", "msgspec", "hdf5plugin")
 
@@ -42,10 +44,10 @@ def describe(folders: dict[str, Path]) -> Machine:
     found = Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", found, re.MULTILINE)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    libraries = {name: version(name) for name in LIBRARIES}
+    libraries = {name: metadata.version(name) for name in LIBRARIES}
     return Machine(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        penstock=version("penstock"),
+        penstock=version(),
         processor=model[1].strip() if model else platform.processor(),
         cores=len(os.sched_getaffinity(0)),
         memory_gb=round(memory / 1e9, 1),

@@ -14,10 +14,10 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Sequence
-from importlib.metadata import version
 from typing import NoReturn
 
 from penstock.cli._output import emit
+from penstock.resources.version import version
 
 COMMANDS = {
     "demo": "take a first series: simulated detector, Tango, receiver, NeXus file",
@@ -72,6 +72,14 @@ class _Parser(argparse.ArgumentParser):
         raise _WrongUse(self.format_usage(), f"{self.prog}: error: {message}")
 
 
+class _Version(argparse.Action):
+    """Print the version. argparse's own action would ask git for the commit whenever a parser is built."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(f"penstock {version()}")
+        parser.exit()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; return its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -123,7 +131,9 @@ def build_parser(wanted: Collection[str]) -> argparse.ArgumentParser:
         description="Detector frames from the control unit to a NeXus file, a live view and any consumer.",
         epilog="Begin with: penstock demo. Options and examples of a command: penstock COMMAND --help",
     )
-    parser.add_argument("--version", action="version", version=f"penstock {version('penstock')}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and its commit, and exit"
+    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         if name not in wanted:

@@ -229,6 +229,8 @@ class Status:
     error: str = ""
     """One sentence, while the state is "error"."""
     detector: str = ""
+    penstock: str = ""
+    """Version of Penstock that takes the series, with its commit where it is known: "0.1.0+g1a2b3c4d5e6f"."""
     version: int = 0
     """Grows with every change: `GET /status?seen=VERSION&wait=SECONDS` returns once it differs."""
     waits_for: str = ""

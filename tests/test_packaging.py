@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -25,18 +26,62 @@ EXTRAS = {"tango", "receiver", "gui", "powder", "sardana", "dev"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Path of a wheel, built in a copy of the checkout so that no `build/` stays behind."""
-    folder = tmp_path_factory.mktemp("wheel")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout with one commit, in which a build may leave what it likes."""
+    folder = tmp_path_factory.mktemp("checkout") / "penstock"
     unwanted = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "penstock-demo")
-    shutil.copytree(ROOT, folder / "penstock", ignore=unwanted)
+    shutil.copytree(ROOT, folder, ignore=unwanted)
+    shutil.copy(ROOT / ".gitignore", folder)
+    _git(folder, "init", "--quiet")
+    _git(folder, "add", ".")
+    _git(
+        folder, "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "--quiet", "-m", "all"
+    )
+    return folder
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def _commit(checkout: Path) -> str:
+    return f"g{_git(checkout, 'rev-parse', 'HEAD')[:12]}"
+
+
+@pytest.fixture(scope="module")
+def sources(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Path of a source archive."""
+    folder = tmp_path_factory.mktemp("sources")
+    subprocess.run(
+        [sys.executable, "-c", "import sys, setuptools.build_meta as build; build.build_sdist(sys.argv[1])",
+         str(folder)],
+        cwd=checkout, check=True, capture_output=True,
+    )  # fmt: skip
+    (path,) = folder.glob("penstock-*.tar.gz")
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(sources: Path) -> Path:
+    """Path of a wheel that was built of the source archive, and therefore without git."""
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
-         "--wheel-dir", str(folder), str(folder / "penstock")],
+         "--wheel-dir", str(sources.parent), str(sources)],
         check=True,
     )  # fmt: skip
-    (path,) = folder.glob("penstock-*.whl")
+    (path,) = sources.parent.glob("penstock-*.whl")
     return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the wheel was unpacked."""
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +110,7 @@ def test_the_wheel_holds_every_file_that_a_browser_asks_for(wheel_names: list[st
     assert {f"{asset.package.replace('.', '/')}/{asset.name}" for asset in ours} <= set(wheel_names)
 
 
-def test_resources_are_read_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path)
+def test_resources_are_read_from_an_installed_wheel(installed: Path) -> None:
     # -S: without site-packages, so that the editable install cannot answer instead.
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -76,10 +119,74 @@ def test_resources_are_read_from_an_installed_wheel(wheel: Path, tmp_path: Path)
         "files('penstock.resources').joinpath('detectors.yaml').read_text()"
     )
     found = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program, str(tmp_path)], check=True, capture_output=True, text=True
+        [sys.executable, "-I", "-S", "-c", program, str(installed)],
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.split()
     expected = {path.name for path in (ROOT / "resources").iterdir() if path.is_file()}
-    assert set(found) == expected
+    assert set(found) == {*expected, "commit"}
+
+
+def _version(packages: Path, **environment: str) -> str:
+    """What `penstock --version` says where Penstock lies in this folder, below the other packages."""
+    program = "from penstock.cli.main import main; main(['--version'])"
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(packages), **environment},
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+
+
+def test_a_wheel_says_which_commit_it_was_built_of(installed: Path, checkout: Path) -> None:
+    assert _version(installed) == f"penstock {metadata.version('penstock')}+{_commit(checkout)}\n"
+
+
+def test_a_checkout_asks_git_and_says_that_files_were_edited(checkout: Path, tmp_path: Path) -> None:
+    links = tmp_path / "links"
+    links.mkdir()
+    for folder in checkout.glob("[a-z]*/__init__.py"):
+        (links / "penstock").mkdir(exist_ok=True)
+        (links / "penstock" / folder.parent.name).symlink_to(folder.parent)
+    assert _version(links) == f"penstock {metadata.version('penstock')}+{_commit(checkout)}\n"
+    text = (checkout / "cli" / "main.py").read_text()
+    (checkout / "cli" / "main.py").write_text(f"{text}\n")
+    assert _version(links) == f"penstock {metadata.version('penstock')}+{_commit(checkout)}.dirty\n"
+    (checkout / "cli" / "main.py").write_text(text)
+
+
+def test_without_git_and_without_the_builds_file_the_version_stands_alone(
+    installed: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(installed / "penstock", tmp_path / "penstock")
+    (tmp_path / "penstock" / "resources" / "commit").unlink()
+    assert _version(tmp_path) == f"penstock {metadata.version('penstock')}\n"
+    # An environment may lie within somebody's repository, and a clone on a machine without git.
+    _git(tmp_path, "init", "--quiet")
+    assert _version(tmp_path) == f"penstock {metadata.version('penstock')}\n"
+    assert _version(tmp_path, PATH="/nowhere") == f"penstock {metadata.version('penstock')}\n"
+
+
+def test_the_source_archive_has_what_a_build_needs_and_no_tests(sources: Path) -> None:
+    with tarfile.open(sources) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"setup.py", "setup.cfg", "pyproject.toml", "constraints.txt", "resources/commit"} <= names
+    assert not [name for name in names if name.startswith("tests")]
+
+
+def test_packages_are_listed_once() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    packages = set(config["options"]["packages"].split())
+    here = {
+        ".".join(("penstock", *init.parent.relative_to(ROOT).parts))
+        for init in ROOT.glob("[!.]*/**/__init__.py")
+        if not {"build", ".venv"} & set(init.parts)
+    }
+    assert here <= packages
+    folders = dict(line.split(" = ") for line in config["options"]["package_dir"].strip().splitlines())
+    assert folders == {f"penstock.{name}": name for name in folders.values()}
+    assert set(folders) == {name for name in packages if name.count(".") == 1}
 
 
 def test_every_console_script_is_installed_and_points_at_a_module_of_the_wheel(

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from penstock.receiver.files.stores import FrameFormat
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.resources.version import version
 
 CHANGING = {"state": 16, "reason": 4096, "index_source": 64}
 """Texts of the record that change during the series, and the size of each in bytes. Texts of variable length
@@ -112,7 +112,7 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
         series: series whose header and metadata are written.
         source: source of the stream, for the record.
     """
-    penstock, now = version("penstock"), _iso(time.time())
+    penstock, now = version(), _iso(time.time())
     file.attrs.update(
         NX_class="NXroot", default="entry", file_name=str(path), file_time=now,
         creator=f"Penstock {penstock}", h5py_version=h5py.__version__,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Annotated, Any
 
 import msgspec
@@ -114,6 +115,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     frames = Frames(supervisor)
     app = FastAPI(
         title="Penstock receiver",
+        version=metadata.version("penstock"),
         description=DESCRIPTION,
         openapi_tags=TAGS,
         lifespan=life,

@@ -23,6 +23,7 @@ from penstock.receiver.process.history import History
 from penstock.receiver.process.link import Link
 from penstock.receiver.process.pipeline import Pipeline
 from penstock.receiver.regions.memory import RegionMemory
+from penstock.resources.version import version
 
 log = logging.getLogger("penstock.receiver.process.data_process")  # run with -m, so that __name__ is __main__
 
@@ -94,6 +95,7 @@ def main() -> None:
     """Entry of the data process."""
     control, shared, requested, rois = map(int, sys.argv[1:5])
     logs.begin()
+    version()  # now, not when the first series begins: it may ask git
     # Ctrl-C and the end of a service send signals to all processes: the parent handles them, and asks this
     # process to quit, so that files are closed.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -38,6 +38,7 @@ from penstock.receiver.processing.transforms.format import TransformError
 from penstock.receiver.regions.memory import RegionMemory
 from penstock.receiver.series.timeouts import GapError
 from penstock.receiver.sources import KINDS
+from penstock.resources.version import version as software_version
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Message, Start
 from penstock.stins.texts import named, of_series
@@ -200,7 +201,7 @@ class Pipeline:
         queue_bytes, queue_limit_bytes = queues.fullest(self._queue_bytes(), self._config)
         return Status(
             state=machine.state.value, error=machine.error, detector=self._config.detector or self._name,
-            version=version, series=series, counts=counts,
+            penstock=software_version(), version=version, series=series, counts=counts,
             connections=self.ingest.connections(), consumers=out.forwarder.status(),
             errors=dict(out.bad.counts), last_error=out.bad.last, refused=out.bad.refused,
             drained=self._drained + self._collector.drained, frame_rate=frame_rate,

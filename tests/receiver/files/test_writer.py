@@ -14,6 +14,7 @@ from penstock.codecs import bslz4
 from penstock.receiver.files.per_frame import NEIGHBOURS
 from penstock.receiver.files.writer import ROWS_PER_STEP
 from penstock.receiver.models import FrameStatus
+from penstock.resources.version import version
 from penstock.stins.messages import EndReason, Frame
 from tests import hostile
 from tests.receiver.files.written import DETECTOR, Written, packed, record, write
@@ -29,6 +30,8 @@ def test_the_file_has_the_structure_that_every_program_looks_for(path: Path) -> 
         classes |= {DETECTOR: "NXdetector", f"{DETECTOR}/series": "NXcollection"}
         assert {name: file[name].attrs["NX_class"] for name in classes} == classes
         assert file["entry"].attrs["default"] == "data"
+        assert file.attrs["creator"] == f"Penstock {version()}"
+        assert file["entry/program_name"].attrs["version"] == version()
         assert file["entry/data"].attrs["signal"] == "data"
         assert file["entry/data/data"] == file[f"{DETECTOR}/data"], "one dataset, two names"
         assert file["entry/data/data"].attrs["target"] == f"/{DETECTOR}/data"

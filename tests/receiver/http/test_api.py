@@ -23,6 +23,7 @@ from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.http.api import create_app
 from penstock.receiver.models import SeriesCheck
 from penstock.receiver.process.supervisor import Supervisor
+from penstock.resources.version import version
 from tests import hostile
 from tests.receiver.processes import DEADLINE, ReceiverProcess
 from tests.streams import Streamer, pixels
@@ -145,6 +146,10 @@ def test_the_calls_are_grouped() -> None:
 def test_status_says_what_existing_clients_read(pair: Pair) -> None:
     found = json.loads(pair.ask("GET", "/status").data)
     assert (found["state"], found["error"], found["detector"]) == ("idle", "", "sim-1")
+
+
+def test_status_says_which_version_takes_the_frames(pair: Pair) -> None:
+    assert pair.client.status().penstock == version()
 
 
 def test_status_says_how_much_space_is_left_and_how_full_its_queue_is(pair: Pair) -> None:
