@@ -167,7 +167,8 @@ def _connection(connection: Connection) -> str:
     if not connection.connections:
         return f"NOT connected to {connection.endpoint}: is that the streamer's address, and is it running?"
     sockets = f" by {plural(connection.connections, 'socket')}" if connection.connections > 1 else ""
-    return f"connected to {connection.endpoint}{sockets}"
+    silent = f", whose host has not answered for {connection.silent_seconds} s: is the network interrupted?"
+    return f"connected to {connection.endpoint}{sockets}{silent if connection.silent_seconds else ''}"
 
 
 def _counts(status: Status) -> Iterator[str]:

@@ -129,6 +129,8 @@ class Connection:
     endpoint: str
     connections: int
     """Sockets that are connected now."""
+    silent_seconds: int = 0
+    """Seconds for which the streamer's host has not answered although it is connected; 0 while it does."""
 
 
 @dataclass(frozen=True, kw_only=True)

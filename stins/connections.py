@@ -10,6 +10,7 @@ ZeroMQ's time limit for handshakes (`HANDSHAKE_MS`) is over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from penstock.stins import tcp
 
@@ -18,6 +19,28 @@ HANDSHAKE_MS = 3000
 few round trips; libzmq's own limit is 30 s. For so long a connection with half a handshake can pass for a
 peer of a bound socket, and a silent program at the endpoint can keep a connecting socket from trying
 again."""
+
+KEEPALIVE_SECONDS = 60
+"""Seconds within which both sides of a data connection notice that the other's host has vanished. A network
+that is interrupted for less does not end the connection: TCP sends again what was lost."""
+
+
+class KeepAlive(NamedTuple):
+    """Values of TCP keep-alive: seconds of silence until the first probe, and between two; their number."""
+
+    idle: int
+    interval: int
+    probes: int
+
+
+def keepalive(seconds: int) -> KeepAlive:
+    """Return the values with which a vanished host is noticed within so many seconds, 3 at least.
+
+    The first probe is sent early, so that an interrupted network can be named, and many follow, so that it is
+    given up late.
+    """
+    interval = max(1, seconds // 10)
+    return KeepAlive(1, interval, (seconds - 1) // interval)
 
 
 class Connections:

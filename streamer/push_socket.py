@@ -16,7 +16,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from penstock.stins.addresses import host_port, is_ipv6
-from penstock.stins.connections import HANDSHAKE_MS, Connections
+from penstock.stins.connections import HANDSHAKE_MS, KEEPALIVE_SECONDS, Connections, keepalive
 from penstock.stins.messages import Buffer
 from penstock.streamer.ring import Tracker
 
@@ -67,10 +67,11 @@ class PushSocket:
         self._socket.setsockopt(zmq.LINGER, int(linger * 1000))
         # Not ZeroMQ's heartbeat: a receiver that pauses reading cannot answer one, and its queue would be
         # dropped with the connection. The kernel answers keep-alives on its behalf.
+        idle, interval, probes = keepalive(KEEPALIVE_SECONDS)
         self._socket.setsockopt(zmq.TCP_KEEPALIVE, 1)
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, 10)
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, 5)
-        self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, 3)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_IDLE, idle)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_INTVL, interval)
+        self._socket.setsockopt(zmq.TCP_KEEPALIVE_CNT, probes)
         # Without a handler this accepts everybody, but makes libzmq refuse peers older than ZMTP 3.0. It
         # would take an HTTP request, or a newline, for such a peer, and send it its share of the frames.
         self._socket.setsockopt(zmq.ZAP_DOMAIN, b"penstock")

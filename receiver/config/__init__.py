@@ -19,6 +19,7 @@ from penstock.receiver.processing.transforms import Transform
 from penstock.receiver.processing.transforms.assemble import Assemble
 from penstock.receiver.processing.transforms.chain import check_order
 from penstock.receiver.sources import KINDS
+from penstock.stins.connections import KEEPALIVE_SECONDS
 
 # Bounded above too: the data process receives the configuration as JSON, which has no infinity.
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -50,6 +51,9 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     MB they are 1.3 GB; set 8 for frames of 2 MB and more."""
     max_message_mb: Positive = 2048.0
     """A larger message closes the connection before it is read into memory."""
+    keepalive_seconds: Annotated[int, msgspec.Meta(ge=3, le=3600)] = KEEPALIVE_SECONDS
+    """Seconds within which a streamer whose host has vanished is noticed; a shorter interruption of the
+    network ends no connection. A streamer that only ended is noticed at once."""
     frame_origin: int | None = None
     """Number of a series' first frame; taken from the stream if not given."""
     join: Literal["modules"] | None = None

@@ -14,11 +14,15 @@ import time
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from penstock.stins.connections import HANDSHAKE_MS
+from penstock.receiver.connection.interruption import Interruption
+from penstock.stins import tcp
+from penstock.stins.connections import HANDSHAKE_MS, keepalive
 
 log = logging.getLogger(__name__)
 
-EVENTS = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
+EVENTS = (
+    zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_CONNECT_RETRIED
+)
 PUT_OFF_MS = 24 * 3600 * 1000
 """ZMQ_RECONNECT_IVL: long after the reconnection made here; -1 would drop unread messages."""
 CONNECT_MS = 3000
@@ -31,6 +35,19 @@ REFUSED_AFTER = 1.0
 """libzmq reports at once that it would reconnect after a lost connection, but never after one that it closed
 itself, because a message was too large or the peer does not speak ZeroMQ. So silence for this long means the
 latter."""
+
+
+def keep_alive(socket: zmq.Socket[bytes], seconds: int) -> None:
+    """Let the kernel notice within so many seconds that the host at the other end has vanished.
+
+    ZeroMQ's own heartbeats would not do: while its queue is full, libzmq reads no answers, takes the peer for
+    dead, and drops what is on its way.
+    """
+    idle, interval, probes = keepalive(seconds)
+    socket.set(zmq.TCP_KEEPALIVE, 1)
+    socket.set(zmq.TCP_KEEPALIVE_IDLE, idle)
+    socket.set(zmq.TCP_KEEPALIVE_INTVL, interval)
+    socket.set(zmq.TCP_KEEPALIVE_CNT, probes)
 
 
 class Connecting:
@@ -47,6 +64,9 @@ class Connecting:
         """Whether a peer is connected: the handshake is complete."""
         self.was_lost = False
         """Whether a connection has been lost since the last attempt."""
+        self.interruption = Interruption()
+        """Of the network, while the connection stands."""
+        self._descriptor = -1
         self._down_since: float | None = None
         self._is_put_off = False  # whether libzmq would have connected again
         self._pause = PAUSES[0]
@@ -60,11 +80,15 @@ class Connecting:
     def observe(self) -> None:
         """Process the reports of the monitor."""
         while self.monitor.poll(0):
-            match recv_monitor_message(self.monitor)["event"]:
+            report = recv_monitor_message(self.monitor)
+            match report["event"]:
+                case zmq.EVENT_CONNECTED:
+                    self._descriptor = report["value"]
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     log.info("connected to %s", self.endpoint)
                     self.is_connected, self._down_since, self._pause = True, None, PAUSES[0]
                 case zmq.EVENT_DISCONNECTED:
+                    self._descriptor, self.interruption = -1, Interruption()
                     if self.is_connected:
                         log.info("lost %s", self.endpoint)
                         self.is_connected, self.was_lost = False, True
@@ -73,6 +97,11 @@ class Connecting:
                     self._is_put_off = True
                     if self._down_since is None:
                         self._down_since = time.monotonic()
+
+    def observe_network(self, now: float) -> None:
+        """Ask the kernel whether the streamer's host answers; `now` is the time of a monotonic clock."""
+        if self.is_connected:
+            self.interruption.observe(tcp.silence(self._descriptor), now)
 
     @property
     def has_messages(self) -> bool:

@@ -7,20 +7,14 @@ from collections.abc import Iterator, Sequence, Set
 import zmq
 
 from penstock.receiver.config import SourceConfig
-from penstock.receiver.connection.connecting import REFUSED_AFTER, Connecting
+from penstock.receiver.connection.connecting import REFUSED_AFTER, Connecting, keep_alive
 from penstock.receiver.models import Connection
 from penstock.receiver.sources import KINDS
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.errors import RemoteError
 
-KEEPALIVE = (
-    (zmq.TCP_KEEPALIVE, 1),
-    (zmq.TCP_KEEPALIVE_IDLE, 1),
-    (zmq.TCP_KEEPALIVE_INTVL, 1),
-    (zmq.TCP_KEEPALIVE_CNT, 2),
-)
-"""Keep-alive: within 3 s the kernel notices that a host has vanished. ZeroMQ's own heartbeats would not do:
-while its queue is full, libzmq reads no answers, takes the peer for dead, and drops what is on its way."""
+NETWORK_PERIOD = 0.2
+"""Seconds between two questions to the kernel whether the streamers' hosts answer."""
 BURST = 256
 """Most messages read from one socket before other work gets its turn."""
 
@@ -56,6 +50,10 @@ class Ingest:
         self._paused = False
         self.is_behind = False
         """Whether the last round of `messages` ended before all sockets of a streamer were found empty."""
+        self.is_interrupted = False
+        """Whether messages that were sent may be delayed by an interrupted network: on a socket of several,
+        or on those of all modules."""
+        self._network_due = 0.0
         self._is_gone = False  # whether there was a connection, and is none now
         self._has_reconnected = False
 
@@ -139,11 +137,25 @@ class Ingest:
                 return
 
     def connections(self) -> list[Connection]:
-        """Return the number of connected sockets per endpoint."""
-        counts = dict.fromkeys(self._config.endpoints, 0)
+        """Return the connected sockets per endpoint, and how long its host has not answered."""
+        return [
+            Connection(
+                endpoint=sockets[0].endpoint,
+                connections=sum(each.is_connected for each in sockets),
+                silent_seconds=max(int(each.interruption.seconds) for each in sockets),
+            )
+            for sockets in self._by_endpoint
+        ]
+
+    def observe_network(self, now: float) -> None:
+        """Notice an interrupted network, `NETWORK_PERIOD` after the last look at the earliest."""
+        if now < self._network_due:
+            return
+        self._network_due = now + NETWORK_PERIOD
         for each in self._all:
-            counts[each.endpoint] += each.is_connected
-        return [Connection(endpoint=endpoint, connections=n) for endpoint, n in counts.items()]
+            each.observe_network(now)
+        lasting = [each.interruption.lasts(now) for each in self._all]
+        self.is_interrupted = all(lasting) if self._config.join else any(lasting)
 
     def has_reconnected(self) -> bool:
         """Return whether, since the last call, all connections were lost, read to the end, and made again:
@@ -216,8 +228,7 @@ class Ingest:
         socket.set(zmq.MAXMSGSIZE, int(config.max_message_mb * 1e6))
         socket.set(zmq.LINGER, 0)
         socket.set(zmq.IPV6, is_ipv6(endpoint))
-        for option, value in KEEPALIVE:
-            socket.set(option, value)
+        keep_alive(socket, config.keepalive_seconds)
         return Connecting(socket, endpoint)
 
 

@@ -20,7 +20,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from penstock.receiver.config import ForwardConfig
-from penstock.receiver.connection.ingest import KEEPALIVE
+from penstock.receiver.connection.connecting import keep_alive
 from penstock.receiver.models import ConsumerStatus
 from penstock.stins import metadata as free_metadata
 from penstock.stins.addresses import is_ipv6
@@ -39,6 +39,8 @@ MAX_SERIES = 100
 EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 CLOSE_SECONDS = 1.0
 """Seconds in which queued messages can still leave when the receiver ends."""
+VANISHED_SECONDS = 3
+"""Seconds within which a consumer whose host has vanished is noticed if nothing is on its way to it."""
 
 
 class CannotBind(Exception):
@@ -93,8 +95,7 @@ class Consumer:
         self._socket.set(zmq.ZAP_DOMAIN, b"penstock")
         self._socket.set(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         self._socket.set(zmq.LINGER, int(CLOSE_SECONDS * 1000))
-        for option, value in KEEPALIVE:
-            self._socket.set(option, value)
+        keep_alive(self._socket, VANISHED_SECONDS)
         self._monitor = self._socket.get_monitor_socket(EVENTS)
         _bind(self._socket, config)
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT)

@@ -61,8 +61,10 @@ export function seriesFacts(status) {
 }
 
 export function receiverFacts(status) {
-  const facts = status.connections.map(({ endpoint, connections }) => connections
-    ? { name: "Streamer", text: `connected to ${endpoint}` }
+  const facts = status.connections.map(({ endpoint, connections, silent_seconds }) => connections
+    ? silent_seconds
+      ? { name: "Streamer", text: `connected to ${endpoint}, whose host has not answered for ${silent_seconds} s: is the network interrupted?`, bad: true }
+      : { name: "Streamer", text: `connected to ${endpoint}` }
     : { name: "Streamer", text: `NOT connected to ${endpoint}: is that its address, and does it run?`, bad: true });
   for (const { name, sent, dropped, connected, stalls } of status.consumers) {
     const there = connected ? "connected" : "not connected";

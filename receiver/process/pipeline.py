@@ -123,9 +123,10 @@ class Pipeline:
         stalled = bool(outputs.forwarder.stalled_by)
         ingest.wait(seconds, writable=outputs.forwarder.unsent(), paused=stalled)
         now = self._clock()
-        # The collector's clock stands still while a consumer blocks the stream, and while other sockets are
-        # read: messages that wait on the wire meanwhile are neither late nor missing.
-        if not ingest.is_behind:
+        # The collector's clock stands still while a consumer blocks the stream, while other sockets are read,
+        # and while the network is interrupted: messages on the wire meanwhile are neither late nor missing.
+        ingest.observe_network(now)
+        if not (ingest.is_behind or ingest.is_interrupted):
             self._all_read_at = now
         if stalled or 0.0 < now - self._all_read_at < LONGEST_BEHIND:
             self._held_back += now - self._looked_at

@@ -7,7 +7,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,13 @@ class ReceiverProcess:
         endpoint: of the streamer.
         source: further keys of its source.
         http: HOST:PORT; any free port of loopback by default.
+        within: command that starts its program, such as `ip netns exec NAME`.
         keys: further keys of its entry.
     """
 
     def __init__(
         self, folder: Path, endpoint: str, source: dict[str, Any] | None = None,
-        http: str = "127.0.0.1:0", **keys: Any,
+        http: str = "127.0.0.1:0", within: Sequence[str] = (), **keys: Any,
     ) -> None:  # fmt: skip
         self.root = folder / "data"
         self.root.mkdir(parents=True, exist_ok=True)
@@ -44,7 +45,7 @@ class ReceiverProcess:
         self.log = folder / "receiver.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                ["penstock", "receiver", "sim-1", "--config", str(config), "--http", http, "--json"],
+                [*within, "penstock", "receiver", "sim-1", "--config", str(config), "--http", http, "--json"],
                 stdout=subprocess.PIPE, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.stins.connections import Connections
+from penstock.stins.connections import Connections, keepalive
 
 COMES, ANSWERS, SHAKES, CLOSES, LEAVES = "comes", "answers", "shakes hands", "closes", "leaves"
 
@@ -190,3 +190,10 @@ def test_new_peers_and_those_that_go_are_named_once() -> None:
     assert connections.gone(PEER) == "station:1"
     assert connections.shaken_hands() == []
     assert connections.accepted(PEER, "station:3") == ["station:3"]
+
+
+@pytest.mark.parametrize("seconds", [3, 4, 19, 20, 60, 3600])
+def test_a_vanished_host_is_noticed_in_time_and_a_shorter_cut_is_not(seconds: int) -> None:
+    idle, interval, probes = keepalive(seconds)
+    assert idle + interval * probes <= seconds
+    assert interval * (probes - 1) >= seconds / 3, "a cut between the first probe and the last one"

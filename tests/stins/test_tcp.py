@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from penstock.stins.tcp import GREETING, has_answered
+from penstock.stins.tcp import GREETING, Silence, has_answered, silence
 
 DEADLINE = 10.0
 
@@ -67,3 +67,21 @@ def test_where_the_kernel_does_not_count_everybody_may_have_answered() -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
         assert has_answered(ours.fileno())
+
+
+def test_a_connection_whose_peer_says_nothing_is_not_unanswered(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    ours, theirs = ends
+    theirs.sendall(b"data")
+    assert ours.recv(4) == b"data"
+    unanswered, without_data = silence(ours.fileno())
+    assert unanswered == 0.0
+    assert without_data < DEADLINE
+
+
+def test_of_what_is_no_connection_there_is_no_silence() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs:
+        assert silence(ours.fileno()) == Silence(0.0, 0.0)
+    assert silence(-1) == Silence(0.0, 0.0)
