@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -13,6 +14,7 @@ from zmq.utils.monitor import recv_monitor_message
 from penstock.stins.addresses import is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, Connections
 from penstock.stins.texts import plural
+from penstock.streamer.slices import call, slices
 
 HIGH_WATER_MARK = 16
 """Messages in flight; few, since a recorded start message has megabytes."""
@@ -73,7 +75,7 @@ class PushSocket:
         """
         due = time.monotonic() + timeout
         while self.peers < count:
-            if not self._watch(due - time.monotonic()):
+            if not any(map(self._watch, slices(due - time.monotonic()))):
                 raise PushError(
                     f"{self.peers} of {plural(count, 'connection')} at {self.endpoint} after {timeout:g} s; "
                     "is the receiver running, and is this endpoint in its source.endpoints?"
@@ -85,16 +87,17 @@ class PushSocket:
         Raises:
             PushError: nobody took it for `timeout` seconds.
         """
-        self._socket.sndtimeo = int(timeout * 1000)
-        try:
-            self._socket.send_multipart(message, copy=False)
-        except zmq.Again as error:
-            while self._watch(0):
-                pass
-            raise PushError(
-                f"no receiver at {self.endpoint} has taken a message for {timeout:g} s "
-                f"({self.peers} connected); check that it is still running"
-            ) from error
+        for seconds in slices(timeout):
+            self._socket.sndtimeo = int(seconds * 1000)
+            with contextlib.suppress(zmq.Again):  # nothing of it has left
+                self._socket.send_multipart(message, copy=False)
+                return
+        while self._watch(0):
+            pass
+        raise PushError(
+            f"no receiver at {self.endpoint} has taken a message for {timeout:g} s "
+            f"({self.peers} connected); check that it is still running"
+        )
 
     def drain(self, timeout: float) -> None:
         """Wait until everything is handed to the network, then close."""
@@ -119,4 +122,4 @@ class PushSocket:
         self._socket.disable_monitor()
         self._monitor.close(linger=0)
         self._socket.close(linger=linger_ms)
-        self._context.term()
+        call(self._context.term)

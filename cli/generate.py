@@ -191,7 +191,10 @@ def run(args: argparse.Namespace) -> int:
         )
     finally:
         for push in pushes:
-            push.close(2.0 if signals else None)
+            if signals:
+                push.close(2.0)
+            else:
+                push.close(stopping=lambda: bool(signals))
     if args.json:
         emit(report)
     else:

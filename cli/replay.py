@@ -128,6 +128,8 @@ def _send(
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+    from penstock.streamer.slices import sleep_until
+
     # On stderr, and only on a terminal: the output itself stays plain.
     console = Console(stderr=True)
     count = nbytes = 0
@@ -140,7 +142,7 @@ def _send(
         for message in messages:
             if rate is not None:
                 # Against the schedule, not the last message, so that delays do not add up.
-                time.sleep(max(0.0, began + count / rate - time.monotonic()))
+                sleep_until(began + count / rate)
             send(message, timeout)
             count += 1
             nbytes += sum(len(part) for part in message)

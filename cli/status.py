@@ -38,7 +38,7 @@ from penstock.stins.texts import plural
 if TYPE_CHECKING:
     from penstock.receiver.models import Connection, Status
 
-WAIT = 10.0
+WAIT = 0.5
 """Seconds of one request that waits for a change."""
 
 ALWAYS = ("planned", "received", "stored")

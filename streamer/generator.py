@@ -14,6 +14,7 @@ from penstock.stins.messages import EndReason, SeriesEnd
 from penstock.streamer.generator_plan import Plan, Report
 from penstock.streamer.generator_stream import TICK, Stream
 from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.slices import sleep_until
 
 NAP = 0.0005
 """Shortest time worth sleeping, in seconds."""
@@ -74,8 +75,10 @@ def _send_frames(
     shown = start = time.monotonic()
     for frame in range(plan.frames):
         now = time.monotonic()
-        if plan.rate and (ahead := start + frame / plan.rate - now) > NAP:
-            time.sleep(ahead)
+        if plan.rate and (due := start + frame / plan.rate) - now > NAP:
+            sleep_until(due, stopping)
+            if stopping():
+                return frame
         if now - shown > TICK:
             shown = now
             progress(frame)

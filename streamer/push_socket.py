@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 
 import zmq
@@ -19,6 +19,7 @@ from penstock.stins.addresses import host_port, is_ipv6
 from penstock.stins.connections import HANDSHAKE_MS, KEEPALIVE_SECONDS, Connections, keepalive
 from penstock.stins.messages import Buffer
 from penstock.streamer.ring import Tracker
+from penstock.streamer.slices import call
 
 log = logging.getLogger(__name__)
 
@@ -149,14 +150,19 @@ class PushSocket:
         with self.peers_changed:
             return self.peers_changed.wait_for(lambda: len(self._connections.peers) >= count, timeout)
 
-    def close(self, linger: float | None = None) -> None:
-        """Close, waiting `linger` seconds (default: that of the constructor) for queued messages."""
+    def close(self, linger: float | None = None, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Close, waiting for queued messages.
+
+        Args:
+            linger: seconds for which it waits at most (default: that of the constructor).
+            stopping: returns true once it shall not wait any longer.
+        """
         if self._socket.closed:
             return
         self._socket.disable_monitor()
         self._watcher.join()
         self._socket.close(None if linger is None else int(linger * 1000))
-        self._context.term()
+        call(self._context.term, stopping)
 
     def _watch(self, monitor: zmq.Socket[bytes]) -> None:
         while True:

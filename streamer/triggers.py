@@ -22,6 +22,8 @@ from threading import Lock, Thread
 
 import msgspec
 
+from penstock.streamer.slices import SLICE
+
 EDGE = struct.Struct("!4sQdd")
 MAGIC = b"PSTE"
 TOLERANCE = 1e-6
@@ -68,7 +70,8 @@ class TriggerSource:
         """Send `edges` edges with a period in seconds; those whose number is in `missed` are not sent."""
         start, lost = self._clock(), frozenset(missed)
         for number in range(edges):
-            time.sleep(max(0.0, start + number * period - self._clock()))
+            while (left := start + number * period - self._clock()) > 0:
+                time.sleep(min(SLICE, left))
             if self.counter in lost:
                 self.miss()
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,10 @@ os.environ["PYTHONSAFEPATH"] = "1"
 os.environ["TANGO_HOST"] = ""
 # Output that nobody flushes must show up here, not at a user's.
 os.environ.pop("PYTHONUNBUFFERED", None)
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so would all that they start; from
+# a process that handles it, children get the default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("QT_API", "pyqt5")
 os.environ.setdefault("PYTEST_QT_API", "pyqt5")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

@@ -110,7 +110,8 @@ class Child(Generic[T]):
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit status once the child has ended, `None` if it runs after `timeout` seconds."""
         try:
-            return self._process.wait(timeout)
+            # With a time-out, it looks again and again: a signal that comes as it begins to wait is handled.
+            return self._process.wait(threading.TIMEOUT_MAX if timeout is None else timeout)
         except subprocess.TimeoutExpired:
             return None
 

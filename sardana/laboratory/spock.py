@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from threading import TIMEOUT_MAX
 
 from penstock.devices._base.processes import PYTHON
 from penstock.sardana.laboratory.servers import DOOR, MACRO_SERVER
@@ -64,7 +65,7 @@ def run(folder: Path, tango_host: str) -> int:
     with _terminal_restored(), _interrupts_are_for_the_child():
         process = subprocess.Popen(command, env=environment)
         try:
-            return process.wait()
+            return process.wait(TIMEOUT_MAX)  # looks again and again, so that no signal is missed
         finally:
             if process.poll() is None:
                 process.terminate()

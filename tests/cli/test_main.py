@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.receiver.h5_file import write_series
 
 DEADLINE = 60
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +69,16 @@ def test_ctrl_c_ends_quietly_with_130(arguments: list[str], waits: str, tmp_path
     assert process.returncode == 130
     assert "Traceback" not in rest
     assert "Error" not in rest
+
+
+def test_ctrl_c_reaches_the_programs_of_tests_that_a_shell_runs_in_the_background() -> None:
+    test = f"{Path(__file__)}::test_ctrl_c_ends_quietly_with_130"
+    in_the_background = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+    done = subprocess.run(
+        [*in_the_background, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
 
 
 START = b'{"htype": "header", "filename": "", "msg_number": 0}'

@@ -19,7 +19,7 @@ from penstock.receiver.models import Counts, PastSeries, Series
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
-DAY = 86_400.0
+DAY, HOUR = 86_400.0, 3_600.0
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,16 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReceiverProce
 
     kept = [
         past("a", 3 * DAY, "/data/a.h5", True, "all 5 frames are there", planned=5, stored=5),
-        past("b", 2 * DAY, "/data/b b.h5", False, "3 of 5 frames: 2 missing", planned=5, stored=3, missing=2),
+        past(
+            "b",
+            2 * DAY - HOUR,
+            "/data/b b.h5",
+            False,
+            "3 of 5 frames: 2 missing",
+            planned=5,
+            stored=3,
+            missing=2,
+        ),
         past("c", 1.9 * DAY, None, False, "not taken: the disk is full", planned=5),
     ]
     journal = folder / "data" / ".penstock"

@@ -157,8 +157,9 @@ def test_it_dies_at_the_frame_that_was_asked_for(generate: Callable[..., Generat
     assert generator.process.wait(DEADLINE) == -signal.SIGKILL
 
 
-def test_interrupted_it_sends_the_end_message(generate: Callable[..., Generator]) -> None:
-    generator = generate("--shape", "4,4", "--frames", "1000000", "--rate", "100")
+@pytest.mark.parametrize("rate", ["100", "0.001"])
+def test_interrupted_it_sends_the_end_message(rate: str, generate: Callable[..., Generator]) -> None:
+    generator = generate("--shape", "4,4", "--frames", "1000000", "--rate", rate)
     generator.receive()
     generator.receive()
     generator.process.send_signal(signal.SIGINT)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,22 @@ from penstock.receiver.client import ReceiverUnavailable
 from penstock.receiver.models import Counts, PastSeries, Series
 from tests.receiver.processes import ReceiverProcess
 
-DAY = 86_400.0
 DEADLINE = 10_000
 """Milliseconds."""
 
 
-def past(id: str, ago: float, file: str | None, reason: str = "", **counts: Any) -> PastSeries:
+def noon(days_ago: int) -> float:
+    """Far from midnight, where "yesterday" would be another day."""
+    midday = datetime.now().replace(hour=12, minute=0, second=0, microsecond=0)
+    return (midday - timedelta(days=days_ago)).timestamp()
+
+
+def past(id: str, days_ago: int, file: str | None, reason: str = "", **counts: Any) -> PastSeries:
     complete = counts["planned"] == counts.get("stored")
     lost = [(3, 4, "missing")] if counts.get("missing") else []
     series = Series(
         id=id, filename=file, active=False, complete=complete, reason=reason, taken=id != "c",
-        started=time.time() - ago, ended=time.time() - ago + 4, lost=lost,  # type: ignore[arg-type]
+        started=noon(days_ago), ended=noon(days_ago) + 4, lost=lost,  # type: ignore[arg-type]
     )  # fmt: skip
     return PastSeries(series=series, counts=Counts(**counts))
 
@@ -59,9 +64,9 @@ class Answers:
 def answers(tmp_path: Path) -> Answers:
     (tmp_path / "here.h5").touch()
     return Answers(
-        past("c", 60, None, "not taken: the disk is full", planned=100),
-        past("b", DAY, "/nowhere/scan_7.h5", "8 of 10 frames: 2 missing", planned=10, stored=8, missing=2),
-        past("a", 3 * DAY, str(tmp_path / "here.h5"), planned=1000, stored=1000),
+        past("c", 0, None, "not taken: the disk is full", planned=100),
+        past("b", 1, "/nowhere/scan_7.h5", "8 of 10 frames: 2 missing", planned=10, stored=8, missing=2),
+        past("a", 3, str(tmp_path / "here.h5"), planned=1000, stored=1000),
     )
 
 
@@ -127,7 +132,7 @@ def test_refresh_keeps_the_series_that_was_chosen_and_an_error_what_was_on_show(
     qtbot: Any, answers: Answers, dialog: HistoryDialog
 ) -> None:
     choose(dialog, "b")
-    answers.series.insert(0, past("d", 5, "/data/new.h5", planned=1, stored=1))
+    answers.series.insert(0, past("d", 0, "/data/new.h5", planned=1, stored=1))
     qtbot.keyClick(dialog, qt.Qt.Key_F5)
     qtbot.waitUntil(lambda: len(dialog.files()) == 4, timeout=DEADLINE)
     row = dialog.current()
@@ -164,7 +169,7 @@ def test_no_answer_and_no_series_are_said_in_place_of_the_table(qtbot: Any) -> N
 def receiver(tmp_path: Path) -> Iterator[ReceiverProcess]:
     kept = tmp_path / "data" / ".penstock"
     kept.mkdir(parents=True)
-    series = past("a", DAY, "/data/a.h5", "3 of 5 frames: 2 missing", planned=5, stored=3, missing=2)
+    series = past("a", 1, "/data/a.h5", "3 of 5 frames: 2 missing", planned=5, stored=3, missing=2)
     (kept / "sim-1.series.jsonl").write_bytes(msgspec.json.encode(series) + b"\n")
     running = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
     yield running
