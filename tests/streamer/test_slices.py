@@ -23,8 +23,8 @@ from penstock.streamer.slices import call, sleep_until
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 push = PushSocket("tcp://127.0.0.1:0")
-print("waits", flush=True)
 try:
+    print("waits", flush=True)
     %s
 except KeyboardInterrupt:
     print("interrupted", flush=True)
