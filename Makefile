@@ -59,7 +59,8 @@ test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at ever
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: judges
-judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp ## simulators and clients of others, with which the slow tests compare ours
+judges: $(JUDGES)/tickit/stamp $(JUDGES)/fastcs/stamp $(JUDGES)/hdf5/stamp ## programs of others, with which the slow tests compare ours
+	@.ci/debian-packages hdf5-tools || echo "h5dump is missing: it does not judge our files." >&2
 
 .PHONY: contract
 contract: $(STAMPS)/develop ## Schemathesis: do running receivers answer as their OpenAPI document says
@@ -168,6 +169,14 @@ $(JUDGES)/fastcs/stamp: Makefile
 	@"$$(.ci/find-python)" -m venv $(@D)
 	@echo "Installing fastcs-eiger into $(@D): some 340 MB, half a minute"
 	@$(@D)/bin/pip install --quiet fastcs-eiger==0.4.0
+	@touch $@
+
+# Older readers of our files: an HDF5 before 2.0, and a reader of NXmx.
+$(JUDGES)/hdf5/stamp: Makefile
+	@rm -rf $(@D)
+	@"$$(.ci/find-python)" -m venv $(@D)
+	@echo "Installing h5py with HDF5 1.14 and nxmx into $(@D): some 300 MB, half a minute"
+	@$(@D)/bin/pip install --quiet h5py==3.12.1 hdf5plugin==7.1.0 nxmx==0.0.8
 	@touch $@
 
 # mypy does not follow setuptools' editable finder: give it a tree of links to the folders.

@@ -51,7 +51,7 @@ class OpenFile:
         descriptor = os.open(draft, flags, 0o666, dir_fd=folder)
         try:
             # Newer bounds only for SWMR, which needs them: after a kill all readers would refuse the file.
-            bounds = "latest" if swmr else None
+            bounds = disk_file.SWMR_VERSIONS if swmr else None
             self.adopt(disk_file.open_file(descriptor, self.path.with_name(draft), "w", bounds))
         except (OSError, RuntimeError):
             with contextlib.suppress(OSError):
@@ -98,7 +98,7 @@ class OpenFile:
         except BaseException:
             os.close(descriptor)
             raise
-        self.adopt(disk_file.open_file(descriptor, self.path, "r+", "latest"))
+        self.adopt(disk_file.open_file(descriptor, self.path, "r+", disk_file.SWMR_VERSIONS))
 
     def release_reserve(self) -> None:
         """Release the space reserved for closing the file; may be called again."""

@@ -57,7 +57,7 @@ def reopen_file(path: str | Path, *, damaged: bool = False) -> Reopened:
         OSError, RuntimeError, ValueError, KeyError …: `DAMAGED`.
     """
     repair(path)
-    bounds = "latest" if version_of(path) == FOR_SWMR else None
+    bounds = disk_file.SWMR_VERSIONS if version_of(path) == FOR_SWMR else None
     file = disk_file.open_file(os.open(path, os.O_RDWR | os.O_CLOEXEC), path, "r+", bounds)
     try:
         detector = detector_of(file)

@@ -18,6 +18,7 @@ import h5py
 
 from penstock.receiver.files import geometry, nexus, per_frame
 from penstock.receiver.files.stores import FrameFormat
+from penstock.receiver.files.stores.contract import describe
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
@@ -52,7 +53,7 @@ class Structure:
             data: dataset of the frames, in the NXdetector group.
             series: series of the frames.
         """
-        data.attrs["units"] = "counts"
+        describe(data)
         data.attrs["target"] = data.name
         shown = _group(self.entry, "data", "NXdata")
         shown.attrs["signal"] = "data"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from penstock.sardana.scan_file.links import IMAGES
+
 POINTS: Final = "Pt_No"
 """Sardana's column of the points' numbers, as its recorder spells it."""
 COUNTERS: Final = "counters"
@@ -59,6 +61,7 @@ def _images(entry: Any, label: str, moveables: Sequence[str]) -> str:
     NXdata."""
     measurement = entry["measurement"]
     plot = _plot(entry, f"images_{label}", label)
+    plot[label].attrs["interpretation"] = IMAGES  # after `_renew`
     for beside in (f"{label}_status", *moveables):
         if beside in measurement:
             plot[beside] = measurement[beside]

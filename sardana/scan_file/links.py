@@ -18,6 +18,8 @@ from penstock.sardana.reference import parse
 
 MISSING: Final = 0
 """Status of a frame that never came, as in a detector's file."""
+IMAGES: Final = "image"
+"""What a dataset of frames has, in NeXus' words: viewers would load a whole scan to find out."""
 STATUS: Final = "frame_status"
 """Dataset beside the frames in a detector's file."""
 
@@ -118,6 +120,7 @@ def link_frames(
             if left in group:
                 del group[left]
         raise
+    group[name].attrs["interpretation"] = IMAGES
 
 
 def _through(files: Any, found: Sequence[Block], frame: FrameFormat) -> list[Block]:
@@ -137,7 +140,8 @@ def _through(files: Any, found: Sequence[Block], frame: FrameFormat) -> list[Blo
         layout = h5py.VirtualLayout(shape, frame.dtype, maxshape=endless)
         source = h5py.VirtualSource(_literal(file), _literal(dataset), shape, frame.dtype, maxshape=endless)
         layout[: h5py.h5s.UNLIMITED] = source[: h5py.h5s.UNLIMITED]
-        files.create_virtual_dataset(made, layout, fillvalue=frame.fill_value)
+        data = files.create_virtual_dataset(made, layout, fillvalue=frame.fill_value)
+        data.attrs["interpretation"] = IMAGES
         names[file, dataset] = f"{files.name}/{made}"
     return [replace(block, file=".", dataset=names[block.file, block.dataset]) for block in found]
 

@@ -19,6 +19,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import silx.io
+import silx.io.nxdata
 from sardana.macroserver.msexception import AbortException
 from sardana.macroserver.scan.recorder import DataHandler
 from sardana.macroserver.scan.scandata import ColumnDesc, ScanData
@@ -29,6 +31,7 @@ from taurus.core.util.log import Logger
 
 from penstock.sardana.recorders.penstock_recorder import PenstockRecorder
 from penstock.sardana.reference import Reference
+from tests.third_party import read_by_older_hdf5
 
 DATASET = "entry/instrument/sim/data"
 NAN = float("nan")
@@ -194,6 +197,33 @@ def test_a_channel_called_like_the_status_is_not_overwritten(tmp_path: Path, cha
         assert "files_sim" not in root["entry1"]
         assert root["entry1/measurement/sim_status"][:].tolist() == [7.0]
         assert root["entry1/measurement/sim"].asstr()[0] == reference(0, source)
+
+
+@pytest.mark.slow
+def test_older_hdf5_reads_the_scan_file(tmp_path: Path, channel: str) -> None:
+    source = tmp_path / "a.h5"
+    write_frames(source, 3)
+    values = [reference(2, source), NAN, reference(0, source)]
+    assert record(tmp_path / "scan.h5", [{channel: value} for value in values], [image(channel)]) == []
+    read_by_older_hdf5(tmp_path / "scan.h5", source)
+
+
+def test_viewers_are_told_that_frames_are_images(tmp_path: Path, channel: str) -> None:
+    source = tmp_path / "a.h5"
+    write_frames(source, 2)
+    shown = image(channel, plot_type=2, plot_axes=["<idx>", "<idx>"])
+    record(tmp_path / "scan.h5", [{channel: reference(number, source)} for number in (0, 1)], [shown])
+    with h5py.File(tmp_path / "scan.h5") as root:
+        entry = root["entry1"]
+        for frames in ("measurement/sim", "images_sim/sim", "files_sim/file_1"):
+            assert entry[frames].attrs["interpretation"] == "image", frames
+    with silx.io.open(str(tmp_path / "scan.h5")) as opened:
+        found = silx.io.nxdata.get_default(opened)
+        assert (found.signal_name, found.is_image, found.interpretation) == (
+            "sim",
+            True,
+            "image",
+        )
 
 
 def test_references_of_another_form_in_between_are_told(tmp_path: Path, channel: str) -> None:

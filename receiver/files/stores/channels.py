@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import FrameFormat, FrameStore
+from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, describe
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.channels import PartialFrame
 from penstock.stins.messages import Buffer, Frame
@@ -50,7 +50,7 @@ class ChannelStore(FrameStore):
                 self._partial[index] = tuple(map(FrameStatus, table[index].tolist()))
             return
         for store in self._stores:
-            store.data.attrs["units"] = "counts"
+            describe(store.data)
         detector["data"] = self.data
         number = len(self._stores)
         self._status = detector.create_dataset(

@@ -59,6 +59,11 @@ class Writing:
     """Time in seconds that a segment waits for late frames."""
 
 
+def describe(data: Any) -> None:
+    """Describe a dataset of frames to viewers: they would load all frames to find out that it has images."""
+    data.attrs.update(units="counts", interpretation="image")
+
+
 class FrameStore(ABC):
     """Store of frames by index, in any order; the defaults are for a store that writes at once.
 

@@ -24,6 +24,9 @@ from penstock.receiver.files.stores.write_order import in_order
 from penstock.receiver.files.stores.write_threads import pwrite_all
 from penstock.stins.messages import Buffer
 
+SWMR_VERSIONS = ("v110", "v110")
+"""Bounds of the format versions of a file for SWMR, which HDF5 1.10 brought. With "latest", HDF5 2.0 would
+describe packed datasets in a version that no earlier HDF5 reads."""
 MAX_ADDRESS = 2**63 - 1
 """Largest offset in a file that the kernel accepts."""
 _numbers = itertools.count()
@@ -191,14 +194,16 @@ class DiskFile:
         return self.frame is not None and _place(self.frame) == _place(view)
 
 
-def open_file(descriptor: int, path: str | os.PathLike[str], mode: str, libver: str | None = None) -> Any:
+def open_file(
+    descriptor: int, path: str | os.PathLike[str], mode: str, libver: tuple[str, str] | None = None
+) -> Any:
     """Return an h5py file on top of a descriptor, which is closed with it, or at once if this fails.
 
     Args:
         descriptor: descriptor of the file, open for reading and writing.
         path: path by which the file was opened.
         mode: "w" for a new, empty file, else "r+".
-        libver: bounds of HDF5's format versions.
+        libver: least and greatest version of HDF5's formats, see `SWMR_VERSIONS`; by default the oldest.
 
     Raises:
         OSError, RuntimeError: the file cannot be opened or written.

@@ -16,7 +16,7 @@ from h5py import Dataset, h5d, h5p, h5s, h5t
 
 from penstock.codecs import bslz4
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore
+from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, describe
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.joined import Joined, JoinedFrame
@@ -59,7 +59,7 @@ class ModuleStore(FrameStore):
         self.data = self._blobs.data
         self._is_packed = frames.compression == COMPRESSED
         if virtual is not None:
-            self.data.attrs["units"] = "counts"
+            describe(self.data)
             self.data = _virtual(detector, self.data, virtual, frames.dtype)
         self._status = detector.create_dataset(
             STATUS, (0, modules.modules), "uint8", maxshape=(None, modules.modules),

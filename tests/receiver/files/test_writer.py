@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import h5py
 import hdf5plugin  # noqa: F401  (registers the filters)
 import numpy as np
 import pytest
+import silx.io
+import silx.io.nxdata
 
 from penstock.codecs import bslz4
 from penstock.receiver.files.per_frame import NEIGHBOURS
@@ -40,6 +43,42 @@ def test_the_file_has_the_structure_that_every_program_looks_for(path: Path) -> 
         )
         assert begun <= ended
         assert begun.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    ("images", "channels", "writing"),
+    [
+        (0, (), {}),
+        (0, (), {"swmr": True}),
+        (0, (), {"frames_per_file": 2}),
+        (2, (), {}),
+        (2, ("threshold_1", "threshold_2"), {}),
+    ],
+    ids=["one", "swmr", "segments", "images", "channels"],
+)
+def test_viewers_are_told_that_frames_are_images(
+    images: int, channels: tuple[str, ...], writing: dict[str, Any], path: Path
+) -> None:
+    shape = (images, 4, 6) if images else (4, 6)
+    written = Written(path, start(frames=3, channels=channels or None), **writing)
+    for number in range(3):
+        array = pixels(number, shape)
+        blobs = [part.tobytes() for part in array] if images else [array.tobytes()]
+        written.add(Frame(image(number, array, series="a"), blobs))
+    written.close()
+    found: dict[str, str | None] = {}
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and item.ndim > 2:
+            found[name] = item.attrs.get("interpretation")
+
+    for place in path.parent.glob("*.h5"):
+        with h5py.File(place) as file:
+            file.visititems(look)
+    assert set(found.values()) == {"image"}, found
+    with silx.io.open(str(path)) as opened:
+        shown = silx.io.nxdata.get_default(opened)
+        assert (shown.is_image, shown.interpretation) == (True, "image")
 
 
 def test_every_frame_stands_at_its_index(path: Path) -> None:

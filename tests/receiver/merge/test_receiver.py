@@ -138,6 +138,8 @@ def test_the_shape_of_a_stored_frame_is_said_at_the_beginning_or_with_the_first(
     with h5py.File(sim.receiver.root / "a.h5") as file:
         assert list(file[ended.dataset].shape[1:]) == shape
         assert file[ended.dataset].dtype == "uint16"
+        frames = [ended.dataset, *([f"{GROUP}/modules"] if f"{GROUP}/modules" in file else [])]
+        assert [file[name].attrs["interpretation"] for name in frames] == ["image"] * len(frames)
 
 
 @pytest.mark.parametrize("assembled", [False, True])

@@ -24,7 +24,7 @@ from penstock.receiver.files import lease, storage
 from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.chunked import ChunkedStore, stored_frame
-from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing, describe
 from penstock.receiver.files.stores.data_files.data_file import (
     DATASET,
     DataFile,
@@ -207,7 +207,7 @@ class DataFilesStore(FrameStore):
             store = ChunkedStore(file.group, self._frames, data=found)
             if found is None:
                 store.grow(self._share(number))
-                store.data.attrs["units"] = "counts"
+                describe(store.data)
                 disk_file.flush(file.file)
         except BaseException:
             if there:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import subprocess
 import sys
@@ -19,9 +20,12 @@ from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.stores import Writing
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.writer import SeriesWriter
+from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from tests.receiver.files.stores.written import DETECTOR, SHAPE, Written, array, frame, status_of
+from tests.receiver.files.written import packed
 from tests.receiver.sample_series import start
+from tests.streams import pixels
 
 FORMAT = {"shape": SHAPE, "type": "uint16", "compression": "none"}
 
@@ -113,6 +117,40 @@ def killed(path: Path) -> Path:
     shutil.copy(path, copy)
     series.close("ended meanwhile")
     return copy
+
+
+def begun_in_the_format_of_hdf5_2(path: Path) -> Path:
+    """A killed file of packed frames 0, 1 and 4, 20 planned, as Penstock made it with the bounds "latest"."""
+    kept = Path(__file__).with_name("killed_swmr_of_hdf5_2.h5.gz")
+    path.write_bytes(gzip.decompress(kept.read_bytes()))
+    return path
+
+
+def test_a_killed_file_in_the_format_of_hdf5_2_is_marked(path: Path) -> None:
+    file = begun_in_the_format_of_hdf5_2(path)
+    assert interrupted.mark_interrupted(file, "killed").counts().stored == 3
+    with h5py.File(file) as opened:
+        assert status_of(opened) == [1, 1, 0, 0, 1]
+        expected = [pixels(number) for number in (0, 1, 4)]
+        np.testing.assert_array_equal(opened["entry/data/data"][[0, 1, 4]], expected)
+
+
+def test_a_killed_series_in_the_format_of_hdf5_2_can_be_continued(path: Path) -> None:
+    file = begun_in_the_format_of_hdf5_2(path)
+    found = reopen_file(file)
+    series = RunningSeries(start(frames=20), None, ResumedSeries(found.account, (), str(file), 0.0))
+    writer = SeriesWriter(file, "sim-1", series, "", Writing(swmr=True), found)
+    for number in (2, 7, 19):
+        writer.add(number, packed(number))
+        series.account.take(number, FrameStatus.STORED)
+    writer.flush()
+    with h5py.File(file, swmr=True, locking=False) as opened:
+        np.testing.assert_array_equal(opened["entry/data/data"][19], pixels(19))
+    writer.close(series.close("enough"), pad=False, synced=False)
+    with h5py.File(file) as opened:
+        assert np.flatnonzero(status_of(opened)).tolist() == [0, 1, 2, 4, 7, 19]
+        for number in (0, 1, 2, 4, 7, 19):
+            np.testing.assert_array_equal(opened["entry/data/data"][number], pixels(number))
 
 
 def test_after_a_kill_it_opens_with_swmr_only_and_plainly_once_it_is_marked(path: Path) -> None:
