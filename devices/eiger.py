@@ -64,12 +64,13 @@ class Eiger(StreamingDetector):
         return series.readout_time(self._box)
 
     def values(self) -> Mapping[str, Value]:
-        """See `StreamingDetector`; parameters that this model does not have are left out."""
+        """See `StreamingDetector`; parameters that this model does not have or know are left out."""
         found = dict(self._local)
         for setting in keys.SETTINGS:
-            path = self._box.first_of(setting.paths)
-            if path and (value := self._box.value(path)) is not None:
-                found[setting.parameter.name] = setting.from_box(value)
+            if path := self._box.first_of(setting.paths):
+                value = setting.from_box(self._box.value(path), self._box.allowed(path))
+                if value is not None:
+                    found[setting.parameter.name] = value
         return found
 
     def stream_endpoint(self) -> str:
@@ -131,6 +132,10 @@ class Eiger(StreamingDetector):
         if name == keys.IMAGE:
             return self._simplon.link("monitor/images/monitor") if self._on("monitor") else ""
         return self._readings.read(name) if name in keys.READINGS else super().read(name)
+
+    def as_prepared(self, settings: Settings) -> Settings:
+        """See `StreamingDetector`; the control unit rounds times, and perhaps the geometry."""
+        return series.as_prepared(settings, self._box)
 
     def arm(self, user: UserPart) -> None:
         """See `StreamingDetector`."""

@@ -58,6 +58,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     index_source: IndexSource
     source: str = "stins"
     """Type of the receiver's source that takes the frames."""
+    values: dict[str, Value] = {}
+    """Standard settings as a detector that streams by itself has them, by parameter: it may round them."""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):

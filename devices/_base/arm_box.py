@@ -18,7 +18,7 @@ from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_watchdog import Actions, sentence
 from penstock.devices._base.states import Event, SeriesState
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.client import StreamerClient, StreamerRefused
+from penstock.streamer.client import Prepared, StreamerClient, StreamerRefused
 from penstock.streamer.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -47,15 +47,18 @@ class BoxArming:
         record: of the device's series; its state is ARMING when `arm` is called.
         receiver: client of the receiver.
         actions: what the device does next.
+        prepared: called with a series that the box has been configured for, from the thread of the arming.
         changed: called at the end of each arming, from its thread; must return at once.
     """
 
     def __init__(
-        self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions, changed: Callable[[], None]
-    ) -> None:
+        self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions,
+        prepared: Callable[[Prepared], None], changed: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._record = record
         self._receiver = receiver
         self._do = actions
+        self._prepared = prepared
         self._changed = changed
 
     def arm(self, streamer: StreamerClient, endpoint: str, settings: Settings, armed_by: str) -> None:
@@ -64,7 +67,9 @@ class BoxArming:
         Raises:
             ArmRefused: within `ARM_LIMIT`, with the reason; the state is IDLE, or becomes IDLE with the box.
         """
-        attempt = _Attempt(self._record, self._receiver, self._do, streamer, endpoint, settings, armed_by)
+        attempt = _Attempt(
+            self._record, self._receiver, self._do, self._prepared, streamer, endpoint, settings, armed_by
+        )
         thread = threading.Thread(target=self._run, args=(attempt,), name="arming", daemon=True)
         thread.start()
         error = attempt.wait(ARM_LIMIT)
@@ -81,12 +86,14 @@ class _Attempt:
     """One Arm."""
 
     def __init__(
-        self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions, streamer: StreamerClient,
-        endpoint: str, settings: Settings, armed_by: str,
+        self, record: SeriesRecord, receiver: ReceiverClient, actions: Actions,
+        prepared: Callable[[Prepared], None], streamer: StreamerClient, endpoint: str, settings: Settings,
+        armed_by: str,
     ) -> None:  # fmt: skip
         self._record = record
         self._receiver = receiver
         self._do = actions
+        self._prepared = prepared
         self._streamer = streamer
         self._endpoint = endpoint
         self._settings = settings
@@ -122,6 +129,7 @@ class _Attempt:
         record = self._record
         prepared = self._streamer.prepare(self._settings, PATIENCE)
         self._check_still_arming()
+        self._prepared(prepared)
         found = arming.check_receiver(
             self._receiver, self._streamer, self._settings, prepared, self._endpoint, Budget(record.clock),
             own_stream=True,

@@ -50,7 +50,7 @@ from penstock.devices._base.streamer_process import StreamerLink
 from penstock.devices._base.tango_text import tango_json, tango_text, tango_value
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
-from penstock.streamer.client import Description, StreamerClient, StreamerRefused
+from penstock.streamer.client import Description, Prepared, StreamerClient, StreamerRefused
 from penstock.streamer.own_stream.contract import StreamingDetector
 from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value, default_trigger_mode
 from penstock.streamer.unit import Unit
@@ -108,6 +108,8 @@ class Detector(Device):
         self._values["TriggerMode"] = default_trigger_mode(self.camera.trigger_modes).value
         self._take_modes(modes)
         self._readout = 0.0
+        self._obtained: dict[str, tuple[Value, Value]] = {}
+        """By setting what a client has requested, and what the box of the detector has made of it."""
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
         """True if a setting was written or a series ended since the frame format was last asked for."""
@@ -115,7 +117,8 @@ class Detector(Device):
         self._receiver = ReceiverClient(self.ReceiverUrl)
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
-            changed=self._wake, armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
+            prepared=self._on_prepared, changed=self._wake,
+            armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
         )  # fmt: skip
         self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
         self._live = LiveImage(
@@ -303,6 +306,11 @@ class Detector(Device):
         name = parameter.name
         if is_as_displayed(parameter, value, self._values[name]) and name not in self._unknown:
             value = self._values[name]
+        requested, obtained = self._obtained.get(name, (None, value))
+        if value == requested:
+            value = obtained
+        if name == "ExposureTime" and value != self._values[name]:
+            self._forget_obtained_latency()
         if name == "TriggerMode" and value not in self._modes:
             raise ValueRefused(
                 f'{self.camera.__name__} has no TriggerMode "{value}"; choose {", ".join(self._modes)}'
@@ -323,8 +331,15 @@ class Detector(Device):
             raise ValueRefused(f"{name} must be above 0 and finite, not {value:g}")
         if is_as_displayed(PERIODS[name], value, self._periods()[name]):
             return
+        self._obtained.pop("LatencyTime", None)
         period = value if name == "FrameTime" else 1.0 / value
         self._values["LatencyTime"] = latency_for(period, float(self._values["ExposureTime"]), self._readout)
+
+    def _forget_obtained_latency(self) -> None:
+        """Go back to the LatencyTime that was requested: what the box has made of it had another exposure."""
+        requested, obtained = self._obtained.pop("LatencyTime", (None, None))
+        if requested is not None and self._values["LatencyTime"] == obtained:
+            self._values["LatencyTime"] = requested
 
     def _show_set_points(self) -> None:
         """Pass the set values to Tango: otherwise panels show random set points before the first write."""
@@ -418,6 +433,13 @@ class Detector(Device):
                 self._values[name] = default
         self._take_limits(streamer.describe())
         self._unmeasured = True
+
+    def _on_prepared(self, prepared: Prepared) -> None:
+        """Show what the box has made of the settings of a series; nothing can be written meanwhile."""
+        for name, value in prepared.values.items():
+            if value != self._values[name]:
+                self._obtained[name] = self._values[name], value
+                self._values[name] = value
 
     def _take_modes(self, modes: tuple[str, ...]) -> None:
         self._modes = modes

@@ -23,7 +23,7 @@ from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
-from penstock.streamer.client import Description, StreamerClient
+from penstock.streamer.client import Description, Prepared, StreamerClient
 from penstock.streamer.settings import Settings, TriggerMode
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class SeriesControl:
         clock: monotonic seconds.
         connected: called with a streamer that has just been reached, before it may be armed; and again when
             the box of a detector that streams by itself has taken settings.
+        prepared: called while it is being armed, with the series as its box will take it.
         changed: called after every change that requires a `step`; must return at once.
         limits: time limits of the watchdog.
         armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
@@ -51,6 +52,7 @@ class SeriesControl:
     def __init__(
         self, link: StreamerLink, receiver: ReceiverClient, *, clock: Callable[[], float],
         connected: Callable[[StreamerClient, Description], None] = lambda streamer, description: None,
+        prepared: Callable[[Prepared], None] = lambda prepared: None,
         changed: Callable[[], None] = lambda: None, limits: WatchdogLimits | None = None,
         armed_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
@@ -65,7 +67,7 @@ class SeriesControl:
         self._watchdog = SeriesWatchdog(self.record, link.died, self, limits or WatchdogLimits(), armed_limit)
         self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
         self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
-        self._arm_box = BoxArming(self.record, receiver, self, self._on_armed)
+        self._arm_box = BoxArming(self.record, receiver, self, prepared, self._on_armed)
         self._box_changed = False
         self._streamer: StreamerClient | None = None
         self._endpoint = ""

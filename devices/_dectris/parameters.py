@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
+from penstock.devices._dectris.rest import number_of
 from penstock.streamer.settings import Limits, Parameter, Value
 
 STREAMS = ("v1", "v2")
@@ -51,12 +52,28 @@ class Setting(msgspec.Struct, frozen=True):
             return "enabled" if value else "disabled"
         return value
 
-    def from_box(self, value: object) -> Value:
-        """Return a value of the key in the parameter's type."""
-        kind = type(self.parameter.default)
-        if kind is bool and isinstance(value, str):
-            return value == "enabled"
-        return kind(value)  # type: ignore[call-overload, arg-type]
+    def from_box(self, value: object, allowed: tuple[object, ...] | None = None) -> Value | None:
+        """Return a value of the key in the parameter's type; `None` if the box does not know it.
+
+        Args:
+            value: value as the box gives it; null and "" are unknown ([ref18] p. 25).
+            allowed: the key's allowed values; "" is a value where it is one of them.
+        """
+        if isinstance(value, str) and type(self.parameter.default) is bool:
+            return {"enabled": True, "disabled": False}.get(value)
+        if value == "" and isinstance(self.parameter.default, str) and "" in (allowed or ()):
+            return ""
+        return in_type_of(self.parameter, value)
+
+
+def in_type_of(parameter: Parameter, value: object) -> Value | None:
+    """Return a value of the box in a parameter's type; `None` for "", and for any other type."""
+    kind, number = type(parameter.default), number_of(value)
+    if kind is float:
+        return number
+    if kind is int:
+        return int(number) if number is not None and number.is_integer() else None
+    return value if isinstance(value, kind) and value != "" else None
 
 
 def _setting(*paths: str, name: str, default: Value, doc: str, unit: str = "", **more: object) -> Setting:

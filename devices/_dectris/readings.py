@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.devices._dectris.parameters import READINGS
-from penstock.devices._dectris.rest import NoSuchKey, Simplon
+from penstock.devices._dectris.parameters import READINGS, in_type_of
+from penstock.devices._dectris.rest import NoSuchKey, Simplon, number_of
 from penstock.streamer.settings import Value
 from penstock.streamer.unit import CameraError
 
@@ -28,14 +28,16 @@ class Readings:
         """Return one reading, in its parameter's type.
 
         Raises:
-            CameraError: the box has no such reading.
+            CameraError: the box has no such reading, or does not know it now.
         """
         parameter, paths = READINGS[name]
         found = self._first(name, paths)
-        kind = type(parameter.default)
-        if kind is str and isinstance(found, int | float):
-            return f"{found:g} V"  # module_000/hv, the only text that older boxes give as a number
-        return kind(found)  # type: ignore[call-overload, arg-type]
+        if name == "HighVoltage" and (volts := number_of(found)) is not None:
+            return f"{volts:g} V"  # module_000/hv of older boxes
+        value = in_type_of(parameter, found)
+        if value is None:
+            raise CameraError(f"{self._simplon.address} does not know {name} now: it says {found!r:.60}")
+        return value
 
     def files(self, prefix: str) -> str:
         """Return the addresses of the files with this prefix, master files first; "" if there are none."""

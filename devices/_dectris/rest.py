@@ -12,6 +12,7 @@ does not wait for a trigger that blocks for the length of its series.
 from __future__ import annotations
 
 import json
+import math
 import socket
 from typing import Any
 
@@ -45,7 +46,8 @@ PROBES = (
 """Probes of a connection: a call that may take minutes ends 10 s after power or network have failed. The
 kernel of a control unit answers them even while the unit is computing."""
 VERSIONS = ("1.8.0", "1.6.0")
-"""Known versions of SIMPLON: EIGER2 and PILATUS4 speak 1.8.0; EIGER speaks 1.6.0 and refuses others."""
+"""Known versions of SIMPLON: EIGER2, PILATUS4 and an EIGER with current firmware speak 1.8.0; an EIGER with
+older firmware speaks 1.6.0, and refuses others."""
 MOST_WORDS = 300
 """Most characters of a refusal that are quoted."""
 
@@ -59,14 +61,28 @@ class NoSuchKey(CameraError):
     """The control unit has no such key: another model, or another version of its software."""
 
 
+class Redirected(CameraError):
+    """Something else than a control unit answers, and names another address."""
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One key as the control unit describes it ([ref18] section 2.2)."""
+    """One key as the control unit describes it ([ref18] section 2.2); what is unknown is null or ""."""
 
     value: Any = None
     min: float | None = None
     max: float | None = None
     allowed_values: tuple[Any, ...] | None = None
-    access_mode: str | None = None
+
+
+def number_of(value: object) -> float | None:
+    """Return a value of the control unit as a number; `None` for any other type, NaN and infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 class Simplon:
@@ -112,7 +128,7 @@ class Simplon:
             self.version = wanted
             return wanted
         try:
-            version = self._entry("GET", "detector/api/version").value
+            version = self._entry("GET", "detector/api/version").value or self._try_versions()
         except NoSuchKey:
             version = self._try_versions()
         if version not in VERSIONS:
@@ -134,14 +150,16 @@ class Simplon:
         """
         return self._entry("GET", self._url(path))
 
-    def put(self, path: str, value: object, seconds: float = READ) -> tuple[str, ...]:
+    def put(self, path: str, value: object, seconds: float = READ) -> tuple[str, ...] | None:
         """Write a key of a configuration; return the keys of its subsystem that have changed, or may have.
+
+        The result is `None` if the control unit does not say which.
 
         Raises:
             NoSuchKey: the control unit has no such key.
         """
         answer = self._call("PUT", self._url(path), {"value": value}, seconds, f" = {value!r:.120}")
-        return tuple(str(key) for key in answer) if isinstance(answer, list) else ()
+        return tuple(str(key) for key in answer) if isinstance(answer, list) and answer else None
 
     def command(self, name: str, seconds: float, value: object = None) -> dict[str, Any]:
         """Have the detector execute a command; return its answer, such as {"sequence id": 7}."""
@@ -161,7 +179,7 @@ class Simplon:
         for version in VERSIONS:
             try:
                 self._entry("GET", f"detector/api/{version}/status/state")
-            except BoxLost:
+            except (BoxLost, Redirected):
                 raise
             except CameraError:
                 continue
@@ -173,11 +191,13 @@ class Simplon:
 
     def _entry(self, method: str, url: str) -> Entry:
         answer = self._call(method, url, None, READ, "")
-        try:
-            # Some keys, such as lists of files, give the bare value.
-            return msgspec.convert(answer if isinstance(answer, dict) else {"value": answer}, Entry)
-        except msgspec.ValidationError as error:
-            raise CameraError(f"{self.address}/{url}: the answer is invalid: {error}") from error
+        if not isinstance(answer, dict):
+            return Entry(value=answer)  # some keys, such as lists of files, give the bare value
+        allowed = answer.get("allowed_values")
+        return Entry(
+            value=answer.get("value"), min=number_of(answer.get("min")), max=number_of(answer.get("max")),
+            allowed_values=tuple(allowed) if isinstance(allowed, list) else None,
+        )  # fmt: skip
 
     def _call(self, method: str, url: str, body: object, seconds: float, sent: str) -> Any:
         what = f"{method} {url}{sent}"
@@ -194,6 +214,12 @@ class Simplon:
             raise BoxLost(f"{self.address} broke off {what} ({_reason(error)}); {CHECK_HOST}") from error
         if response.status >= 400:
             raise self._refusal(response.status, _text(response.data), what)
+        if response.status >= 300:
+            target = response.headers.get("Location") or "another address"
+            raise Redirected(
+                f"{self.address} redirects {what} to {target:.200}; set the properties Host and Port to the "
+                "control unit itself, which answers over plain HTTP (call Init after a change)"
+            )
         try:
             return json.loads(response.data) if response.data.strip() else None
         except ValueError as error:

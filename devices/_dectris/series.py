@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.devices._dectris import modes
-from penstock.devices._dectris.box import Box
+from penstock.devices._dectris.box import Box, equal
 from penstock.devices._dectris.parameters import (
     CHANNELS,
     DETECTOR,
@@ -25,6 +26,7 @@ from penstock.streamer.unit import CameraError, FrameFormat
 
 APPENDIX = f"{STREAM}/header_appendix"
 READOUT, COUNT_TIME = f"{DETECTOR}/detector_readout_time", f"{DETECTOR}/count_time"
+FRAME_TIME, DISTANCE = f"{DETECTOR}/frame_time", f"{DETECTOR}/detector_distance"
 FORMAT, PATTERN = f"{STREAM}/format", f"{FILEWRITER}/name_pattern"
 FIXED = tuple(
     f"{DETECTOR}/{key}"
@@ -55,7 +57,7 @@ SHAPING = tuple(
 )
 """Keys that determine shape and type of frames; the bit depth depends on the times (ADEiger
 `bit_depth_image`)."""
-DTYPES: Mapping[object, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
+DTYPES: Mapping[int, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
 
 
 def local(settings: Settings) -> dict[str, Value]:
@@ -108,11 +110,11 @@ def wanted(settings: Settings, box: Box, stream: str) -> dict[str, Value]:
         x, y = settings.beam_center
         values |= {f"{DETECTOR}/beam_center_x": float(x), f"{DETECTOR}/beam_center_y": float(y)}
     if settings.distance:
-        values[f"{DETECTOR}/detector_distance"] = float(settings.distance)
+        values[DISTANCE] = float(settings.distance)
     values |= modes.plan(settings, local(settings))
     values |= {
-        f"{DETECTOR}/count_time": settings.exposure_time,
-        f"{DETECTOR}/frame_time": settings.exposure_time + max(settings.latency_time, readout_time(box)),
+        COUNT_TIME: settings.exposure_time,
+        FRAME_TIME: settings.exposure_time + max(settings.latency_time, readout_time(box)),
     }
     return {path: value for path, value in values.items() if box.first_of([path])}
 
@@ -123,11 +125,13 @@ def format_of(box: Box) -> FrameFormat:
     Raises:
         CameraError: unknown bit depth or shape.
     """
-    columns, rows = (box.value(f"{DETECTOR}/{axis}_pixels_in_detector") for axis in "xy")
-    bits = box.value(f"{DETECTOR}/bit_depth_image")
-    if bits not in DTYPES or not isinstance(columns, int) or not isinstance(rows, int):
+    keys = ("x_pixels_in_detector", "y_pixels_in_detector", "bit_depth_image")
+    found = [box.number(f"{DETECTOR}/{key}") for key in keys]
+    columns, rows, bits = (int(number) if number is not None else 0 for number in found)
+    if bits not in DTYPES or columns < 1 or rows < 1:
+        said = [box.value(f"{DETECTOR}/{key}") for key in keys]
         raise CameraError(
-            f"the control unit reports {columns} x {rows} pixels of {bits} bits; supported are 8, 16 "
+            f"the control unit reports {said[0]} x {said[1]} pixels of {said[2]} bits; supported are 8, 16 "
             "and 32 bits"
         )
     images = sum(box.value(path) == "enabled" for path in CHANNELS) or 1
@@ -152,8 +156,27 @@ def format_if_known(box: Box) -> FrameFormat | None:
 
 def readout_time(box: Box) -> float:
     """Return the least dead time between frames, in seconds; 0 if the box has not been read yet."""
-    seconds = box.value(READOUT)
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
+    return box.number(READOUT) or 0.0
+
+
+def as_prepared(settings: Settings, box: Box) -> Settings:
+    """Return the settings of a prepared series with times and geometry as the box has them.
+
+    The latency stays as it was set if it gives the box's frame time.
+    """
+    exposure = box.number(COUNT_TIME) or settings.exposure_time
+    latency, period = settings.latency_time, box.number(FRAME_TIME)
+    if period is not None and not equal(period, exposure + max(latency, readout_time(box))):
+        latency = max(0.0, period - exposure)
+    center = settings.beam_center
+    if any(center):
+        x, y = (box.number(f"{DETECTOR}/beam_center_{axis}") for axis in "xy")
+        center = (center[0] if x is None else x, center[1] if y is None else y)
+    distance = box.number(DISTANCE) if settings.distance else None
+    return msgspec.structs.replace(
+        settings, exposure_time=exposure, latency_time=latency, beam_center=center,
+        distance=settings.distance if distance is None else distance,
+    )  # fmt: skip
 
 
 def describe(box: Box, simplon: Simplon) -> dict[str, object]:
@@ -164,8 +187,12 @@ def describe(box: Box, simplon: Simplon) -> dict[str, object]:
         "detector_readout_time": "detector_readout_time",
         "software_version": "software_version", "eiger_fw_version": "firmware_version",
     }  # fmt: skip
-    found = {name: box.value(f"{DETECTOR}/{key}") for key, name in names.items()}
-    entries: dict[str, object] = {name: value for name, value in found.items() if value is not None}
+    numbers = ("x_pixel_size", "y_pixel_size", "detector_readout_time")
+    entries: dict[str, object] = {}
+    for key, name in names.items():
+        value = box.number(f"{DETECTOR}/{key}") if key in numbers else box.value(f"{DETECTOR}/{key}")
+        if isinstance(value, str | float) and value != "":  # otherwise it is unknown
+            entries[name] = value
     if box.value(f"{FILEWRITER}/mode") == "enabled":
         # $id is the box's number of the series, which is known only after arming.
         entries["filewriter"] = {"name_pattern": box.value(PATTERN), "folder": f"{simplon.address}/data/"}

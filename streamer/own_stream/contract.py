@@ -17,7 +17,7 @@ from typing import ClassVar
 import msgspec
 
 from penstock.stins.user_part import UserPart
-from penstock.streamer.settings import Value
+from penstock.streamer.settings import Settings, Value
 from penstock.streamer.unit import CameraError, Unit
 
 
@@ -91,6 +91,13 @@ class StreamingDetector(Unit):
     def stream_source(self) -> str:
         """Return the type of the receiver's source for this stream, such as "dectris-v2"."""
         return "stins"
+
+    def as_prepared(self, settings: Settings) -> Settings:
+        """Return the settings of the prepared series as the box has them: a box may round them.
+
+        They are shown and stored, and must ask for no change when they are prepared again.
+        """
+        return settings
 
     @abstractmethod
     def arm(self, user: UserPart) -> None:

@@ -31,7 +31,7 @@ from penstock.streamer.own_stream.troubles import sentence_of, wrong
 from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher
 from penstock.streamer.parameters import Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.settings import Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
@@ -125,13 +125,15 @@ class OwnStreamEngine:
             complete = self._complete(settings)
             frames = self._detector.prepare(complete)
             self._take_over()
-            series = Series(uuid.uuid4().hex, complete, frames)
+            taken = self._detector.as_prepared(complete)
+            series = Series(uuid.uuid4().hex, taken, frames)
             self._machine.fire(Event.PREPARE, f"{plural(complete.frames, 'frame')} prepared")
             self._series = series
             return Prepared(
                 series=series.id, shape=frames.shape, dtype=frames.dtype, compression=frames.compression,
                 frame_bytes=frames.frame_bytes, frames=complete.frames,
                 index_source=self._detector.index_source, source=self._detector.stream_source(),
+                values=standard_values(taken),
             )  # fmt: skip
 
         return self._on_box("prepare", work, lambda error: self._withdraw())
@@ -390,6 +392,15 @@ class OwnStreamEngine:
             log.critical("%s: a thread of the engine died", self._name, exc_info=True)
             self._died()
             raise
+
+
+def standard_values(settings: Settings) -> dict[str, Value]:
+    """Return the standard settings of a series that a box may round, by parameter."""
+    return {
+        "ExposureTime": settings.exposure_time, "LatencyTime": settings.latency_time,
+        "BeamCenterX": settings.beam_center[0], "BeamCenterY": settings.beam_center[1],
+        "Distance": settings.distance,
+    }  # fmt: skip
 
 
 def _done(value: T) -> Future[T]:

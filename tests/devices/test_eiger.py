@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.devices._dectris.commands import STATES
@@ -177,6 +178,49 @@ def test_a_box_that_rounds_is_believed(eiger: Eiger, desk: Desk) -> None:
     assert eiger.values()["Energy"] == 10000.4
 
 
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("Energy", "photon_energy", 12400.5),
+        ("Threshold", "threshold/1/energy", 6200.0001),
+        ("Nexpi", "nexpi", 2),
+    ],
+)
+def test_whatever_differs_is_written_once(new: tuple[Desk, Eiger], name: str, key: str, value: float) -> None:
+    desk, eiger = new
+    eiger.apply({name: value})
+    eiger.apply({name: value})
+    assert desk.puts == [(f"{DETECTOR}/{key}", value)]
+    assert eiger.values()[name] == value
+
+
+def test_the_answer_to_a_request_is_remembered_while_the_box_still_has_it(eiger: Eiger, desk: Desk) -> None:
+    energy = f"{DETECTOR}/photon_energy"
+    desk.makes[energy] = lambda value: value + 0.4
+    eiger.apply({"Energy": 10000.0})
+    eiger.apply({"Energy": 10000.0})
+    assert desk.puts == [(energy, 10000.0)]
+    desk.keys[energy] = 10001.0  # another client
+    eiger.connect()
+    eiger.apply({"Energy": 10000.0})
+    assert desk.puts == [(energy, 10000.0)] * 2
+    eiger.apply({"Energy": 10000.4})
+    assert desk.puts == [(energy, 10000.0)] * 2, "that is what it has"
+
+
+@pytest.mark.parametrize("answer", [None, [], {}], ids=["null", "nothing", "no list"])
+def test_a_box_that_does_not_say_what_a_put_has_changed_is_read_as_a_whole(
+    new: tuple[Desk, Eiger], answer: object
+) -> None:
+    desk, eiger = new
+    desk.answers = lambda changed: answer
+    eiger.apply({"Energy": 10000.0})
+    assert eiger.values()["Threshold"] == 5000.0
+    eiger.prepare(series(eiger))
+    assert desk.keys[f"{DETECTOR}/threshold/1/energy"] == 5000.0
+    assert f"{DETECTOR}/threshold/1/energy" not in dict(desk.puts)
+
+
 def test_a_box_that_makes_something_else_of_a_value_is_refused_with_both(eiger: Eiger, desk: Desk) -> None:
     desk.makes[f"{DETECTOR}/photon_energy"] = lambda value: 8048.0
     with pytest.raises(CameraError, match="photon_energy is 8048.0, requested was 10000.0"):
@@ -270,6 +314,44 @@ def test_only_what_differs_is_written(eiger: Eiger, desk: Desk) -> None:
     desk.keys[f"{DETECTOR}/frame_time"] = 7.0  # somebody at the box's own web page
     eiger.prepare(series(eiger))
     assert desk.puts == [(f"{DETECTOR}/frame_time", pytest.approx(0.50001))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "value"),
+    [
+        ({"latency_time": 0.10009}, "frame_time", 0.60009),
+        ({"beam_center": (20.501, 15.25)}, "beam_center_x", 20.501),
+        ({"distance": 0.50045}, "detector_distance", 0.50045),
+    ],
+)
+def test_small_changes_of_a_series_are_written_and_kept(
+    eiger: Eiger, desk: Desk, changes: dict[str, Any], key: str, value: float
+) -> None:
+    desk.moves.clear()
+    eiger.prepare(series(eiger, latency_time=0.1, beam_center=(20.5, 15.25), distance=0.5))
+    desk.puts.clear()
+    wanted = series(eiger, **{"latency_time": 0.1, "beam_center": (20.5, 15.25), "distance": 0.5} | changes)
+    eiger.prepare(wanted)
+    assert desk.puts == [(f"{DETECTOR}/{key}", pytest.approx(value, rel=1e-12))]
+    assert eiger.as_prepared(wanted) == wanted
+
+
+def test_a_series_has_the_times_and_the_geometry_that_the_box_has_made(eiger: Eiger, desk: Desk) -> None:
+    for key in ("count_time", "frame_time", "detector_distance"):
+        desk.makes[f"{DETECTOR}/{key}"] = lambda value: round(value, 4)
+    desk.moves.clear()
+    asked = msgspec.structs.replace(
+        series(eiger, latency_time=0.10009, distance=0.50043), exposure_time=0.30004
+    )
+    eiger.prepare(asked)
+    taken = eiger.as_prepared(asked)
+    assert (taken.exposure_time, taken.distance) == (0.3, 0.5004)
+    assert taken.exposure_time + taken.latency_time == desk.keys[f"{DETECTOR}/frame_time"] == 0.4001
+    desk.puts.clear()
+    eiger.prepare(asked)
+    eiger.prepare(taken)
+    eiger.prepare(asked)
+    assert desk.puts == [], "it has what it has made of them"
 
 
 def test_a_geometry_that_nobody_has_set_leaves_the_boxs_own(eiger: Eiger, desk: Desk) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from xmlrpc.client import Fault, ServerProxy
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
+import msgspec
 import numpy as np
 import zmq
 
@@ -28,6 +29,8 @@ from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode,
 from penstock.streamer.unit import CameraError, FrameFormat
 
 ROWS, COLUMNS = 6, 10
+TICK = 2.0**-17
+"""Of its clock, in seconds: it rounds exposures."""
 HELD = 20.0
 """Seconds after which a held call is let go, whatever the test does."""
 
@@ -91,6 +94,9 @@ class SenderBox(StreamingDetector):
             settings.trigger_mode.value,
         )  # fmt: skip
         return FrameFormat(shape=(ROWS, COLUMNS), dtype="uint16", frame_bytes=2 * ROWS * COLUMNS)
+
+    def as_prepared(self, settings: Settings) -> Settings:
+        return msgspec.structs.replace(settings, exposure_time=self._call("exposure"))
 
     def arm(self, user: UserPart) -> None:
         self._call("arm", user.encode())
@@ -170,6 +176,7 @@ class Box:
                 self._server.register_function(self._served(name), name)
             self._server.register_function(lambda: 31.5, "humidity")
             self._server.register_function(lambda: self.set_energy, "energy")
+            self._server.register_function(lambda: self._plan[2], "exposure")
             threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         elif self._server is not None:
             self._server.shutdown()
@@ -218,8 +225,9 @@ class Box:
     def _apply(self, values: dict[str, float]) -> None:
         self.set_energy = values["Energy"]
 
-    def _prepare(self, *plan: Any) -> None:
-        self._plan = plan  # type: ignore[assignment]
+    def _prepare(self, triggers: int, frames: int, exposure: float, mode: str) -> None:
+        ticks = max(1, round(exposure / TICK))
+        self._plan = triggers, frames, ticks * TICK, mode
 
     def _arm(self, user: str) -> None:
         with self._lock:

@@ -201,6 +201,33 @@ def test_a_series_that_is_ended_early_says_by_what(station: BoxStation, how: str
     assert "ended by" not in station.detector.Status()
 
 
+def test_what_the_box_makes_of_a_series_is_shown_stored_and_the_answer_to_the_same_request(
+    station: BoxStation,
+) -> None:
+    detector, made = station.detector, 2**-17 * round(0.0031 * 2**17)
+    station.set(ExposureTime=0.0031)
+    assert detector.ExposureTime == 0.0031
+    file = station.arm("INTERNAL", 2)
+    assert detector.ExposureTime == made != 0.0031
+    assert detector.FrameTime == pytest.approx(made + 1e-5, rel=1e-12)
+    wait_state(detector, ON)
+    with h5py.File(file) as written:
+        (times,) = [written[path] for path in paths(written) if path.endswith("/count_time")]
+        assert times[()] == made
+    station.set(ExposureTime=0.0031)
+    assert detector.ExposureTime == made, "the answer to that request"
+    station.set(ExposureTime=0.0032)
+    assert detector.ExposureTime == 0.0032
+    station.set(ExposureTime=0.0031)
+    assert detector.ExposureTime == made
+
+
+def paths(file: h5py.File) -> list[str]:
+    found: list[str] = []
+    file.visit(found.append)
+    return found
+
+
 def test_a_box_that_arms_slowly_is_moving_and_then_running(station: BoxStation) -> None:
     arm = station.hold("arm")
     begun = time.monotonic()

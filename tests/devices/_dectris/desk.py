@@ -74,6 +74,8 @@ class Desk(ThreadingHTTPServer):
             "detector/config/frame_time": {"detector/config/count_time": lambda value: value - 1e-5},
         }
         """Keys that a key moves, named in the answer to its PUT."""
+        self.answers: Callable[[list[str]], object] = lambda changed: changed
+        """The answer to a PUT, from the keys that have changed."""
         self.fails: dict[str, tuple[int, str]] = {}
         self.puts: list[tuple[str, Any]] = []
         self.holds: dict[str, threading.Event] = {}
@@ -115,7 +117,7 @@ class Desk(ThreadingHTTPServer):
             other: move(value) for other, move in self.moves.get(path, {}).items() if other in self.keys
         }
         self.keys |= changed
-        return [key.split("/config/")[1] for key in changed]
+        return self.answers([key.split("/config/")[1] for key in changed])
 
     def command(self, name: str) -> object:
         if name in self.holds:

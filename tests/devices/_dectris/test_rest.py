@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from urllib3.exceptions import ReadTimeoutError
 
-from penstock.devices._dectris.rest import CONNECT, NoSuchKey, Simplon
+from penstock.devices._dectris.rest import CONNECT, Entry, NoSuchKey, Simplon
 from penstock.streamer.own_stream.contract import BoxLost
 from penstock.streamer.unit import CameraError
 
@@ -30,6 +30,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers: dict[str, tuple[int, bytes]] = {}
+        self.locations: dict[str, str] = {}
+        """Where a path is redirected to."""
         self.held = ""
         self.holding, self.release = threading.Event(), threading.Event()
         self.bodies: list[bytes] = []
@@ -47,7 +49,11 @@ class Handler(BaseHTTPRequestHandler):
             self.server.holding.set()
             self.server.release.wait(DEADLINE)
         status, body = self.server.answers.get(self.path, (404, b'"no such path"'))
+        if self.path in self.server.locations:
+            status, body = 301, b"<html>moved</html>"
         self.send_response(status)
+        if self.path in self.server.locations:
+            self.send_header("Location", self.server.locations[self.path])
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -138,13 +144,28 @@ def test_a_key_that_it_lacks_is_told_from_other_refusals(simplon: Simplon) -> No
         simplon.get("detector/config/threshold/4/energy")
 
 
-@pytest.mark.parametrize("body", [b"<html>nginx</html>", b'{"min": "low"}'])
-def test_an_answer_that_cannot_be_understood_is_a_sentence(
-    server: Server, simplon: Simplon, body: bytes
-) -> None:
-    server.answers[STATE] = (200, body)
-    with pytest.raises(CameraError, match=r"does not answer GET .* in JSON|the answer is invalid"):
+def test_an_answer_that_cannot_be_understood_is_a_sentence(server: Server, simplon: Simplon) -> None:
+    server.answers[STATE] = (200, b"<html>nginx</html>")
+    with pytest.raises(CameraError, match=r"does not answer GET .* in JSON"):
         simplon.get("detector/status/state")
+
+
+@pytest.mark.parametrize("unknown", ["null", '""', '"low"', "true", "[1]", "NaN", "1e999", "9" * 400])
+def test_limits_that_are_unknown_are_no_limits(server: Server, simplon: Simplon, unknown: str) -> None:
+    answer = f'{{"value": 5, "min": {unknown}, "max": {unknown}, "allowed_values": {unknown}}}'
+    server.answers[STATE] = (200, answer.replace("[1]", '{"a": 1}').encode())
+    assert simplon.get("detector/status/state") == Entry(value=5)
+
+
+@pytest.mark.parametrize("path", ["/detector/api/version", "/detector/api/1.8.0/status/state"])
+def test_a_redirect_at_the_version_says_where_it_leads(server: Server, simplon: Simplon, path: str) -> None:
+    server.locations[path] = f"https://dcu.example{path}"
+    with pytest.raises(CameraError) as refused:
+        simplon.find_version()
+    assert str(refused.value).startswith(
+        f"{simplon.address} redirects GET {path[1:]} to https://dcu.example{path}; "
+        "set the properties Host and Port to the control unit itself"
+    )
 
 
 def test_nobody_at_the_address_is_a_lost_box() -> None:
@@ -266,6 +287,9 @@ def test_a_put_answers_with_the_keys_that_it_changed(server: Server, simplon: Si
     assert server.bodies[-1] == b'{"value": 0.5}'
 
 
-def test_an_empty_answer_names_no_key(server: Server, simplon: Simplon) -> None:
-    server.answers["/detector/api/1.8.0/config/count_time"] = (200, b"")
-    assert simplon.put("detector/config/count_time", 0.5) == ()
+@pytest.mark.parametrize("answer", [b"", b"null", b"[]", b"{}"])
+def test_an_answer_that_names_no_key_says_nothing_of_what_has_changed(
+    server: Server, simplon: Simplon, answer: bytes
+) -> None:
+    server.answers["/detector/api/1.8.0/config/count_time"] = (200, answer)
+    assert simplon.put("detector/config/count_time", 0.5) is None
