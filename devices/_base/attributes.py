@@ -93,9 +93,17 @@ def limit_options(limits: Limits, kind: type) -> dict[str, float]:
 def apply_limits(device: tango.server.Device, name: str, limits: Limits, kind: type) -> bool:
     """Set the limits of one device's attribute, with an attribute-configuration event.
 
+    Tango has no limits for a single possible value, so that none are set there: the streamer refuses others.
+
     Returns:
         Whether anything changed; if not, no event is pushed.
+
+    Raises:
+        tango.DevFailed: Tango does not take the limits, for example because those of its database contradict.
     """
+    least, most = limits.minimum, limits.maximum
+    if least is not None and most is not None and kind(least) >= kind(most):
+        limits = Limits()
     wanted = {
         option: NOT_SPECIFIED if getattr(limits, field) is None else str(kind(getattr(limits, field)))
         for field, option in LIMIT_OPTION.items()

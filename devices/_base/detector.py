@@ -52,7 +52,7 @@ from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.client import Description, Prepared, StreamerClient, StreamerRefused
 from penstock.streamer.own_stream.contract import StreamingDetector
-from penstock.streamer.settings import Parameter, Settings, TriggerMode, Value, default_trigger_mode
+from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value, default_trigger_mode
 from penstock.streamer.unit import Unit
 
 log = logging.getLogger(__name__)
@@ -110,6 +110,7 @@ class Detector(Device):
         self._readout = 0.0
         self._obtained: dict[str, tuple[Value, Value]] = {}
         """By setting what a client has requested, and what the box of the detector has made of it."""
+        self._refused_limits: dict[str, Limits] = {}
         self._set_points: dict[str, Value] = {}
         self._unmeasured = True
         """True if a setting was written or a series ended since the frame format was last asked for."""
@@ -350,8 +351,11 @@ class Detector(Device):
         values |= {name: as_displayed(parameter, values[name]) for name, parameter in computed.items()}
         for name in (*self._values, *PERIODS):
             if not isinstance(values[name], Unread) and self._set_points.get(name) != values[name]:
-                attributes.get_w_attr_by_name(name).set_write_value(values[name])
                 self._set_points[name] = values[name]
+                try:
+                    attributes.get_w_attr_by_name(name).set_write_value(values[name])
+                except tango.DevFailed as error:  # outside of limits in Tango's database
+                    log.warning("%s: %s", self.get_name(), error.args[0].desc)
 
     def write_allowed(self, name: str) -> bool:
         """Refuse, with a sentence, while a series is running."""
@@ -450,11 +454,23 @@ class Detector(Device):
 
     def _take_limits(self, description: Description) -> None:
         self._readout = description.readout_time
-        self._show_set_points()
         for name, limits in description.limits.items():
             parameter = self.parameters.get(name)
             if parameter is not None and parameter.writable and type(parameter.default) in (int, float):
-                apply_limits(self, name, limits, type(parameter.default))
+                self._apply_limits(parameter, limits)
+        self._show_set_points()  # Tango compares them with the limits
+
+    def _apply_limits(self, parameter: Parameter, limits: Limits) -> None:
+        try:
+            apply_limits(self, parameter.name, limits, type(parameter.default))
+        except tango.DevFailed as error:
+            if self._refused_limits.get(parameter.name) != limits:  # once, not each time they are read
+                log.warning(
+                    "%s: Tango does not take the detector's limits %s of %s, which hold all the same; see "
+                    "its properties in the database: %s",
+                    self.get_name(), limits, parameter.name, error.args[0].desc,
+                )  # fmt: skip
+            self._refused_limits[parameter.name] = limits
 
 
 def _tango_state(state: SeriesState) -> tango.DevState:

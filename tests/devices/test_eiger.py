@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.devices._dectris import parameters as keys
 from penstock.devices._dectris.commands import STATES
 from penstock.devices.eiger import Eiger
 from penstock.stins.messages import IndexSource
@@ -116,6 +117,64 @@ def test_limits_are_the_boxs(eiger: Eiger, desk: Desk) -> None:
     eiger.connect()
     assert eiger.limits()["ExposureTime"] == Limits(1e-3, 1800.0)
     assert eiger.limits()["Energy"] == Limits(3500.0, 40000.0)
+
+
+KEY_OF = {s.parameter.name: s.paths[0] for s in keys.SETTINGS}
+
+
+@pytest.mark.parametrize("unknown", ["", None, [], {"a": 1}, "n/a"], ids=str)
+def test_values_that_the_box_does_not_know_are_left_out_and_end_nothing(
+    new: tuple[Desk, Eiger], unknown: object
+) -> None:
+    desk, eiger = new
+    names = {"Energy", "Nexpi", "FlatfieldCorrectionApplied", "FileWriter", "Threshold2Mode"}
+    if unknown != "n/a":  # which a text may be
+        names |= {"FileWriterNamePattern", "RoiMode", "Compression"}
+    paths = {KEY_OF[name] for name in names}
+    desk.keys |= dict.fromkeys(
+        [*paths, f"{DETECTOR}/detector_readout_time", f"{DETECTOR}/x_pixel_size"], unknown
+    )
+    desk.entries = {f"{DETECTOR}/photon_energy": {"min": unknown, "max": unknown, "allowed_values": unknown}}
+    known = set(eiger.values())
+    eiger.connect()
+    assert known - set(eiger.values()) == names
+    assert eiger.limits()["Energy"] == Limits()
+    assert eiger.readout_time() == 0.0
+    if not isinstance(unknown, str) or not unknown:
+        assert "x_pixel_size" not in eiger.describe()
+    eiger.prepare(series(eiger))
+
+
+@pytest.mark.parametrize("unknown", ["", None, [], {"a": 1}], ids=str)
+def test_readings_that_the_box_does_not_know_are_said_in_a_sentence(
+    new: tuple[Desk, Eiger], unknown: object
+) -> None:
+    desk, eiger = new
+    for name, (_, paths) in keys.READINGS.items():
+        if name != "DetectorState":
+            desk.keys[paths[0]] = unknown
+            with pytest.raises(CameraError, match=f"does not know {name} now: it says"):
+                eiger.read(name)
+    assert eiger.progress().state is BoxState.IDLE
+
+
+@pytest.mark.parametrize("unknown", ["", None, [], 5])
+def test_a_state_that_the_box_does_not_say_is_waited_for(eiger: Eiger, desk: Desk, unknown: Any) -> None:
+    desk.state = unknown
+    assert eiger.progress().state is BoxState.BUSY
+
+
+def test_an_empty_text_is_a_value_where_the_box_allows_it(eiger: Eiger, desk: Desk) -> None:
+    desk.keys[f"{DETECTOR}/roi_mode"] = ""
+    desk.entries[f"{DETECTOR}/roi_mode"] = {"allowed_values": ["", "4M"]}
+    eiger.connect()
+    assert eiger.values()["RoiMode"] == ""
+
+
+def test_limits_that_contradict_each_other_are_none(eiger: Eiger, desk: Desk) -> None:
+    desk.entries[f"{DETECTOR}/photon_energy"] = {"min": 9000.0, "max": 8000.0}
+    eiger.connect()
+    assert eiger.limits()["Energy"] == Limits()
 
 
 def test_stream_v2_of_a_box_that_has_none_is_refused_by_name() -> None:

@@ -1,0 +1,41 @@
+"""Limits of a control unit that Tango cannot take: the device is ON all the same, and says so once."""
+
+from __future__ import annotations
+
+import tango
+
+from penstock.streamer.simplon.control_unit import ControlUnit
+from tests.system.beamline import ON, Beamline, refusal, wait_state
+from tests.system.eigers import EigerStation
+
+CONTRADICTING = {"min_value": ["50000"], "max_value": ["60000"]}
+
+
+def test_limits_of_the_database_that_contradict_and_a_single_possible_value(beamline: Beamline) -> None:
+    database = tango.Database(*beamline.tango_host.split(":"))
+    for name, properties in (
+        ("Energy", CONTRADICTING),
+        ("Threshold", {"min_value": ["70000"]}),
+        ("Threshold2", {"max_value": ["7"]}),
+    ):
+        database.put_device_attribute_property("limits/det/1", {name: properties})
+    with ControlUnit(sensor=(16, 24)) as box:
+        box.box.command("initialize")
+        config = box.box.settings.of["detector", "config"]
+        config["nexpi"].least = config["nexpi"].most = 1
+        port = int(box.stream_endpoint.rpartition(":")[2])
+        station = EigerStation(beamline, "limits", box.http_port, "v1", port)
+        wait_state(station.detector, ON)
+        station.set(Energy=9000.0)
+        wait_state(station.detector, ON)
+        assert station.detector.Energy == 9000.0
+        assert "the greatest is 1" in refusal(lambda: station.detector.write_attribute("Nexpi", 2))
+        assert station.detector.get_attribute_config("Energy").max_value == "40000.0"
+        station.set(TriggerMode="INTERNAL")
+        station.detector.Arm()
+        wait_state(station.detector, ON)
+        said = [line for line in station.process.tail if "limits/det/1" in line]
+        assert len(said) <= 3, said
+        assert not any("not pushed" in line for line in said)
+        beamline.end(station.server)
+        station.receiver.stop()
