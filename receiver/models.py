@@ -73,6 +73,8 @@ class Counts:
     out_of_range: int = 0
     stale: int = 0
     """Messages that belong to an older series or to none; they are dropped."""
+    dropped: int = 0
+    """Frames of a series that was not taken; they are nowhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,7 +308,10 @@ class PastSeries:
     @property
     def why(self) -> str:
         """Why the series is incomplete, in one sentence; "" if it is complete."""
-        return "" if self.series.complete else self.series.reason.removeprefix("not taken: ")
+        if self.series.complete:
+            return ""
+        reason, dropped = self.series.reason.removeprefix("not taken: "), self.counts.dropped
+        return f"{reason}; {dropped} of its frames were dropped" if dropped else reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,8 +346,9 @@ class Health:
 class SeriesCheck:
     """The question of a device before it arms: could this series be taken now?"""
 
-    filename: str
-    """Path as the client sees it; "" for live view only."""
+    filename: str | None
+    """Path as the client sees it; "" for live view only; null for a series that comes without a name, which
+    the receiver's `filename_template` names."""
     frames: int | None = None
     frame_bytes: int | None = None
     overwrite: bool = False
@@ -360,6 +366,8 @@ class SeriesCheck:
     flipud: bool = False
     source: str | None = None
     """The `type` that the receiver's `source` must have, such as "dectris-v2"."""
+    series: str | None = None
+    """Name of the series, for a template that contains it; without it, {series} stays in the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,10 +158,9 @@ def await_receiver(receiver: ReceiverClient, series: str, budget: Budget, endpoi
                 "RestartReceiver resets it",
             )
         if status.series is not None and status.series.id == series:
-            if status.state != "running" and status.refused:
-                raise ArmRefused(
-                    "not_taken", f"the receiver at {receiver.url} refused the series: {status.refused}"
-                )
+            if not status.series.taken:
+                why = status.series.reason.removeprefix("not taken: ")
+                raise ArmRefused("not_taken", f"the receiver at {receiver.url} refused the series: {why}")
             return status
         left = budget.left()
         if left <= 0.0:

@@ -299,6 +299,9 @@ class SeriesWatchdog:
         if status is not None and status.state == "error":
             self._do.fail(f"the receiver is in error: {status.error}; RestartReceiver resets it")
             return False
+        if (series := record.own_receiver_series) is not None and not series.taken:
+            self._do.fail(f"the receiver has refused the series: {series.reason}")
+            return False
         return True
 
     def _stalled(self) -> str:

@@ -6,7 +6,7 @@ when the file is closed.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import time
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,18 @@ from typing import NamedTuple
 import msgspec
 
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import storage, stores
+from penstock.receiver.files import names, storage, stores
 from penstock.receiver.files.recovery import recover
 from penstock.receiver.files.recovery.journal import Journal
 from penstock.receiver.files.recovery.recover import Recovered, Resumable
-from penstock.receiver.files.storage import StorageError
+from penstock.receiver.files.storage import NameTakenError, StorageError
 from penstock.receiver.files.writer import SeriesWriter, UnfinishedError, WriterError
 from penstock.receiver.series.running_series import Outcome, ResumedSeries, RunningSeries
+from penstock.stins.errors import StinsError
+from penstock.stins.texts import of_series
+
+MOST_RACES = 100
+"""Most names of one series that other programs may take at the very moment before its file gets them."""
 
 
 class Begun(NamedTuple):
@@ -81,6 +86,7 @@ class SeriesFiles:
         """Create the file of a series, or continue it; a series without a file name may get one by template.
 
         Raises:
+            StinsError: the file's name is taken, so the series is refused.
             StorageError: the file may not lie there, or there is no space for it. That puts the receiver into
                 Error, so the sentence ends with the remedy; the same check before Arm does not.
             WriterError: the file cannot be created.
@@ -88,21 +94,33 @@ class SeriesFiles:
         if series.resumed is not None:
             return self._begin_again(series, series.resumed)
         try:
-            return self._begin_new(series)
+            if series.header.filename is None and self._config.filename_template:
+                return self._begin_by_template(series)
+            return self._begin_new(series, series.header.filename)
+        except NameTakenError as error:
+            raise StinsError(error.kind, f"{error}{of_series(series.id)}") from error
         except StorageError as error:
             raise StorageError(error.kind, f"{error}, then reset the receiver") from error
 
-    def _begin_new(self, series: RunningSeries) -> Begun:
+    def _begin_by_template(self, series: RunningSeries) -> Begun:
+        """Create the file of a series without a name. A name that another receiver takes at this moment is
+        noticed when the file gets it, and the next one is tried."""
+        config, overwrite = self._config, series.header.overwrite
+        for _ in range(MOST_RACES):
+            path = names.free_path(config, self._detector, series.id, overwrite=overwrite)
+            with contextlib.suppress(NameTakenError):
+                return self._begin_new(series, str(path))
+        raise storage.exists(path)
+
+    def _begin_new(self, series: RunningSeries, filename: str | None) -> Begun:
         header, config = series.header, self._config
-        filename = header.filename
-        if filename is None and config.filename_template:
-            filename = os.path.join(config.data_root, config.template_name(self._detector, series.id))
         if filename:
             series.header = header = msgspec.structs.replace(header, filename=filename)
         started = time.time()
         if not (series.writes and filename):
             return Begun(None, None, started)
         path = storage.resolve(config, filename)
+        names.check_free(path, overwrite=header.overwrite, segments=config.frames_per_file > 0)
         nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
         min_free = int(config.min_free_mb * 1e6)
         storage.check(path, overwrite=header.overwrite, nbytes=nbytes, min_free=min_free)

@@ -45,6 +45,10 @@ class StorageError(Exception):
         self.kind = kind
 
 
+class NameTakenError(StorageError):
+    """The name belongs to another file: nothing is wrong here, and the next series may have a free name."""
+
+
 def resolve(config: ReceiverConfig, filename: str) -> Path:
     """Return the path on this host for a file name given by a client.
 
@@ -153,15 +157,11 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
         StorageError: the file exists or is being written, its folder cannot be written, or there is too
             little space.
     """
+    check_free(path, overwrite=overwrite)
     try:
-        there = path.exists()
         folder = _existing(path.parent)
     except OSError as error:
         raise _unusable(path, error) from error
-    if there and lease.is_written(path):
-        raise being_written(path)
-    if there and not overwrite:
-        raise exists(path)
     if not folder.is_dir():
         raise StorageError(
             "not_a_folder", f"{folder} is a file, so {path} cannot be created below it; choose another folder"
@@ -190,6 +190,29 @@ def check(path: Path, *, overwrite: bool, nbytes: int | None, min_free: int) -> 
     return free
 
 
+def check_free(path: Path, *, overwrite: bool) -> None:
+    """Check that no other file has this name.
+
+    Args:
+        path: path as returned by `resolve`.
+        overwrite: whether an existing file may be replaced, unless it is being written.
+
+    Raises:
+        NameTakenError: one has it.
+        StorageError: the name cannot be used.
+    """
+    try:
+        os.lstat(path)  # also a link that leads nowhere has a name
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if lease.is_written(path):
+        raise being_written(path)
+    if not overwrite:
+        raise exists(path)
+
+
 def free_bytes(folder: str) -> int:
     """Return the free bytes on the disk of a folder, which need not exist yet; may hang on a network disk.
 
@@ -199,19 +222,23 @@ def free_bytes(folder: str) -> int:
     return shutil.disk_usage(_existing(Path(folder))).free
 
 
-def exists(path: Path) -> StorageError:
+def exists(path: Path) -> NameTakenError:
     """Return the error for a file that exists and may not be overwritten."""
-    return StorageError(
+    return NameTakenError(
         "file_exists",
-        f"{path} exists and is not overwritten; give another name (DestinationFilename, or the receiver's "
-        "filename_template), move it away, or allow it (DestinationFileOverwritable, in the header: "
-        "overwrite)",
+        f"{path} exists and is not overwritten; give another name (DestinationFilename), move it away, or "
+        "allow it (DestinationFileOverwritable, in the header: overwrite)",
     )
 
 
-def being_written(path: Path) -> StorageError:
+def segment_exists(error: FileExistsError) -> NameTakenError:
+    """Return the error for a file that has the name of a segment, from the error that says so."""
+    return NameTakenError("file_exists", f"{error}; give another name (DestinationFilename), or move it away")
+
+
+def being_written(path: Path) -> NameTakenError:
     """Return the error for a file that is being written, which is never replaced."""
-    return StorageError(
+    return NameTakenError(
         "being_written",
         f"a receiver is writing {path}, so it is not replaced, overwrite or not; give another name "
         "(DestinationFilename), or, if this receiver is the other's consumer, another data_root or path_map",

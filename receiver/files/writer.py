@@ -127,6 +127,8 @@ class SeriesWriter:
                 raise storage.being_written(path) from error
             if name == draft and isinstance(error, FileExistsError):
                 raise storage.exists(path) from error
+            if isinstance(error, FileExistsError):
+                raise storage.segment_exists(error) from error
             raise WriterError(not_created(path, error)) from error
 
     def _continue(self, reopened: Reopened) -> None:

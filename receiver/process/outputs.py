@@ -166,6 +166,15 @@ class Outputs:
         if isinstance(error, StinsError):
             self.bad.refused = str(error)
 
+    def not_taken_frame(self) -> None:
+        """Count a dropped frame of the series that could not begin last."""
+        self.lost["dropped"] += 1
+        self.view.not_taken_frame()
+
+    def not_taken_end(self) -> None:
+        """Enter the number of dropped frames of that series into the history."""
+        self.view.not_taken_end()
+
     def bad_message(self, error: StinsError) -> None:
         """Count a bad message by its kind, and log the first few."""
         self.bad.take(error)
@@ -254,5 +263,6 @@ class Outputs:
 
     def close(self) -> None:
         """Release everything."""
+        self.view.not_taken_end()
         self.forwarder.close()
         self.regions.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from penstock.receiver.config import ReceiverConfig
-from penstock.receiver.files import storage
+from penstock.receiver.files import names, storage
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.models import SeriesCheck, SeriesCheckResult, Status
 from penstock.receiver.process import memory
@@ -29,10 +31,11 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
     _check_state(name, status)
     _check_source(name, config, series.source)
     _check_connections(name, status, series.endpoint)
-    path, free = None, None
+    free = None
     try:
-        if series.filename:
-            path = storage.resolve(config, series.filename)
+        path = _file(name, config, series)
+        if path is not None:
+            names.check_free(path, overwrite=series.overwrite, segments=config.frames_per_file > 0)
             known = series.frames is not None and series.frame_bytes is not None
             free = storage.check(
                 path,
@@ -60,6 +63,16 @@ def check(name: str, config: ReceiverConfig, status: Status, series: SeriesCheck
         shape=shape,
         dtype=dtype,
     )
+
+
+def _file(name: str, config: ReceiverConfig, series: SeriesCheck) -> Path | None:
+    """Return the file that the series would have; `None` if nothing is written."""
+    if series.filename:
+        return storage.resolve(config, series.filename)
+    if series.filename is None and config.filename_template:
+        id = "{series}" if series.series is None else series.series
+        return names.free_path(config, config.detector or name, id, overwrite=series.overwrite)
+    return None
 
 
 def _stored(config: ReceiverConfig, series: SeriesCheck) -> tuple[list[int], str]:

@@ -143,8 +143,8 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     stamps_ahead: int = 0
 
 
-LOSSES = ("missing", "partial", "corrupt", "not_triggered", "out_of_range")
-"""Counts of a series' account that are losses."""
+LOSSES = ("missing", "partial", "corrupt", "not_triggered", "out_of_range", "dropped")
+"""Counts of a series that are losses."""
 QUEUES: Mapping[str, str] = {
     "held": "messages that wait for their predecessors or for other modules, limited by hold_mb",
     "transforms": "frames that threads transform, or that wait for them",

@@ -1,7 +1,8 @@
 """The receiver's states: one table; an illegal event raises and changes nothing.
 
 Error means that the receiver has failed: its disk, a file, its processing, or a configured policy. Bad start
-messages are refused in Idle, bad frames are counted in the account: see the table in docs/reference/http.md.
+messages, and those whose file name is taken, are refused in Idle, bad frames are counted in the account: see
+the table in docs/reference/http.md.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ class StatusView:
         self._dataset = nexus.dataset_of(detector)
         self._series: Series | None = None
         self._counts = Counts()
+        self._dropped = 0  # frames of a series that could not begin, since it was reported last
         self.ended: deque[PastSeries] = deque(maxlen=MOST_UNTOLD)
         """Ended series to be reported, oldest first."""
 
@@ -61,6 +62,7 @@ class StatusView:
             path: path of its file; `None` if nothing is written.
             started: seconds since 1970 (UTC).
         """
+        self.not_taken_end()
         self._series = Series(
             id=series.id,
             filename=str(path) if path else None,
@@ -87,11 +89,26 @@ class StatusView:
 
     def not_taken(self, header: Header, reason: str) -> None:
         """Show a series that was announced but could not begin as the last one, without frames."""
+        self.not_taken_end()
         series = Series(
             id=header.series or "", filename=None, active=False, complete=False, taken=False,
             reason=quoted(f"not taken: {reason}", MAX_REASON), started=(now := time.time()), ended=now,
         )  # fmt: skip
         self._has_ended(series, Counts(planned=header.frames))
+
+    def not_taken_frame(self) -> None:
+        """Count a dropped frame of the series that could not begin."""
+        self._dropped += 1
+
+    def not_taken_end(self) -> None:
+        """Report the series that could not begin once more, with the number of its dropped frames."""
+        if self._dropped and self._series is not None:
+            series, counts = replace(self._series, ended=time.time()), self._with_dropped()
+            self._has_ended(series, counts)
+            self._dropped = 0
+
+    def _with_dropped(self) -> Counts:
+        return replace(self._counts, dropped=self._counts.dropped + self._dropped)
 
     def end(self, account: Account, *, complete: bool, reason: str) -> None:
         """Show the end of the series, whose account is closed."""
@@ -124,7 +141,7 @@ class StatusView:
         if shown is not None and stalled_by:
             reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"
             shown = replace(shown, reason=reason)
-        return shown, self._counts
+        return shown, self._with_dropped() if self._dropped else self._counts
 
 
 def _stored_shape(series: RunningSeries, shape: tuple[int, ...] | None) -> list[int]:

@@ -67,6 +67,8 @@ class Collector:
         self._announced: str | None = ""
         """Name of the series whose start, or lack of a start, was noted last; "" for none."""
         self.series: RunningSeries | None = None
+        self._not_taken: Header | None = None
+        """Header of the last start message if its series could not begin, until its end message."""
         self._is_suspended = False
         self.drained = 0
         """Number of messages that belonged to no series."""
@@ -213,7 +215,9 @@ class Collector:
         name = frame.image.series
         if start is None or name != start.header.series:
             self.drop()
-            if self.series is None and name != self._announced:
+            if self._is_not_taken(name):
+                self._sink.not_taken_frame()
+            elif self.series is None and name != self._announced:
                 self._announced = name
                 self._sink.bad_message(StinsError("no_header", NO_HEADER + of_series(name)))
             return
@@ -225,9 +229,16 @@ class Collector:
         series = self.series
         if series is None or not self._belongs(series, end.series, end.msg_number):
             self.drop()
+            if self._is_not_taken(end.series):
+                self._not_taken = None
+                self._sink.not_taken_end()
             return
         series.end = end
         self._finish(series, None)
+
+    def _is_not_taken(self, name: str | None) -> bool:
+        """Return whether a message with this name belongs to a series that could not begin."""
+        return self._not_taken is not None and name == self._not_taken.series
 
     # -- from one series to the next -----------------------------------------------------------
 
@@ -246,9 +257,10 @@ class Collector:
             self._sink.begin(series)
         except Exception as error:
             if resumed is None:
+                self._not_taken = start.header
                 self._sink.not_taken(start.header, error)
             raise
-        self.series = series
+        self.series, self._not_taken = series, None
 
     def _finish(self, series: RunningSeries, cause: str | None) -> None:
         """End the running series for this cause; `None` for its end message."""

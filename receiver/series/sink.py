@@ -34,5 +34,11 @@ class Sink(Protocol):
     def not_taken(self, header: Header, error: Exception) -> None:
         """Note a series that could not begin; the error is raised after this call."""
 
+    def not_taken_frame(self) -> None:
+        """Count a dropped frame of the series that could not begin last."""
+
+    def not_taken_end(self) -> None:
+        """Note the end message of the series that could not begin last."""
+
     def bad_message(self, error: StinsError) -> None:
         """Count a message, or the blob of a frame, that violates the protocol."""

@@ -31,6 +31,9 @@ class Sink:
         self.sentences: list[str] = []
         self.refuses: Exception | None = None
         self.refused: list[tuple[str | None, str]] = []
+        self.dropped = 0
+        self.dropped_at_end: list[int] = []
+        """Number of frames dropped up to each end message of a series that was not taken."""
 
     def begin(self, series: RunningSeries) -> None:
         if self.refuses is not None:
@@ -49,6 +52,12 @@ class Sink:
 
     def not_taken(self, header: Header, error: Exception) -> None:
         self.refused.append((header.series, str(error)))
+
+    def not_taken_frame(self) -> None:
+        self.dropped += 1
+
+    def not_taken_end(self) -> None:
+        self.dropped_at_end.append(self.dropped)
 
     def bad_message(self, error: StinsError) -> None:
         self.errors.append(error.kind)

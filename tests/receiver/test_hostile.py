@@ -183,14 +183,13 @@ def test_odd_metadata_do_not_break_the_series(name: str, pair: Pair) -> None:
     holds(file, [0, 1])
 
 
-def test_an_existing_file_is_not_touched_and_the_error_says_so(pair: Pair) -> None:
-    name = Path(pair.name())
+def test_an_existing_file_is_not_touched_and_stops_nothing(pair: Pair) -> None:
+    before, name = pair.errors("file_exists"), Path(pair.name())
     name.write_bytes(b"precious")
     pair.streamer.series_of(str(name), 1)
-    status = pair.receiver.wait(lambda status: status.state == "error")
-    assert f"{name} exists" in status.error
+    status = pair.receiver.wait(lambda status: status.errors.get("file_exists", 0) == before + 1)
+    assert (status.state, f"{name} exists" in status.refused) == ("idle", True)
     assert name.read_bytes() == b"precious"
-    pair.receiver.client.reset()
     pair.sound_series()
 
 

@@ -10,8 +10,11 @@ from penstock.cli.main import main
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.models import SeriesCheck, Status
 from tests import hostile
+from tests.receiver.conftest import Shared
 from tests.receiver.processes import ReceiverProcess
-from tests.streams import Streamer
+from tests.streams import Streamer, text
+
+PLAIN = {"shape": [1, 2], "type": "uint16", "compression": "none"}
 
 
 def series_is(name: str) -> Callable[[Status], bool]:
@@ -42,16 +45,65 @@ def test_a_start_message_that_is_at_fault_is_refused_and_leaves_idle(
 def test_a_file_that_cannot_be_begun_is_an_error_and_the_counts_are_not_those_of_the_series_before(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
-    path = str(receiver.root / "x.h5")
-    receiver.ended(streamer.series_of(path, 3))
-    refused = streamer.start(path, frames=2)
+    receiver.ended(streamer.series_of(str(receiver.root / "x.h5"), 3))
+    refused = streamer.start("/elsewhere/x.h5", frames=2)
     streamer.frame(0)
     status = receiver.wait(lambda status: status.state == "error")
-    assert "exists" in status.error and status.refused == ""
-    assert status.error.endswith("overwrite), then reset the receiver")
+    assert "/elsewhere/x.h5" in status.error and status.refused == ""
+    assert status.error.endswith("choose a file inside it, then reset the receiver")
     assert (status.series.id, status.series.complete) == (refused, False)
     assert status.series.reason == f"not taken: {status.error}"
     assert (status.counts.received, status.counts.planned) == (0, 2)
+
+
+def test_a_taken_file_name_costs_its_own_series_only(shared: Shared) -> None:
+    receiver, streamer = shared
+    path = receiver.root / "x.h5"
+    receiver.ended(streamer.series_of(str(path), 3))
+    content = path.read_bytes()
+    refused = streamer.series_of(str(path), 5)
+    status = receiver.wait(series_is(refused))
+    assert (status.state, status.error, status.series.taken) == ("idle", "", False)
+    assert status.refused.startswith(f"{path} exists and is not overwritten; give another name")
+    assert status.series.reason == f"not taken: {status.refused}"
+    status = receiver.wait(lambda status: status.counts.dropped == 5)
+    assert (status.counts.planned, status.counts.received) == (5, 0)
+    others = [streamer.series_of(str(receiver.root / f"{name}.h5"), 2) for name in "abc"]
+    assert receiver.ended(others[-1]).refused == ""
+    assert path.read_bytes() == content
+    past = receiver.client.history(5)
+    verdicts = [(each.series.id, each.verdict, each.counts.dropped) for each in past[:4]]
+    assert verdicts == [*((series, "complete", 0) for series in others[::-1]), (refused, "not taken", 5)]
+    assert past[3].why == f"{status.refused}; 5 of its frames were dropped"
+
+
+def test_frames_that_name_no_series_are_counted_for_the_one_that_was_not_taken(shared: Shared) -> None:
+    receiver, streamer = shared
+    path = receiver.root / "x.h5"
+    receiver.ended(streamer.series_of(str(path), 1))
+    streamer.send([text(htype="header", filename=str(path), frames=4)])
+    for number in range(4):
+        streamer.send([text(htype="image", frame=number, **PLAIN), bytes(4)])
+    receiver.wait(lambda status: status.counts.dropped == 4)
+    streamer.send([text(htype="series_end")])
+    receiver.ended(streamer.series_of("", 1))
+    assert [each.counts.dropped for each in receiver.client.history(2)] == [0, 4]
+
+
+def test_a_taken_name_of_a_segment_is_refused_too_also_where_only_frames_say_their_shape(
+    start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
+) -> None:
+    receiver = start_receiver(frames_per_file=2)
+    receiver.connected()
+    other = receiver.root / "x_000007.h5"
+    other.write_bytes(b"precious")
+    path = receiver.root / "x.h5"
+    with pytest.raises(ReceiverRefused, match=f"{other} exists"):
+        receiver.client.check(SeriesCheck(filename=str(path)))
+    refused = streamer.series_of(str(path), 2)
+    status = receiver.wait(series_is(refused))
+    assert (status.state, path.exists(), other.read_bytes()) == ("idle", False, b"precious")
+    assert status.refused.startswith(f"{other} exists")
 
 
 def test_before_arm_an_existing_file_asks_for_no_reset(receiver: ReceiverProcess, streamer: Streamer) -> None:
@@ -64,9 +116,7 @@ def test_before_arm_an_existing_file_asks_for_no_reset(receiver: ReceiverProcess
 def test_a_series_that_is_dropped_in_error_is_logged_once(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
-    path = str(receiver.root / "x.h5")
-    receiver.ended(streamer.series_of(path, 1))
-    streamer.series_of(path, 1)
+    streamer.series_of("/elsewhere/x.h5", 1)
     receiver.wait(lambda status: status.state == "error" and status.drained == 2)
     dropped = [streamer.series_of(str(receiver.root / name), 20) for name in ("y.h5", "z.h5")]
     receiver.wait(lambda status: status.drained == 2 + 2 * 22)

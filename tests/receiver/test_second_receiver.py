@@ -33,8 +33,9 @@ def test_with_the_data_root_of_the_first_it_does_not_take_away_its_file(
             series = streamer.start(str(path), frames=4, overwrite=True, trigger_mode="SOFTWARE")
             for number in range(2):
                 streamer.frame(number)
-            refused = second.wait(lambda status: status.state == "error")
-            assert f"a receiver is writing {path}, so it is not replaced, overwrite or not" in refused.error
+            refused = second.ended(series)
+            assert (refused.state, refused.series.taken) == ("idle", False)
+            assert f"a receiver is writing {path}, so it is not replaced, overwrite or not" in refused.refused
             for number in range(2, 4):
                 streamer.frame(number)
             streamer.end(reason="complete", triggered=4, sent=4)
@@ -43,8 +44,6 @@ def test_with_the_data_root_of_the_first_it_does_not_take_away_its_file(
             with h5py.File(path) as file:
                 expected = [pixels(number) for number in range(4)]
                 np.testing.assert_array_equal(file["entry/data/data"][()], expected)
-            second.client.reset()
-            second.wait(lambda status: status.state == "idle")
     finally:
         second.close()
         first.close()

@@ -90,4 +90,4 @@ def test_an_existing_file_is_said_with_the_file_first(receiver: ReceiverProcess,
     path = receiver.root / "x.h5"
     receiver.ended(streamer.series_of(str(path), 1))
     streamer.start(str(path), frames=1)
-    assert receiver.wait(lambda status: status.state == "error").error.startswith(str(path))
+    assert receiver.wait(lambda status: bool(status.refused)).refused.startswith(str(path))

@@ -94,7 +94,10 @@ class StandInReceiver:
             return
         if self.refuses:
             reason = f"not taken: {self.refuses}"
-            self.series = Series(id=series, filename=None, active=False, complete=False, reason=reason)
+            self.series = Series(
+                id=series, filename=None, active=False, complete=False, reason=reason, taken=False
+            )
+            self.state, self.counts = "idle", Counts(planned=planned)
             return
         self.state = "running"
         self.series = Series(

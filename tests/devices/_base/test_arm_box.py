@@ -221,6 +221,18 @@ def test_a_receiver_that_refuses_the_start_message_has_the_box_disarmed(patient:
     assert loop.state is SeriesState.IDLE
 
 
+def test_a_file_name_that_is_taken_when_a_slow_box_is_armed_at_last_is_a_fault_with_the_sentence(
+    loop: BoxLoop,
+) -> None:
+    let_go = loop.hold("start")
+    loop.control.arm(settings())
+    loop.receiver.refuses = "/data/x.h5 exists and is not overwritten"
+    let_go.set()
+    loop.until(lambda: loop.state is SeriesState.FAULT, "fault")
+    assert "/data/x.h5 exists and is not overwritten" in loop.sentence
+    assert loop.streamer.now.state == "idle"
+
+
 def test_a_streamer_that_dies_while_the_box_is_armed_is_a_fault(loop: BoxLoop) -> None:
     start = loop.hold("start")
     loop.control.arm(settings())

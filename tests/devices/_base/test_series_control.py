@@ -421,6 +421,23 @@ def test_a_receiver_that_ended_the_series_by_itself_is_a_fault_with_its_reason(l
     assert "no frame for 600 s" in loop.sentence
 
 
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_series_that_the_receiver_has_refused_is_a_fault_with_the_sentence_also_once_all_is_sent(
+    loop: Loop, sent: bool
+) -> None:
+    loop.control.arm(settings(3))
+    assert loop.receiver.series is not None
+    loop.receiver.refuses = "/data/x.h5 exists and is not overwritten"
+    loop.receiver.begin(loop.receiver.series.id, 3)
+    if sent:
+        loop.streamer.say(state="idle", end_sent=True)
+    loop.wait(0.1)
+    loop.streamer.say(state="idle")
+    loop.wait(0.1)
+    assert loop.state is SeriesState.FAULT
+    assert "/data/x.h5 exists and is not overwritten" in loop.sentence
+
+
 def test_stop_waits_for_a_long_exposure_and_then_becomes_abort(loop: Loop) -> None:
     loop.control.arm(settings(3, exposure_time=100.0))
     loop.control.stop()

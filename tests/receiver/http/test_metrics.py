@@ -105,6 +105,20 @@ def test_losses_are_counted_over_series_by_kind_once_a_series_has_ended(running:
     assert found["series_frames", "missing"] == 2, "the last series alone"
 
 
+def test_frames_of_a_series_whose_name_is_taken_are_counted_as_lost_and_so_is_its_refusal(
+    running: Running,
+) -> None:
+    before = running.values()
+    path = running.receiver.root / "taken.h5"
+    running.receiver.ended(running.streamer.series_of(str(path), 1))
+    running.streamer.series_of(str(path), 3)
+    key = "lost_frames_total", "dropped"
+    found = running.until(key, before[key] + 3)
+    kind = "bad_messages_total", "file_exists"
+    assert found[kind] - before.get(kind, 0) == 1
+    assert (found["series_frames", "dropped"], found["series_frames", "stored"]) == (3, 0)
+
+
 def test_the_stages_of_a_written_series_are_timed(running: Running) -> None:
     before = running.values()
     frames = 40

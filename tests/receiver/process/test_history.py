@@ -218,7 +218,7 @@ def test_a_receiver_tells_of_its_past_series_after_restarts_and_kills_too(
     live = streamer.series_of("", 2)
     first.ended(live)
     streamer.start(str(root / "a.h5"), frames=3, series="not taken")  # its file is there
-    first.wait(lambda status: status.state == "error")
+    first.wait(lambda status: status.series is not None and not status.series.taken)
     expected = [
         ("not taken", None, False, 0), (live, None, True, 0), (complete, str(root / "a.h5"), True, 3),
     ]  # fmt: skip

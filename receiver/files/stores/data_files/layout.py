@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +13,7 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
+from penstock.receiver.files import storage
 from penstock.receiver.files.stores.contract import FrameFormat
 from penstock.receiver.files.stores.data_files.data_file import DATASET
 from penstock.receiver.files.stores.disk_file import path_of
@@ -29,6 +33,31 @@ class Source(NamedTuple):
 def file_name(path: Path, number: int) -> str:
     """Return the file name of segment `number`, counted from 0, of the series with this file."""
     return f"{path.stem}_{number + 1:06d}.h5"
+
+
+def existing_segments(path: Path, folder: str | Path) -> list[str]:
+    """Return the names of files that are named like segments of the series with this file, sorted.
+
+    Args:
+        path: file of the series.
+        folder: a path to its folder.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    ours = re.compile(re.escape(path.stem) + r"_\d{6}\.h5")
+    return sorted(filter(ours.fullmatch, os.listdir(folder)))
+
+
+def check_segments_free(path: Path) -> None:
+    """Check that no file is named like a segment of the series with this file, which may not exist yet.
+
+    Raises:
+        NameTakenError: one is.
+    """
+    with contextlib.suppress(OSError):  # what is wrong with the folder is said elsewhere
+        if names := existing_segments(path, path.parent):
+            raise storage.exists(path.with_name(names[0]))
 
 
 def segments_of(data: Any) -> list[Source]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,7 +30,12 @@ from penstock.receiver.files.stores.data_files.data_file import (
     holds_nothing,
     may_replace,
 )
-from penstock.receiver.files.stores.data_files.layout import create_data, file_name, segments_there
+from penstock.receiver.files.stores.data_files.layout import (
+    create_data,
+    existing_segments,
+    file_name,
+    segments_there,
+)
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
 from penstock.receiver.files.stores.replace_data import replace_data
@@ -290,22 +294,18 @@ class DataFilesStore(FrameStore):
         self._latest = max(self._written, default=-1)
 
     def _make_free(self, writing: Writing) -> None:
-        ours = re.compile(re.escape(self._path.stem) + r"_\d{6}\.h5")
-        for name in os.listdir(storage.by_descriptor(self._folder)):
-            if ours.fullmatch(name):
-                empty = writing.replace_empty and holds_nothing(name, self._folder)
-                if not writing.overwrite and not empty:
-                    raise FileExistsError(f"{self._path.with_name(name)} exists and is not overwritten")
-                used = writing.overwrite and not writing.replace_empty
-                if used and lease.is_written(name, self._folder):
-                    raise FileExistsError(
-                        f"a receiver is writing {self._path.with_name(name)}, so it is not replaced"
-                    )
-                if not may_replace(name, self._folder):
-                    raise FileExistsError(
-                        f"{self._path.with_name(name)} exists and is no segment; move it away"
-                    )
-                os.unlink(name, dir_fd=self._folder)
+        for name in existing_segments(self._path, storage.by_descriptor(self._folder)):
+            empty = writing.replace_empty and holds_nothing(name, self._folder)
+            if not writing.overwrite and not empty:
+                raise FileExistsError(f"{self._path.with_name(name)} exists and is not overwritten")
+            used = writing.overwrite and not writing.replace_empty
+            if used and lease.is_written(name, self._folder):
+                raise FileExistsError(
+                    f"a receiver is writing {self._path.with_name(name)}, so it is not replaced"
+                )
+            if not may_replace(name, self._folder):
+                raise FileExistsError(f"{self._path.with_name(name)} exists and is no segment")
+            os.unlink(name, dir_fd=self._folder)
 
     def _map(self, rows: int) -> None:
         """Replace the virtual dataset by one of another length."""

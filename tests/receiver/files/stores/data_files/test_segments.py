@@ -21,6 +21,7 @@ from penstock.receiver.config import ReceiverConfig, SourceConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import interrupted
 from penstock.receiver.files.reopened import reopen_file
+from penstock.receiver.files.storage import NameTakenError
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.data_files import data_file
 from penstock.receiver.files.stores.data_files import store as segments
@@ -153,7 +154,7 @@ def test_an_unknown_number_of_frames_makes_the_virtual_dataset_anew(
 def test_a_file_with_the_name_of_a_segment_is_never_touched(path: Path) -> None:
     other = path.with_name("scan_000002.h5")
     other.write_bytes(b"precious")
-    with pytest.raises(WriterError, match=r"scan_000002\.h5 exists and is not overwritten"):
+    with pytest.raises(NameTakenError, match=r"scan_000002\.h5 exists and is not overwritten"):
         written(path, shape=SHAPE, type="uint16", compression="none")
     assert other.read_bytes() == b"precious"
     assert files(path) == ["scan_000002.h5"]
@@ -172,14 +173,14 @@ def test_another_series_whose_name_looks_like_a_segment_is_not_replaced(path: Pa
     other = Written(path.with_name("scan_000123.h5"), start(frames=1))
     other.add(frame(0))
     other.close(reason="complete")
-    with pytest.raises(WriterError, match=r"scan_000123\.h5 exists and is no segment; move it away"):
+    with pytest.raises(NameTakenError, match=r"scan_000123\.h5 exists and is no segment; .* move it away"):
         written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
     check(path.with_name("scan_000123.h5"), [0], 1)
 
 
 def test_a_text_with_the_name_of_a_segment_is_not_replaced(path: Path) -> None:
     path.with_name("scan_000123.h5").write_text("a text of the user")
-    with pytest.raises(WriterError, match=r"scan_000123\.h5 exists and is no segment; move it away"):
+    with pytest.raises(NameTakenError, match=r"scan_000123\.h5 exists and is no segment; .* move it away"):
         written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
     assert path.with_name("scan_000123.h5").read_text() == "a text of the user"
 
@@ -188,7 +189,9 @@ def test_a_segment_that_is_being_written_is_not_replaced(path: Path) -> None:
     series = written(path, frames=10)
     series.add(frame(0))
     path.rename(path.with_name("elsewhere.h5"))
-    with pytest.raises(WriterError, match=r"a receiver is writing .*scan_000001\.h5, so it is not replaced"):
+    with pytest.raises(
+        NameTakenError, match=r"a receiver is writing .*scan_000001\.h5, so it is not replaced"
+    ):
         written(path, overwrite=True, shape=SHAPE, type="uint16", compression="none")
     with pytest.raises(WriterError, match="was removed, moved or replaced"):
         series.close(cause="stopped")

@@ -1,0 +1,77 @@
+"""The names of a series' files: whether they are free, and the name of a series that comes without one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.files import storage
+from penstock.receiver.files.storage import NameTakenError
+from penstock.receiver.files.stores.data_files.layout import check_segments_free
+
+MOST_NUMBER = 1_000_000
+"""Highest number that is appended to a template's name."""
+
+
+def free_path(config: ReceiverConfig, detector: str, series: str, *, overwrite: bool) -> Path:
+    """Return the file that a series without a name would get now, on this host.
+
+    The name is the template's if it is free, otherwise the template's with _1, _2 … before the extension. At
+    most some forty names are looked at, however many are taken: the steps double until one is free, then
+    halve. So the name before it is taken, and a gap further down may stay.
+
+    Args:
+        config: configuration of the receiver, which has a template.
+        detector: name of the detector.
+        series: name of the series.
+        overwrite: whether an existing file may be replaced.
+
+    Raises:
+        StorageError: the template's name cannot be used, or a million names are taken.
+    """
+    path = storage.resolve(config, os.path.join(config.data_root, config.template_name(detector, series)))
+
+    def is_taken(number: int) -> bool:
+        candidate = numbered(path, number)
+        if not overwrite and os.path.lexists(candidate):
+            return True  # without a look at its lock
+        try:
+            check_free(candidate, overwrite=overwrite, segments=config.frames_per_file > 0)
+        except NameTakenError:
+            return True
+        return False
+
+    if not is_taken(0):
+        return path
+    taken, free = 0, 1
+    while is_taken(free):
+        if free > MOST_NUMBER:
+            raise storage.exists(numbered(path, free))
+        taken, free = free, 2 * free
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        taken, free = (middle, free) if is_taken(middle) else (taken, middle)
+    return numbered(path, free)
+
+
+def numbered(path: Path, number: int) -> Path:
+    """Return the path with a number before its extension; unchanged for 0."""
+    return path.with_name(f"{path.stem}_{number}{path.suffix}") if number else path
+
+
+def check_free(path: Path, *, overwrite: bool, segments: bool) -> None:
+    """Check that the names of a series' files are free.
+
+    Args:
+        path: path of the file of the series, as returned by `storage.resolve`.
+        overwrite: whether existing files may be replaced.
+        segments: whether the series has segments, whose names follow from that of its file.
+
+    Raises:
+        NameTakenError: a file has the name, or one of its segments' names, or is being written.
+        StorageError: the name cannot be used.
+    """
+    storage.check_free(path, overwrite=overwrite)
+    if segments and not overwrite:
+        check_segments_free(path)
