@@ -95,7 +95,7 @@ def _check(series: SeriesFile, read_frames: bool, progress: Callable[[int], None
         counts=counts,
     )  # fmt: skip
     if status is not None:
-        verdict.missing = ranges(_missing(status, counts.get("missing", 0), series.planned))
+        verdict.missing = _missing(status, counts.get("missing", 0), series.planned)
     verdict.findings += _structure(series)
     verdict.findings += _state(series, verdict.missing)
     verdict.findings += _account(series, counts, status)
@@ -105,13 +105,24 @@ def _check(series: SeriesFile, read_frames: bool, progress: Callable[[int], None
     return verdict
 
 
-def ranges(indices: Sequence[int] | np.ndarray[Any, Any]) -> str:
-    """Return ascending indices as text: "17-20, 33"; long lists are cut."""
-    array = np.asarray(indices)
-    if not len(array):
-        return ""
-    runs = np.split(array, np.flatnonzero(np.diff(array) != 1) + 1)
-    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs[:SHOWN_RANGES]]
+def ranges(indices: Sequence[int] | np.ndarray[Any, Any], tail: range = range(0)) -> str:
+    """Return ascending indices as text: "17-20, 33"; long lists are cut.
+
+    Args:
+        indices: indices, in order.
+        tail: further ones behind them, however many.
+    """
+    array = np.asarray(indices, np.int64)
+    edges = np.flatnonzero(np.diff(array) != 1)
+    firsts = array[np.concatenate(([0], edges + 1))].tolist() if len(array) else []
+    lasts = array[np.concatenate((edges, [-1]))].tolist() if len(array) else []
+    if tail and lasts and lasts[-1] + 1 == tail[0]:
+        lasts[-1] = tail[-1]
+    elif tail:
+        firsts.append(tail[0])
+        lasts.append(tail[-1])
+    runs = list(zip(firsts, lasts, strict=True))
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in runs[:SHOWN_RANGES]]
     left = len(runs) - len(shown)
     return ", ".join(shown) + (f" and {left} more ranges" if left else "")
 
@@ -154,12 +165,12 @@ def _structure(series: SeriesFile) -> Iterator[Finding]:
             yield _as_problem("no_units", f"{found.name} has no units; they should be {place.units}")
 
 
-def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> np.ndarray[Any, Any]:
-    """Return the indices of the missing frames. A file may end at its last frame: missing ones after it are
-    only counted, and lie before those that were never triggered."""
+def _missing(status: np.ndarray[Any, Any], number: int, planned: int | None) -> str:
+    """Return the indices of the missing frames as text. A file ends at its last frame: missing ones after it
+    are only counted, and lie before those that were never triggered."""
     found = np.flatnonzero(status == FrameStatus.MISSING)
     end = len(status) + max(0, number - len(found))
-    return found if planned is None or end > planned else np.append(found, np.arange(len(status), end))
+    return ranges(found, range(0) if planned is None or end > planned else range(len(status), end))
 
 
 def _state(series: SeriesFile, missing: str) -> Iterator[Finding]:

@@ -95,7 +95,7 @@ def draw(frames: int, seed: int, stream: int, chances: Mapping[str, float]) -> d
     limits = np.cumsum([chances[kind] for kind in kinds])
     rng = np.random.default_rng([seed, stream])
     drawn: dict[str, list[int]] = {kind: [] for kind in kinds}
-    for start in range(0, frames, BLOCK):
+    for start in range(0, frames if any(chances.values()) else 0, BLOCK):
         fates = np.searchsorted(limits, rng.random(min(BLOCK, frames - start)), side="right")
         for number, kind in enumerate(kinds):
             drawn[kind] += (start + np.flatnonzero(fates == number)).tolist()

@@ -13,11 +13,11 @@ from penstock.stins.errors import RemoteError
 from penstock.stins.texts import plural
 from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
 
-MOST_FRAMES = 2**31 - 1
-"""Most frames of a series; the account needs one byte for each."""
+MOST_FRAMES = 2**48
+"""Most frames of a series, as of an EIGER; only those that arrive take memory."""
 NO_OBJECT = 'Metadata must be a JSON object such as {"sample": "CeO2"}'
 ENDLESS = 1_000_000
-"""Triggers of a live series: enough for days of viewing; the account needs one byte for each."""
+"""Triggers of a live series: enough for days of viewing."""
 
 PERIOD_ATTRIBUTES: tuple[Parameter, ...] = (
     Parameter(

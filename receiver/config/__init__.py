@@ -106,7 +106,8 @@ class GapConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What happens when a frame does not arrive although a later one has."""
 
     policy: Literal["report", "pad", "fail"] = "report"
-    """report: count the frame; pad: also keep the planned length; fail: end the series in Error."""
+    """report: count the frame, and leave its place; fail: end the series in Error. pad is an older name of
+    report: no file has places for frames behind the last one received."""
     seconds: Positive = 2.0
     """Seconds after which the frame counts as missing. It is still stored if it arrives later."""
 

@@ -122,11 +122,12 @@ class SeriesFiles:
         path = storage.resolve(config, filename)
         names.check_free(path, overwrite=header.overwrite, segments=config.frames_per_file > 0)
         nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
+        # The frames come whatever their number is said to be: those that find space are stored.
+        frames = storage.credible(path, header.frames, header.frame_bytes)
+        nbytes = header.frame_bytes * frames if header.frame_bytes and frames else None
         min_free = int(config.min_free_mb * 1e6)
         storage.check(path, overwrite=header.overwrite, nbytes=nbytes, min_free=min_free)
-        storage.check_limit(path, storage.in_one_file(config, header.frames, header.frame_bytes))
-        if len(header.shape or ()) <= 2:  # frames of several images are not split into segments
-            storage.check_segments(header.frames, config.frames_per_file)
+        storage.check_limit(path, storage.in_one_file(config, frames, header.frame_bytes))
         source = f"{config.source.type} from {', '.join(config.source.endpoints)}"
         enter = partial(self._journal.enter, path, series, started)
         try:
@@ -157,7 +158,7 @@ class SeriesFiles:
         """
         config, stored = self._config, writer.stored
         try:
-            writer.close(outcome, pad=config.gap.policy == "pad", synced=config.durability == "synced")
+            writer.close(outcome, synced=config.durability == "synced")
         except WriterError as error:
             # Take the sentence with the counts of what can be read.
             if not failed or isinstance(error, UnfinishedError) or writer.stored != stored:

@@ -116,6 +116,24 @@ def check_segments(frames: int | None, frames_per_file: int) -> None:
         )
 
 
+def credible(path: Path, frames: int | None, frame_bytes: int | None) -> int | None:
+    """Return the announced number of frames; `None` if the whole disk could not hold so many: such a number
+    means "until it is stopped", and says nothing about the space that the series will need.
+
+    Args:
+        path: path as returned by `resolve`.
+        frames: announced number of frames; `None` if unknown.
+        frame_bytes: bytes of a frame; `None` if unknown.
+    """
+    if frames is None or frame_bytes is None:
+        return frames
+    try:
+        size = shutil.disk_usage(_existing(path.parent)).total
+    except OSError:
+        return frames  # `check` says why
+    return frames if frames * frame_bytes <= size else None
+
+
 def in_one_file(config: ReceiverConfig, frames: int | None, frame_bytes: int | None) -> int | None:
     """Return the least size in bytes of the largest file of a whole series; `None` if unknown."""
     if frames is None or frame_bytes is None:

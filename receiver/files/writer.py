@@ -240,12 +240,11 @@ class SeriesWriter:
         counts = self._account.counts()
         self._account.flushed = counts.stored + counts.partial
 
-    def close(self, outcome: Outcome, *, pad: bool, synced: bool) -> None:
-        """Write the account, cut the datasets to the frames received, and close the file.
+    def close(self, outcome: Outcome, *, synced: bool) -> None:
+        """Write the account, cut the datasets to the last frame received, and close the file.
 
         Args:
             outcome: whether the series is complete, and the reason.
-            pad: keep the planned length instead; missing frames read as the fill value.
             synced: return only when the file is on the disk.
 
         Raises:
@@ -263,10 +262,7 @@ class SeriesWriter:
             disk_file.flush(self._file)
             self._rows.write()
             self._end_reading()
-            length = self._account.highest + 1
-            if pad and self._account.planned is not None:
-                length = self._account.planned
-            failure = self._finish(length, outcome, failure)
+            failure = self._finish(outcome, failure)
             self._check_place()
             disk_file.close(self._file)
             if self._store is not None:
@@ -342,7 +338,8 @@ class SeriesWriter:
             return self._failed("the last frames", error)
         return None
 
-    def _finish(self, length: int, outcome: Outcome, failure: WriterError | None) -> WriterError | None:
+    def _finish(self, outcome: Outcome, failure: WriterError | None) -> WriterError | None:
+        length = self._account.highest + 1
         statuses = self._account.statuses(length)
         try:
             if self._store is not None:

@@ -90,20 +90,18 @@ def _answer(supervisor: Supervisor, progress: Progress, first: int, count: int) 
 
 def _planned(supervisor: Supervisor, progress: Progress) -> int | None:
     """Return the number of planned frames, if it is known."""
-    if progress.end is not None:
-        return progress.end
     status = supervisor.status
     shown = status.series
     return status.counts.planned if shown is not None and shown.id == progress.kept.series else None
 
 
 def _end_of_dead(supervisor: Supervisor, progress: Progress) -> int | None:
-    """Return the number of frames of a series whose data process died; `None` if the series is running."""
+    """Return the end of a series whose data process died; `None` if the series is running."""
     status = supervisor.status
     shown = status.series
     if shown is None or shown.id != progress.kept.series or shown.active:
         return None
-    return max(progress.complete_below, status.counts.planned or 0)
+    return max(progress.complete_below, progress.after)
 
 
 def _no_such_series(supervisor: Supervisor, series: str | None) -> Refused:

@@ -146,7 +146,7 @@ class Outputs:
         self.forwarder.end(series.end or SeriesEnd(reason="fault", message=failed or outcome.reason))
         self.last_frame.finalize()
         counts = series.account.counts()
-        self.regions.end(counts.planned or 0)
+        self.regions.end(series.account.highest + 1)
         self.lost.update({kind: getattr(counts, kind) for kind in LOSSES})
         if counts.received:
             self.times.idle.observe(self._clock() - last_frame_at)

@@ -25,7 +25,7 @@ LOOKS, LOOK_SECONDS = 20, 0.0005
 """Limit for the beginning of a series, which a process that was killed during it would never complete."""
 _HEAD = 2**16
 _NUMBERS = 64
-_VERSION, _LENGTH, _COMPLETE, _HIGHEST, _PLANNED = range(5)
+_VERSION, _LENGTH, _COMPLETE, _HIGHEST, _END = range(5)
 _INDICES = 8 * MOST_FRAMES
 _SIZE = _HEAD + _INDICES + 8 * MOST_VALUES
 
@@ -48,8 +48,10 @@ class Progress(msgspec.Struct, frozen=True):
     """Index below which every frame has its values, or is missing."""
     first: int
     """Lowest index whose values are kept."""
+    after: int
+    """Highest index with values, plus one."""
     end: int | None
-    """Number of frames of a series that has ended; `None` while it is running."""
+    """Highest index of a series that has ended, plus one; `None` while it is running."""
 
 
 def create() -> int:
@@ -84,7 +86,7 @@ class RegionMemory:
         self._numbers[_VERSION] = changing
         self._memory[_NUMBERS : _NUMBERS + len(info)] = info
         self._numbers[_LENGTH] = len(info)
-        self._numbers[_COMPLETE], self._numbers[_HIGHEST], self._numbers[_PLANNED] = 0, -1, -1
+        self._numbers[_COMPLETE], self._numbers[_HIGHEST], self._numbers[_END] = 0, -1, -1
         # Rows of another series would be taken for this one's; the kernel provides zeros again.
         self._memory.madvise(mmap.MADV_REMOVE, _HEAD, _SIZE - _HEAD)
         self._values = self._shaped(count, slots)
@@ -106,9 +108,9 @@ class RegionMemory:
         """Set the index below which every frame has its values, or is missing."""
         self._numbers[_COMPLETE] = below
 
-    def end(self, planned: int) -> None:
-        """End the series; so many frames were planned, or received."""
-        self._numbers[_PLANNED] = planned
+    def end(self, frames: int) -> None:
+        """End the series; `frames` is its highest index, plus one."""
+        self._numbers[_END] = frames
 
     # -- HTTP process --------------------------------------------------------------------------
 
@@ -118,14 +120,15 @@ class RegionMemory:
             version = int(self._numbers[_VERSION])
             if version == 0:
                 return None
-            length, complete_below, highest, planned = (
-                int(self._numbers[place]) for place in (_LENGTH, _COMPLETE, _HIGHEST, _PLANNED)
+            length, complete_below, highest, end = (
+                int(self._numbers[place]) for place in (_LENGTH, _COMPLETE, _HIGHEST, _END)
             )
             info = bytes(self._memory[_NUMBERS : _NUMBERS + length])
             if version % 2 == 0 and int(self._numbers[_VERSION]) == version:
                 kept = msgspec.json.decode(info, type=Kept)
                 first = max(0, highest + 1 - kept.slots) if kept.slots else 0
-                return Progress(version, kept, complete_below, first, None if planned < 0 else planned)
+                known = None if end < 0 else end
+                return Progress(version, kept, complete_below, first, highest + 1, known)
             time.sleep(LOOK_SECONDS)  # a series begins at this moment
         return None
 

@@ -100,9 +100,9 @@ class RegionThreads:
             while self._pending:
                 self._changed.wait()
 
-    def end(self, planned: int) -> None:
-        """End the series, whose file is closed; so many frames were planned, or received."""
-        self._memory.end(planned)
+    def end(self, frames: int) -> None:
+        """End the series, whose file is closed; `frames` is its highest index, plus one."""
+        self._memory.end(frames)
         self.active = None
 
     def now(self) -> list[Roi]:

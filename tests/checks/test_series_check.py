@@ -35,6 +35,14 @@ def test_indices_are_said_as_ranges(indices: list[int], text: str) -> None:
     assert ranges(indices) == text
 
 
+@pytest.mark.parametrize(
+    ("indices", "text"),
+    [([], "9-281474976710655"), ([2, 8], "2, 8-281474976710655"), ([2, 7], "2, 7, 9-281474976710655")],
+)
+def test_frames_behind_all_others_are_one_range_however_many_they_are(indices: list[int], text: str) -> None:
+    assert ranges(indices, range(9, 2**48)) == text
+
+
 @pytest.mark.parametrize("compression", ["none", "bslz4"])
 def test_complete_series_is_clean_and_every_frame_was_read(tmp_path: Path, compression: str) -> None:
     write_series(tmp_path / "a.h5", 6, compression=compression)

@@ -54,7 +54,7 @@ def write(
         writer.flush()
         shutil.copy(path, killed)
     series.end = SeriesEnd(series="a1", reason="complete", triggered=frames, sent=frames)
-    writer.close(series.close(None), pad=False, synced=False)
+    writer.close(series.close(None), synced=False)
 
 
 def damage(path: Path, *corners: tuple[int, ...]) -> None:

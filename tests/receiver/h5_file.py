@@ -60,4 +60,4 @@ def write_series(
         shutil.copy(live, path)
     if end:
         series.end = SeriesEnd(series="a1", reason="complete", triggered=planned, sent=planned)
-    writer.close(series.close(None if end else "the streamer is gone"), pad=False, synced=False)
+    writer.close(series.close(None if end else "the streamer is gone"), synced=False)

@@ -330,6 +330,10 @@ def test_the_same_seed_draws_the_same_faults_and_no_frame_has_two() -> None:
     assert len(frozenset().union(*drawn.values())) == sum(map(len, drawn.values()))
 
 
+def test_without_a_chance_nothing_is_drawn_however_many_frames_are_planned() -> None:
+    assert draw(2**48, 7, 0, {"drop": 0.0}) == {"drop": frozenset()}
+
+
 def test_a_stream_dies_lags_and_loses_its_start_while_the_others_go_on(
     generate: Callable[..., Generator],
 ) -> None:

@@ -84,6 +84,11 @@ def test_more_frames_than_can_be_counted_are_refused() -> None:
         settings_of(DEFAULTS | {"nTriggers": 2**31 - 1, "nFramesPerTrigger": 2**31 - 1}, [])
 
 
+def test_as_many_frames_as_an_eiger_takes_can_be_planned() -> None:
+    planned = DEFAULTS | {"nTriggers": 2**24, "nFramesPerTrigger": 2**24}
+    assert settings_of(planned, []).frames == 2**48
+
+
 def test_the_trigger_mode_is_internal_at_first_or_the_cameras_first() -> None:
     assert DEFAULTS["TriggerMode"] == default_trigger_mode() == TriggerMode.INTERNAL
     assert default_trigger_mode((TriggerMode.SOFTWARE, TriggerMode.INTERNAL)) is TriggerMode.INTERNAL

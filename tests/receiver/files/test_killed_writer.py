@@ -95,7 +95,7 @@ def test_a_kill_within_a_flush_leaves_no_stored_frame_without_what_it_brought(
         found.close()
     assert seen == {3, 6}
     series.end = SeriesEnd()
-    writer.close(series.close(None), pad=False, synced=False)
+    writer.close(series.close(None), synced=False)
 
 
 def test_what_a_killed_writer_left_behind_the_end_does_not_come_back(path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_file_that_goes_on_after_a_kill_is_replaced_by_nobody(path: Path) -> N
     writer = SeriesWriter(left, "sim-1", series, "", reopened=reopen_file(left))
     with pytest.raises(StorageError, match="a receiver is writing"):
         Written(left, start(overwrite=True))
-    writer.close(series.close("stopped"), pad=False, synced=False)
+    writer.close(series.close("stopped"), synced=False)
     write(left, start(overwrite=True), [frame(0)])
 
 

@@ -220,12 +220,17 @@ def test_a_frame_far_ahead_makes_the_datasets_long_enough(path: Path) -> None:
     assert path.stat().st_size < 2_000_000, "what never came takes no space"
 
 
-def test_with_the_policy_pad_the_planned_length_stays(path: Path) -> None:
-    write(path, start(frames=5), [frame(0)], pad=True, triggered=3)
+@pytest.mark.parametrize("triggered", [3, 2**48], ids=["stopped", "lost"])
+def test_what_was_only_planned_is_said_and_not_written(triggered: int, path: Path) -> None:
+    write(path, start(frames=2**48), [frame(0), frame(2)], triggered=triggered)
     with h5py.File(path) as file:
-        assert len(file["entry/data/data"]) == 5
-        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 0, 5, 5]
-        assert (file["entry/data/data"][4] == 65535).all()
+        assert len(file["entry/data/data"]) == 3, "up to the last frame received"
+        assert file[f"{DETECTOR}/frame_status"][()].tolist() == [1, 0, 1]
+        assert (file["entry/data/data"][1] == 65535).all()
+        counts = record(file)
+    assert (counts["planned"], counts["stored"]) == (2**48, 2)
+    assert (counts["missing"], counts["not_triggered"]) == (triggered - 2, 2**48 - triggered)
+    assert path.stat().st_size < 300_000
 
 
 def test_a_series_without_a_frame_gives_a_file_that_opens(path: Path) -> None:

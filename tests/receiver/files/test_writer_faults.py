@@ -142,13 +142,3 @@ def test_the_file_says_why_it_could_not_be_written_whatever_was_missing_before(
         written.close("the streamer is gone")
     with h5py.File(path) as file:
         assert "could not write the last frames: Input/output error" in record(file)["reason"]
-
-
-def test_a_length_that_no_memory_holds_is_an_error_and_not_the_end_of_the_process(path: Path) -> None:
-    written = Written(path, start(frames=2**50))
-    written.add(frame(0))
-    written.writer.flush()
-    with pytest.raises(WriterError, match="could not write the end of the file"):
-        written.close(pad=True)
-    with h5py.File(path) as file:
-        np.testing.assert_array_equal(file["entry/data/data"][0], pixels(0))

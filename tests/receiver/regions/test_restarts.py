@@ -124,8 +124,8 @@ def test_a_file_that_is_marked_after_a_kill_has_the_values_of_its_frames(
     os.kill(receiver.data_process(), signal.SIGKILL)
     receiver.wait(lambda status: status.state == "error" and status.counts.pending == 0)
     found = receiver.client.roi_values(series=series)
-    assert (found.upto, found.ended) == (30, True)
-    assert found.values["peak"].sum == [*(total(pixels(number), PEAK) for number in range(10)), *[None] * 20]
+    assert (found.upto, found.ended) == (10, True)
+    assert found.values["peak"].sum == [total(pixels(number), PEAK) for number in range(10)]
     assert sums_in(path) == [total(pixels(number), PEAK) for number in range(10)]
 
 

@@ -93,6 +93,7 @@ class DataFilesStore(FrameStore):
         self._gone: set[int] = set()
         self._lost: set[int] = set()  # of segments that could not be closed
         self._latest = -1
+        self._end = 0  # of the indices written so far
         self._folder = storage.open_folder(path)
         try:
             if data is None:
@@ -118,6 +119,7 @@ class DataFilesStore(FrameStore):
         segment.store.write(row, frame)
         segment.file.disk.check()
         segment.unsafe.add(index)
+        self._end = max(self._end, index + 1)
         segment.empty = False
         segment.left -= 1
         if segment.left == 0:
@@ -145,7 +147,10 @@ class DataFilesStore(FrameStore):
 
     def lost(self) -> Collection[int]:
         """Return the frames of segments that were removed, or whose end could not be written."""
-        gone = {number * self._length + row for number in self._gone for row in range(self._length)}
+        gone: set[int] = set()
+        for number in self._gone:
+            start = number * self._length
+            gone.update(range(start, min(start + self._length, self._end)))
         return gone | self._lost
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
@@ -284,6 +289,7 @@ class DataFilesStore(FrameStore):
     def _find(self) -> None:
         """Take over the segments that another process has begun."""
         known = self._detector["frame_status"][:] != FrameStatus.MISSING
+        self._end = len(known)
         for start, place in segments_there(self._detector):
             # Its writer was killed before it had a frame, or before the first flush: it may not even open.
             nothing = not known[start : start + self._length].any() and may_replace(place.name, self._folder)

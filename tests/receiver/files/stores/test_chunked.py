@@ -52,7 +52,7 @@ def test_where_not_even_the_first_frame_fits_the_dataset_is_cut_all_the_same(
         with pytest.raises(WriterError, match="The disk of .* is full"):
             write_some()
         with contextlib.suppress(WriterError):
-            written.close("the disk is full", pad=False)
+            written.close("the disk is full")
         with h5py.File(disk / "x.h5") as file:
             shown = file["entry/data/data"]
             assert len(shown) == len(status_of(file)) < 40

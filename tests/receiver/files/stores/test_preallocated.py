@@ -80,17 +80,6 @@ def test_every_frame_stands_at_its_index_and_what_never_came_is_no_count(
         assert np.flatnonzero(file[f"{DETECTOR}/frame_status"][()]).tolist() == [0, 2, 3, 30, 31, 33]
 
 
-def test_with_the_policy_pad_the_planned_length_is_filled(path: Path, series: Series) -> None:
-    written = series(20)
-    written.add(frame(1))
-    written.close(pad=True, reason="stop")
-    with h5py.File(path) as file:
-        data = file["entry/data/data"][()]
-    np.testing.assert_array_equal(data[1], array(1))
-    assert data.shape == (20, *SHAPE)
-    assert (np.delete(data, 1, axis=0) == FILL).all()
-
-
 @pytest.mark.parametrize(
     "keys",
     [{"frames": None}, {"frames": 2**60}, {"frames": stores.MOST_PREALLOCATED + 1}, {"compression": "bslz4"}],
@@ -250,11 +239,10 @@ def test_where_the_fill_value_cannot_be_written_it_is_shown(
     written.writer.flush()
     monkeypatch.setattr(gaps, "pwrite_all", full)
     with pytest.raises(WriterError, match=r"Disk quota exceeded; 2 of 9 frames are in the file"):
-        written.close("the quota is used up", pad=True)
+        written.close("the quota is used up")
     with h5py.File(path) as file:
         found = file["entry/data/data"][()]
-        np.testing.assert_array_equal(found[:3], [array(0), np.full(SHAPE, FILL), array(2)])
-        assert (found[3:] == FILL).all()
+        np.testing.assert_array_equal(found, [array(0), np.full(SHAPE, FILL), array(2)])
         assert np.flatnonzero(status_of(file)).tolist() == [0, 2]
 
 

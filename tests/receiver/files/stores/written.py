@@ -85,8 +85,8 @@ class Written:
             self.writer.add(index, item)
             self.series.account.take(index, FrameStatus.STORED)
 
-    def close(self, cause: str | None = None, pad: bool = False, synced: bool = False, **end: Any) -> None:
+    def close(self, cause: str | None = None, synced: bool = False, **end: Any) -> None:
         """The end message has come, or the series ended for another cause."""
         if cause is None:
             self.series.end = SeriesEnd(**end)
-        self.writer.close(self.series.close(cause), pad=pad, synced=synced)
+        self.writer.close(self.series.close(cause), synced=synced)

@@ -115,13 +115,6 @@ def test_segments_of_which_nothing_came_read_as_the_fill_value(path: Path) -> No
     check(path, [0, 1, 12], 13)
 
 
-def test_with_the_policy_pad_the_planned_length_stays(path: Path) -> None:
-    series = written(path)
-    series.add(*map(frame, range(5)))
-    series.close("enough", pad=True)
-    check(path, list(range(5)), 10)
-
-
 @pytest.mark.parametrize("late", [60.0, 0.0], ids=["open still", "closed by then"])
 def test_a_late_frame_finds_its_place(late: float, path: Path) -> None:
     series = written(path, late=late)
@@ -405,8 +398,8 @@ def test_a_full_disk_refuses_the_last_frame_of_a_segment_before_it_is_in_the_fil
         patch.setattr(segments, "make_room", full)
         with pytest.raises(WriterError, match="could not write frame 3: .*No space left"):
             series.add(frame(3))
-    series.close("the disk is full", pad=True)
-    check(path, [0, 1, 2], 10)
+    series.close("the disk is full")
+    check(path, [0, 1, 2], 3)
 
 
 def test_a_segment_that_cannot_be_ended_keeps_no_other_from_it(
