@@ -102,7 +102,6 @@ def test_a_disk_without_the_space_is_refused_with_both_numbers(root: Path) -> No
     assert "1,152,921,505 GB" in str(error)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_number_of_frames_that_no_empty_disk_holds_says_nothing_about_the_space(root: Path) -> None:
     path, total = root / "new" / "x.h5", shutil.disk_usage(root).total
     assert storage.credible(path, total // 1000, 1000) == total // 1000, "too many if others use the disk"
@@ -111,6 +110,7 @@ def test_a_number_of_frames_that_no_empty_disk_holds_says_nothing_about_the_spac
     assert storage.credible(path, None, 1000) is None
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_rights_is_refused(root: Path) -> None:
     root.chmod(0o500)
     assert refused(config(root), f"{root}/x.h5").kind == "not_writable"
