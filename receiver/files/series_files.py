@@ -121,7 +121,6 @@ class SeriesFiles:
             return Begun(None, None, started)
         path = storage.resolve(config, filename)
         names.check_free(path, overwrite=header.overwrite, segments=config.frames_per_file > 0)
-        nbytes = header.frame_bytes * header.frames if header.frame_bytes and header.frames else None
         # The frames come whatever their number is said to be: those that find space are stored.
         frames = storage.credible(path, header.frames, header.frame_bytes)
         nbytes = header.frame_bytes * frames if header.frame_bytes and frames else None
