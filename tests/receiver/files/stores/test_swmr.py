@@ -146,7 +146,7 @@ def test_a_killed_series_in_the_format_of_hdf5_2_can_be_continued(path: Path) ->
     writer.flush()
     with h5py.File(file, swmr=True, locking=False) as opened:
         np.testing.assert_array_equal(opened["entry/data/data"][19], pixels(19))
-    writer.close(series.close("enough"), pad=False, synced=False)
+    writer.close(series.close("enough"), synced=False)
     with h5py.File(file) as opened:
         assert np.flatnonzero(status_of(opened)).tolist() == [0, 1, 2, 4, 7, 19]
         for number in (0, 1, 2, 4, 7, 19):
