@@ -1,6 +1,6 @@
 """The stream of the SLS detector software: EIGER, JUNGFRAU, MOENCH … of PSI, PUB on ports 30001 and up.
 
-Source: slsDetectorPackage 6 to 9, "ZMQ: Json Header Format", `ZmqSocket::SendHeader` and `DataStreamer`.
+Source: slsDetectorPackage 6 to 10, "ZMQ: Json Header Format", `ZmqSocket::SendHeader` and `DataStreamer`.
 One port carries one module (JUNGFRAU) or half module (EIGER). Each message is a JSON header, followed by a
 raw blob if the header has `"data": 1`.
 
