@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from penstock.devices._base.arm_streamer import NO_STREAMER
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.series_record import SeriesRecord
-from penstock.devices._base.series_watchdog import remedied, sentence
+from penstock.devices._base.series_watchdog import remedied, sentence, warning_of
 from penstock.devices._base.states import Event, SeriesState
 from penstock.streamer.client import Description, StreamerClient, StreamerStatus
 from penstock.streamer.settings import Value
@@ -103,12 +103,15 @@ class Configuring:
         if job is not None and job.error is not None:
             refused = sentence(f"{job.what} {'failed' if job.what == RESET else 'was not set'}: {job.error}")
         with self._record.lock:
+            if self._record.view.state is SeriesState.IDLE:
+                self._record.warn(warning_of(status))
             if self._record.view.state is not SeriesState.CONFIGURING:
                 return
             if status.state == "fault" or (refused and job is not None and job.what == RESET):
                 self._record.move(Event.FAIL, remedied(status.message or refused))
             else:
                 self._record.move(Event.CONFIGURED, f"Ready. {refused}".strip())
+                self._record.warn(warning_of(status))
 
     def take_over(self) -> StreamerStatus | None:
         """Show the box's present values; return the streamer's status, `None` if it does not answer."""

@@ -16,6 +16,7 @@ from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView, account_sentence, lossless
 from penstock.devices._base.states import Event, SeriesState
 from penstock.stins.texts import plural
+from penstock.streamer.client import StreamerStatus
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +132,8 @@ class SeriesWatchdog:
             self._do.fail(message)
         elif record.lasts("box busy", state == "configuring") > self._limits.lasting:
             record.move(Event.CONFIGURE, sentence(message or "The detector is being configured"))
+        else:
+            record.warn(warning_of(status))
 
     def _configuring(self) -> None:
         """Follow settings or Reset, by this device or by another client of the streamer."""
@@ -394,6 +397,11 @@ class SeriesWatchdog:
                 self._do.fail(f"the receiver ended the series: {series.reason}")
             return False
         return True
+
+
+def warning_of(status: StreamerStatus | None) -> str:
+    """Return what the streamer warns of between series, as a sentence; "" for nothing."""
+    return sentence(status.warning) if status is not None and status.warning else ""
 
 
 def _beyond_counts(reason: str, view: SeriesView) -> str:

@@ -25,6 +25,7 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.header import metadata_of, period_of
 from penstock.streamer.jobs import Jobs
 from penstock.streamer.own_stream.contract import BoxLost, Progress, StreamingDetector
+from penstock.streamer.own_stream.lost_settings import LostSettings
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
 from penstock.streamer.own_stream.troubles import sentence_of, wrong
@@ -59,6 +60,7 @@ class OwnStreamEngine:
         self._died = died
         self._machine = Machine(self._on_move)
         self._parameters = Parameters(detector, detector.stream_endpoint(), self._clock, changed)
+        self._lost = LostSettings()
         self._series: Series | None = None
         self._busy = ""
         """The running call of the box's thread."""
@@ -85,12 +87,15 @@ class OwnStreamEngine:
         names = ", ".join(values)
         if not changed:
             self._machine.after(Event.CONFIGURE)
+            self._lost.wrote(values)
+            self._changed()
             return _done(self.describe())
         self._machine.fire(Event.CONFIGURE, f"{names}: the detector takes it over")
 
         def work() -> Description:
             self._detector.apply(changed)
             self._take_over()
+            self._lost.wrote(values)
             self._machine.fire(Event.CONFIGURED, "")
             return self.describe()
 
@@ -102,6 +107,7 @@ class OwnStreamEngine:
 
     def check(self, settings: Settings) -> Future[Checked]:
         """Check everything that can be checked without the box; change nothing."""
+        self._lost.refuse()
         complete = self._complete(settings)
         try:
             frames = self._detector.check(complete)
@@ -120,6 +126,7 @@ class OwnStreamEngine:
         """Configure the box for a series, and return the result; nothing is sent."""
         self._machine.after(Event.PREPARE)
         self._refuse_when_busy()
+        self._lost.refuse()
 
         def work() -> Prepared:
             complete = self._complete(settings)
@@ -203,7 +210,11 @@ class OwnStreamEngine:
         state, series = self._machine.state, self._series
         shown = {State.ARMING: State.ACQUIRING}.get(state, state).value
         common = StreamerStatus(
-            state=shown, message=self._machine.message, peers=None, readings=self._parameters.readings
+            state=shown,
+            message=self._machine.message,
+            peers=None,
+            readings=self._parameters.readings,
+            warning=self._lost.sentence,
         )
         if series is None:
             return msgspec.structs.replace(common, acquired=None)
@@ -229,15 +240,17 @@ class OwnStreamEngine:
     # The box's thread -------------------------------------------------------------------------
 
     def _connect(self) -> None:
-        self._look_after_connecting(self._detector.connect())
+        self._look_after_connecting(self._detector.connect(), {})
 
     def _reset(self) -> None:
         self._detector.connect()
         self._detector.reset()
-        self._look_after_connecting(self._detector.progress())
+        before = self.describe().values
+        self._look_after_connecting(self._detector.progress(), before)
 
-    def _look_after_connecting(self, progress: Progress) -> None:
+    def _look_after_connecting(self, progress: Progress, before: Mapping[str, Value]) -> None:
         self._take_over()
+        self._lost.compare(before, self.describe().values)
         if trouble := wrong(progress):
             self._machine.fire(Event.FAIL, trouble)
         else:

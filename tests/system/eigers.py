@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,21 @@ class EigerUnit:
         if self.detector.State() == FAULT:
             self.detector.Reset()
         wait_state(self.detector, ON)
+        self.take_defaults()
         until(lambda: self.receiver.client.status().state == "idle", "receiver idle", 15.0)
         until(lambda: self.receiver.client.status().connections[0].connections == 1, "connected")
+
+    def reset(self) -> None:
+        """Reset, and take the defaults of a box that has lost its settings."""
+        self.detector.Reset()
+        wait_state(self.detector, ON)
+        self.take_defaults()
+
+    def take_defaults(self) -> None:
+        """Write the settings that the box has lost, as it has them now."""
+        for name in re.findall(r"(\w+) was [^;]+: write it again", self.detector.Status()):
+            self.detector.write_attribute(name, self.detector.read_attribute(name).value)
+            wait_state(self.detector, ON)
 
     def series(self, mode: str, triggers: int, **settings: object) -> Path:
         """Set up a series; its file."""

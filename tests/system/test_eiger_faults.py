@@ -135,8 +135,7 @@ def test_status_that_is_an_error_is_a_fault(unit: EigerUnit) -> None:
     status = unit.detector.Status()
     assert "status/state" in status and "HTTP 500" in status
     unit.box.faults.errors = {}
-    unit.detector.Reset()
-    wait_state(unit.detector, ON)
+    unit.reset()
     unit.take_series()
 
 
@@ -153,6 +152,35 @@ def test_a_box_that_is_switched_off_and_on_is_initialised_by_reset_alone(unit: E
     unit.detector.Reset()
     assert unit.detector.State() == MOVING
     wait_state(unit.detector, ON)
+    unit.calm()
+    unit.take_series()
+
+
+def test_settings_that_a_power_cut_has_cost_are_named_and_arm_waits_for_each(unit: EigerUnit) -> None:
+    detector = unit.detector
+    detector.Energy = 9000.0
+    wait_state(detector, ON)
+    detector.AutoSummation = False
+    wait_state(detector, ON)
+    unit.box.power(on=False)
+    unit.box.power(on=True)
+    wait_state(detector, FAULT)
+    detector.Reset()
+    wait_state(detector, ON)
+    lost = "AutoSummation was False, is True: write it again"
+    lost_energy = "Energy was 9000, is 8047.78: write it again"
+    assert lost in detector.Status() and lost_energy in detector.Status()
+    assert detector.Status().startswith("Ready. ")
+    assert unit.box.box.settings["photon_energy"] == detector.Energy == 8047.78, "nothing is written"
+    answer = json.loads(detector.Check())
+    assert (answer["ok"], answer["kind"]) == (False, "settings_lost")
+    assert lost in answer["sentence"] and lost_energy in answer["sentence"]
+    detector.Energy = 9000.0
+    wait_state(detector, ON)
+    assert detector.Status() == f"Ready. {lost}."
+    detector.AutoSummation = False
+    wait_state(detector, ON)
+    assert detector.Status() == "Ready."
     unit.take_series()
 
 
@@ -163,8 +191,7 @@ def test_a_power_cut_so_short_that_nobody_saw_it(unit: EigerUnit) -> None:
     assert unit.detector.Status() == (
         "the detector was switched on, and is not initialised; Reset initialises it."
     )
-    unit.detector.Reset()
-    wait_state(unit.detector, ON)
+    unit.reset()
     unit.take_series()
 
 

@@ -290,6 +290,40 @@ def test_announcing_is_the_boxs_own_affair(rig: BoxRig) -> None:
 # Faults -------------------------------------------------------------------------------------------
 
 
+def test_what_the_box_has_lost_is_named_until_each_setting_was_written_and_no_series_begins(
+    rig: BoxRig,
+) -> None:
+    done(rig.engine.set({"Energy": 9000.0}))
+    done(rig.engine.set({"Threshold": 4321.0}))
+    rig.box.values |= VALUES  # power off and on
+    rig.unit.faults.add("uninitialised")
+    rig.until_state("fault")
+    done(rig.engine.reset())
+    energy = "Energy was 9000, is 8000: write it again"
+    threshold = "Threshold was 4321, is 4000: write it again"
+    assert rig.until_state("idle").warning == f"{energy}; {threshold}"
+    assert rig.box.values == VALUES, "nothing is written"
+    done(rig.engine.reset())
+    assert rig.until_state("idle").warning == f"{energy}; {threshold}"
+    done(rig.engine.set({"Energy": 9000.0}))
+    assert rig.engine.status().warning == threshold, "which has moved with the energy, and was lost before"
+    for refused in (rig.prepare, lambda: rig.engine.check(settings())):
+        with pytest.raises(Refused, match=f"the detector has lost settings: {threshold}"):
+            refused()
+    done(rig.engine.set({"Threshold": rig.box.values["Threshold"]}))  # as it is now
+    assert rig.until_state("idle").warning == ""
+    rig.arm()
+    rig.until(lambda status: status.end_sent)
+
+
+def test_what_was_never_written_here_and_what_is_as_it_was_is_not_lost(rig: BoxRig) -> None:
+    done(rig.engine.set({"Energy": 9000.0}))
+    rig.box.values["Threshold"] = 100.0
+    done(rig.engine.reset())
+    assert rig.until_state("idle").warning == ""
+    rig.arm()
+
+
 def test_a_box_that_refuses_to_be_armed_is_disarmed_and_keeps_no_user_part(rig: BoxRig) -> None:
     rig.unit.faults.add("fail-arm")
     rig.prepare()
