@@ -1,7 +1,7 @@
 """Simulate the control unit of a DECTRIS EIGER.
 
 Examples:
-  penstock simplon
+  penstock simplon --stream v1
   penstock simplon --stream v2 --http 127.0.0.1:8081 --stream-port 31001
   penstock simplon --api 1.6.0 --sensor 1065x1030 --pattern diffraction --json
   penstock simplon --recording eiger1m.cborseq.gz
@@ -38,7 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api", choices=("1.8.0", "1.6.0"), default="1.8.0", help="SIMPLON version (%(default)s)"
     )
-    parser.add_argument("--stream", choices=tuple(STREAMS), default="v1", help="stream version (%(default)s)")
+    parser.add_argument(
+        "--stream", choices=tuple(STREAMS),
+        help="switch this version of the stream on from the start (as a real one: v1, and off)",
+    )  # fmt: skip
     parser.add_argument(
         "--http", type=_address, default=("127.0.0.1", 0), metavar="HOST:PORT",
         help="address of the REST interface (any free port)",
@@ -77,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
     ending = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, ending)
     recorded = None
+    if args.stream == "v2" and args.api != "1.8.0":
+        raise UserError(f"--stream v2 needs --api 1.8.0; SIMPLON {args.api} has only v1")
     if args.recording is not None:
         from penstock.cli._recorded import recorded as read
 
@@ -88,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(str(error)) from error
     try:
         box = ControlUnit(
-            args.api, STREAMS[args.stream], args.sensor, args.http, args.stream_port,
+            args.api, STREAMS.get(args.stream), args.sensor, args.http, args.stream_port,
             model=args.model, pattern=args.pattern, trigger_port=args.trigger_port, recorded=recorded,
         )  # fmt: skip
     except OSError as error:

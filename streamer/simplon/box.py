@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Event, Lock
 from typing import Any
 
 from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.simplon.faults import Faults
+from penstock.streamer.simplon.monitor import Monitor, Shown
 from penstock.streamer.simplon.pixels import Picture, Pixels
 from penstock.streamer.simplon.recorded import Recorded
-from penstock.streamer.simplon.series import Series
+from penstock.streamer.simplon.series import SOFTWARE, Series
 from penstock.streamer.simplon.settings import Settings
+from penstock.streamer.simplon.subsystems import COMMANDS
 from penstock.streamer.triggers import Edge
-
-SOFTWARE = ("ints", "inte")
 
 
 class Refused(Exception):
@@ -47,7 +47,7 @@ class Box:
         self.series: Series | None = None
         self._number = 0
         self._power_fails = Event()
-        self.latest: Picture | None = None
+        self.monitor = Monitor()
 
     @property
     def faults(self) -> Faults:
@@ -58,20 +58,42 @@ class Box:
     def faults(self, faults: Faults) -> None:
         self._stream.faults = faults
 
-    def command(self, name: str, value: Any = None) -> dict[str, Any]:
+    def command(self, name: str, value: Any = None, subsystem: str = "detector") -> dict[str, Any]:
         """Execute a command; return its answer.
 
         Raises:
             KeyError: there is no such command.
             Refused: the state does not allow it.
         """
-        commands = {
-            "initialize": self._initialize, "arm": self._arm, "disarm": self._disarm, "abort": self._abort,
-            "cancel": self._disarm, "status_update": dict, "check_connection": dict, "hv_reset": dict,
-        }  # fmt: skip
-        if name == "trigger":
+        if name not in COMMANDS[subsystem]:
+            raise KeyError(name)
+        if (subsystem, name) == ("detector", "trigger"):
             return self._trigger(value)
-        return commands[name]()
+        commands: dict[tuple[str, str], Callable[[], dict[str, Any] | None]] = {
+            ("detector", "initialize"): self._initialize, ("detector", "arm"): self._arm,
+            ("detector", "disarm"): self._disarm, ("detector", "abort"): self._abort,
+            ("detector", "cancel"): self._disarm, ("stream", "initialize"): self._initialise_stream,
+            ("monitor", "initialize"): self.monitor.initialise, ("monitor", "clear"): self.monitor.clear,
+            ("system", "restart"): self.power_off,
+        }  # fmt: skip
+        return commands.get((subsystem, name), dict)() or {}
+
+    def show_status(self) -> None:
+        """Set what the status of stream, file writer and monitor says now."""
+        settings, taking = self.settings, self.series is not None
+        for subsystem in ("stream", "filewriter"):
+            enabled = settings.get(subsystem, "config", "mode") == "enabled"
+            state = ("acquire" if taking else "ready") if enabled else "disabled"
+            settings.show(subsystem, "status", "state", state)
+        size, kept = settings.get("monitor", "config", "buffer_size"), len(self.monitor)
+        said = {
+            "buffer_fill_level": [kept, size], "buffer_free": size - kept, "dropped": self.monitor.dropped,
+            "state": "overflow" if kept >= size else "normal",
+            "next_image_number": [*self.monitor.first], "monitor_image_number": [*self.monitor.taken],
+        }  # fmt: skip
+        for name, value in said.items():
+            if name in settings.of["monitor", "status"]:
+                settings.show("monitor", "status", name, value)
 
     def edge(self, edge: Edge) -> bool:
         """Take an edge at the trigger input; return whether it was accepted."""
@@ -81,13 +103,17 @@ class Box:
         return series.edge(edge)
 
     def power_off(self) -> None:
-        """Lose everything: no end message is sent, and running commands are broken off."""
+        """Lose everything: no end message is sent, and running commands are broken off.
+
+        The command `restart` of the subsystem `system` does the same.
+        """
         self._power_fails.set()
         with self._lock:
             self._power_fails.clear()
             if (series := self.series) is not None:
                 series.finish(at_once=True, silently=True)
             self.settings.power_on()
+            self.monitor.initialise()
             self._number = 0
 
     def _wait(self, seconds: float) -> None:
@@ -100,8 +126,14 @@ class Box:
             self.settings.state = "initialize"
             self._wait(self.faults.slow_initialize)
             self.settings.initialise()
+            self._number = 0  # "EIGER2 User Manual" 7.3.1
             self.settings.state = "idle"
         return {}
+
+    def _initialise_stream(self) -> None:
+        """SIMPLON API 1.8, p. 47."""
+        self.settings.show("stream", "status", "dropped", 0)
+        self.settings.show("stream", "config", "mode", "disabled")
 
     def _arm(self) -> dict[str, Any]:
         with self._lock:
@@ -111,16 +143,14 @@ class Box:
             channels = settings.channels
             if not channels:
                 raise Refused("no threshold is enabled")
-            if settings["compression"] == "lz4":
-                raise Refused("the simulator does not compress with lz4")
+            if not settings.frames:
+                raise Refused("no image would be taken: trigger mode eies needs one edge more than images")
             settings.state = "configure"
             self._wait(self.faults.slow_arm)
             self._number += 1
+            settings.show("stream", "status", "dropped", 0)  # SIMPLON API 1.8, p. 47
             pictures = self._pixels.prepare(
-                settings.dtype,
-                settings["compression"],
-                len(channels),
-                settings["nimages"] * settings["ntrigger"],
+                settings.dtype, settings["compression"], len(channels), settings.frames
             )
             self.series = Series(
                 self._number, settings, pictures, self._stream, self._show, self._series_ended,
@@ -158,6 +188,10 @@ class Box:
         self.series = None
         self.settings.state = "idle"
 
-    def _show(self, picture: Picture, number: int) -> None:
-        if self.settings.get("monitor", "config", "mode") == "enabled":
-            self.latest = picture
+    def _show(self, series: int, number: int, picture: Picture) -> None:
+        settings = self.settings
+        if settings.get("monitor", "config", "mode") != "enabled":
+            return
+        size, discard = (settings.get("monitor", "config", key) for key in ("buffer_size", "discard_new"))
+        channels = {name.removeprefix("threshold_"): settings.energy(name) for name in settings.channels}
+        self.monitor.add(Shown(series, number, picture, channels), size, discard_new=discard)

@@ -7,10 +7,10 @@ from types import TracebackType
 
 from penstock.stins.addresses import host_port
 from penstock.streamer.push_socket import PushSocket
-from penstock.streamer.simplon import keys
 from penstock.streamer.simplon.box import Box, Stream
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.http import Server
+from penstock.streamer.simplon.key import NEW
 from penstock.streamer.simplon.pixels import Pixels
 from penstock.streamer.simplon.recorded import Recorded
 from penstock.streamer.simplon.settings import Settings
@@ -29,7 +29,7 @@ class ControlUnit:
     """The box, reachable from construction to `close`; its state is "na" until it is initialised."""
 
     def __init__(
-        self, api: str = keys.NEW, stream: str = "legacy", sensor: tuple[int, int] | None = None,
+        self, api: str = NEW, stream: str | None = None, sensor: tuple[int, int] | None = None,
         http: tuple[str, int] = ("127.0.0.1", 0), stream_port: int = 0, *, model: str = "EIGER2 Si 1M",
         pattern: str = "gradient", hwm: int = HWM, trigger_port: int = 0,
         recorded: Recorded | None = None,
@@ -38,7 +38,8 @@ class ControlUnit:
 
         Args:
             api: version of SIMPLON, "1.8.0" or "1.6.0".
-            stream: "legacy" (V1) or "cbor" (V2).
+            stream: "legacy" (V1) or "cbor" (V2): the stream comes up enabled in this format; `None` for the
+                documented defaults, disabled and "legacy".
             sensor: (rows, cols); `None` for those of the model.
             http: host and TCP port of the REST interface; port 0 for any free one.
             stream_port: TCP port of the stream; 0 for any free one.

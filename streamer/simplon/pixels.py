@@ -13,6 +13,7 @@ import numpy as np
 from penstock.codecs import bslz4
 from penstock.stins.blobs import BSLZ4_HEADER_BYTES
 from penstock.streamer import patterns
+from penstock.streamer.simplon import lz4_blobs
 
 POOL, POOL_BYTES = 64, 64 * 2**20
 """Frames that are kept and sent in turn: as many as fit in these bytes, but at least 64."""
@@ -87,7 +88,8 @@ class Pixels:
     def _pictures(self, dtype: str, compression: str, channels: int) -> Pictures:
         if self._pattern == "gradient":
             image = patterns.gradient(self._shape, dtype)
-            stamped = [Stamped(counts, compression) for counts in _thresholds(image, channels)]
+            stamp = Stamped if compression != "lz4" else Repacked
+            stamped = [stamp(counts, compression) for counts in _thresholds(image, channels)]
             return Pictures(lambda n: self._picture(compression, dtype, [base.blob(n) for base in stamped]))
         pool = patterns.pool(PATTERNS[self._pattern], self._shape, dtype, PHOTONS)
         return Pictures(
@@ -127,10 +129,28 @@ class Stamped:
         return b"".join((self._start, first[len(self._start) :], self._rest))
 
 
+class Repacked:
+    """A gradient that is compressed again per frame: one block holds all of it."""
+
+    def __init__(self, image: np.ndarray, compression: str) -> None:
+        self._image, self._compression = image, compression
+
+    def blob(self, number: int) -> bytes:
+        """Return the blob of frame `number`."""
+        image = self._image.copy()
+        patterns.stamp(image, number)
+        return _packed(image, self._compression)
+
+
 def _thresholds(image: np.ndarray, channels: int) -> list[np.ndarray]:
     """Return one image per channel: a higher threshold counts fewer photons."""
     return [image // divisor for divisor in range(1, channels + 1)]
 
 
 def _packed(image: np.ndarray, compression: str) -> bytes:
-    return bslz4.compress(image) if compression == "bslz4" else image.tobytes()
+    match compression:
+        case "bslz4":
+            return bslz4.compress(image)
+        case "lz4":
+            return lz4_blobs.compress(image)
+    return image.tobytes()

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from penstock.streamer.simplon.keys import Key
+from penstock.streamer.simplon.key import Key
 from penstock.streamer.simplon.pixels import Picture, Pictures
 
 ONE_IMAGE = ("threshold/2/mode", "threshold/difference/mode")

@@ -6,7 +6,7 @@ import math
 import queue
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Condition, Event, Thread
 from typing import Protocol
 from uuid import uuid4
@@ -15,6 +15,11 @@ from penstock.streamer.simplon import stream_v1, stream_v2
 from penstock.streamer.simplon.pixels import Picture, Pictures
 from penstock.streamer.simplon.settings import Settings
 from penstock.streamer.triggers import TOLERANCE, Edge
+
+SOFTWARE = ("ints", "inte")
+"""Trigger modes in which a command triggers."""
+GATED = ("inte", "exte", "extg", "eies")
+"""Trigger modes in which the exposure is not count_time."""
 
 
 class MessageStream(Protocol):
@@ -28,15 +33,15 @@ class Series:
 
     def __init__(
         self, number: int, settings: Settings, pictures: Pictures, stream: MessageStream,
-        monitor: Callable[[Picture, int], None], ended: Callable[[], None], *, stays_armed: bool = False,
+        monitor: Callable[[int, int, Picture], None], ended: Callable[[], None], *, stays_armed: bool = False,
     ) -> None:  # fmt: skip
         self.number, self.unique = number, uuid4().hex.upper()[:26]
         self._settings, self._pictures, self._stream = settings, pictures, stream
         self._monitor, self._ended, self._stays_armed = monitor, ended, stays_armed
         self._mode = settings["trigger_mode"]
-        gated = self._mode in ("inte", "exte", "extg")
+        gated = self._mode in GATED
         self._per_trigger = 1 if gated else settings["nimages"]
-        self._triggers = settings["ntrigger"] * (settings["nimages"] if gated else 1)
+        self._triggers = settings.frames if gated else settings["ntrigger"]
         self._gates = settings["nexpi"] if self._mode == "extg" else 1
         self._count, self._period = settings["count_time"], settings["frame_time"]
         self._cbor = settings.api == "1.8.0" and settings.get("stream", "config", "format") == "cbor"
@@ -45,23 +50,27 @@ class Series:
         """Length of each trigger in seconds, and its time if it is an edge; `None` ends the series."""
         self._busy = False
         self._free_at, self._delay = -math.inf, math.inf
+        self._opened: float | None = None
+        """Time of the edge that began the image of mode eies; edges to skip until the one that ends it."""
+        self._between = 0
         self._done = Condition()
         self._taken = 0
         """Number of triggers whose frames have been sent."""
         self._closed = False
         """True once the end message has been sent."""
         self._stop, self._abort, self._silent = Event(), Event(), False
-        self._date = datetime.now(UTC)
+        self._armed_at = datetime.now(UTC)
         self.frames = 0
+        self._first: tuple[float, datetime] | None = None
+        """Begin of the first image: by the clock of all others, and its date."""
         self._thread = Thread(target=self._run, name=f"series {number}", daemon=True)
 
     def start(self) -> None:
         """Send the start message, and begin to take triggers."""
         self._stream.send(
-            stream_v2.start(self._settings, self.number, self.unique, self._date) if self._cbor
+            stream_v2.start(self._settings, self.number, self.unique, self._armed_at) if self._cbor
             else stream_v1.start(self._settings, self.number)
         )  # fmt: skip
-        self._begun = time.monotonic()
         self._thread.start()
 
     def trigger(self, seconds: float | None = None) -> bool:
@@ -89,11 +98,26 @@ class Series:
         with self._done:
             if self.over or edge.moment < self._free_at - TOLERANCE:
                 return False
+            if self._mode == "eies":
+                return self._interval(edge.moment)
             gated = self._mode in ("exte", "extg")
             length = edge.gate if gated else (self._per_trigger - 1) * self._period + self._count
             self._free_at = edge.moment + length + self._readout
             self._settings.state = "acquire"
         self._trigger_queue.put((edge.gate, edge.moment))
+        return True
+
+    def _interval(self, moment: float) -> bool:
+        """Take an edge of mode eies: it ends an image and begins the next one, without a gap."""
+        self._free_at = moment + self._readout
+        self._settings.state = "acquire"
+        if self._opened is None:
+            self._opened, self._between = moment, self._settings["ntriggers_skipped"]
+        elif self._between:
+            self._between -= 1
+        else:
+            self._trigger_queue.put((moment - self._opened, moment))
+            self._opened, self._between = moment, self._settings["ntriggers_skipped"]
         return True
 
     @property
@@ -127,7 +151,7 @@ class Series:
             with self._done:
                 self._busy = False
                 self._taken += 1
-                if self._mode not in ("exts", "exte", "extg"):
+                if self._mode in SOFTWARE:
                     self._settings.state = "ready"
                 self._done.notify_all()
         if self._stays_armed and not self._stop.is_set():
@@ -161,26 +185,32 @@ class Series:
         return moment + self._delay
 
     def _expose(self, count: float, first: float) -> None:
-        if self._mode not in ("inte", "exte", "extg"):
+        if self._mode not in GATED:
             count = self._count
+        elif self._mode == "eies":  # the edge is that of its end
+            first -= count
         for number in range(self._per_trigger):
             due = first + number * self._period + count
             while (left := due - time.monotonic()) > 0 and not self._abort.wait(left):
                 pass
             if self._abort.is_set():
                 return
-            self._frame(int((due - count - self._begun) * 1e9), int(count * 1e9))
+            self._frame(due - count, int(count * 1e9))
             if self._stop.is_set():
                 return
 
-    def _frame(self, begun: int, length: int) -> None:
+    def _frame(self, moment: float, length: int) -> None:
+        if self._first is None:
+            self._first = moment, datetime.now(UTC) - timedelta(seconds=time.monotonic() - moment)
+        # Since the first image: SIMPLON API 1.8, p. 46, and the recording of an EIGER 1M.
+        begun = int((moment - self._first[0]) * 1e9)
         picture, times = self._pictures[self.frames], (begun, begun + length, length)
         if self._cbor:
             parts = stream_v2.image(
-                self._settings, self.number, self.unique, self._date, self.frames, picture, times
+                self._settings, self.number, self.unique, self._first[1], self.frames, picture, times
             )
         else:
             parts = stream_v1.image(self._settings, self.number, self.frames, picture, times)
         self._stream.send(parts)
-        self._monitor(picture, self.frames)
+        self._monitor(self.number, self.frames, picture)
         self.frames += 1

@@ -1,8 +1,4 @@
-"""The settings of a control unit, and the couplings between them.
-
-Couplings as SIMPLON documents them with each key of `detector/config`: an energy changes its thresholds, a
-count time the frame time. A PUT answers with the names of all changed keys.
-"""
+"""The settings of a control unit: what can be read and set in which state, and what follows from it."""
 
 from __future__ import annotations
 
@@ -12,48 +8,57 @@ from typing import Any
 
 import numpy as np
 
-from penstock.streamer.simplon import keys
+from penstock.streamer.simplon import couplings
+from penstock.streamer.simplon.detector_config import detector_config
+from penstock.streamer.simplon.key import NEW, Key
 from penstock.streamer.simplon.recorded import Recorded
+from penstock.streamer.simplon.subsystems import Sections, subsystems
 
-HC = 12398.419843320026
-"""Planck constant times speed of light, in eV Å (CODATA 2018)."""
-LONG = 0.02
-"""Count time in seconds above which read-outs are summed to 32-bit frames."""
 TABLES = ("flatfield", "pixel_mask")
+CHANGE_STATES = ("idle", "error")
+"""States in which a detector's configuration can be set."""
+UNINITIALISED = "na"
+CUTOFFS = 4000
+"""Rows of the table of the count rate correction."""
 
 
 class Settings:
     """All keys of one control unit."""
 
     def __init__(
-        self, api: str, stream: str, rows: int, cols: int, name: str, recorded: Recorded | None = None
+        self, api: str, stream: str | None, rows: int, cols: int, name: str, recorded: Recorded | None = None
     ) -> None:
         self.api, self.rows, self.cols = api, rows, cols
         self._recorded = recorded
         self._stream, self._name = stream, name
         self.lock = RLock()
         self.tables: dict[str, np.ndarray] = {}
-        self.of: dict[tuple[str, str], dict[str, keys.Key]] = {}
+        self.of: Sections = {}
         self.power_on()
 
     def power_on(self) -> None:
         """Set the defaults, and the state "na"."""
         with self.lock:
-            self.of = keys.other_subsystems(self.api, self._stream)
-            self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
-            self.of["detector", "status"] = keys.detector_status(self.api)
+            self.of = subsystems(self.api, self._stream)
             self.initialise()
 
     def initialise(self) -> None:
         """Reset `detector/config` to its defaults, as `initialize` does."""
-        self.of["detector", "config"] = keys.detector(self.api, self.rows, self.cols, self._name)
-        flat, mask = np.ones((self.rows, self.cols), np.float32), np.zeros((self.rows, self.cols), np.uint32)
-        self.tables = {"flatfield": flat, "pixel_mask": mask}
+        config = detector_config(self.api, self.rows, self.cols, self._name)
+        couplings.time_frames(config)
+        self.of["detector", "config"] = config
         if self._recorded is not None:
-            self._recorded.apply_to(self.of["detector", "config"])
-            self.tables |= self._recorded.tables
-        if self.api == keys.NEW:
-            self.tables |= {f"threshold/{n}/{name}": self.tables[name] for n in (1, 2) for name in TABLES}
+            self._recorded.apply_to(config)
+        self.tables = self._default_tables()
+
+    def _default_tables(self) -> dict[str, np.ndarray]:
+        flat, mask = np.ones((self.rows, self.cols), np.float32), np.zeros((self.rows, self.cols), np.uint32)
+        tables: dict[str, np.ndarray] = {"flatfield": flat, "pixel_mask": mask}
+        if self._recorded is not None:
+            tables |= self._recorded.tables
+        if self.api == NEW:
+            tables |= {f"threshold/{n}/{name}": tables[name] for n in (1, 2) for name in TABLES}
+        return tables
 
     def __getitem__(self, name: str) -> Any:
         """Return the value of a key of `detector/config`."""
@@ -76,98 +81,134 @@ class Settings:
     def state(self, state: str) -> None:
         self.show("detector", "status", "state", state)
 
-    def put(self, subsystem: str, name: str, value: Any) -> list[str]:
-        """Set a key of a configuration; return the names of all changed keys.
+    def keys(self, subsystem: str, section: str) -> list[str]:
+        """Return the names of the keys that can be read, as far as a real control unit lists them.
 
         Raises:
-            KeyError: no such key.
+            KeyError: no such subsystem or section.
+        """
+        found = self._readable(subsystem, section)
+        tables = self.tables if (subsystem, section) == ("detector", "config") and found else {}
+        return sorted({*(name for name, key in found.items() if key.listed), *tables, *self._fixed(tables)})
+
+    def has(self, name: str) -> bool:
+        """Return whether `detector/config` has this key, in whatever state."""
+        return name in self.of["detector", "config"]
+
+    def key(self, subsystem: str, section: str, name: str) -> Key:
+        """Return a key that can be read now.
+
+        Raises:
+            KeyError: no such key, in this state.
+        """
+        return self._readable(subsystem, section)[name]
+
+    def table(self, name: str) -> np.ndarray:
+        """Return a table of `detector/config` that can be read now: flat field, mask, count rate correction.
+
+        Raises:
+            KeyError: no such table, in this state.
+        """
+        if self.state == UNINITIALISED:
+            raise KeyError(name)
+        if name in self._fixed(self.tables):
+            return countrate_table()
+        return self.tables[name]
+
+    def _readable(self, subsystem: str, section: str) -> dict[str, Key]:
+        """Return the keys that are there: before `initialize` only the state (SIMPLON API 1.8, p. 8)."""
+        found = self.of[subsystem, section]
+        if self.state != UNINITIALISED:
+            return found
+        return {"state": found["state"]} if (subsystem, section) == ("detector", "status") else {}
+
+    def _fixed(self, tables: dict[str, np.ndarray]) -> tuple[str, ...]:
+        return ("countrate_correction_table",) if tables and self.api == NEW else ()
+
+    def put(self, subsystem: str, name: str, value: Any) -> list[str]:
+        """Set a key of a configuration; return the names of all keys that have changed, or may have.
+
+        Raises:
+            KeyError: no such key, in this state.
             PermissionError: read-only.
             ValueError: wrong type, range or choice.
         """
         with self.lock:
             if subsystem == "detector" and name in self.tables:
-                table = self.tables[name]
-                if np.shape(value) != table.shape:
-                    raise ValueError(f"{name} has the shape {np.shape(value)}; it must be {table.shape}")
-                self.tables[name] = np.asarray(value, table.dtype)
-                return [name]
-            key = self.of[subsystem, "config"][name]
+                return self._put_table(name, value)
+            key = self.key(subsystem, "config", name)
             if key.access == "r":
                 raise PermissionError(f"{name} is read-only")
-            before = {other: item.value for other, item in self.of[subsystem, "config"].items()}
+            config = self.of[subsystem, "config"]
+            before = {other: item.value for other, item in config.items()}
             key.value = key.converted(value)
             if subsystem == "detector":
                 try:
-                    self._couple(name, key.value)
+                    couplings.couple(config, name, api=self.api, recorded=self._recorded is not None)
                 except ValueError:
-                    key.value = before[name]
+                    for other, old in before.items():
+                        config[other].value = old
                     raise
-            after = self.of[subsystem, "config"]
-            changed = [other for other, item in after.items() if item.value != before[other]]
-            tables = [n for n in self.tables if "flatfield" in n] if self._changes_flat_field(name) else []
-            return sorted({name, *changed, *tables})
+            changed = [other for other, item in config.items() if item.value != before[other]]
+            return self._answer(subsystem, name, changed)
 
-    @staticmethod
-    def _changes_flat_field(name: str) -> bool:
-        return name in ("photon_energy", "element", "wavelength", "incident_energy") or name.endswith(
-            "energy"
-        )
+    def delete(self, name: str) -> None:
+        """Restore the default of a table (SIMPLON API 1.8, p. 16 and 19).
 
-    def _couple(self, name: str, value: Any) -> None:
-        config = self.of["detector", "config"]
-        match name:
-            case "element":
-                if value:
-                    self._energy(keys.KALPHA[value])
-            case "wavelength":
-                self._energy(HC / value, element="")
-            case "photon_energy" | "incident_energy":
-                self._energy(value, element="")
-            case "threshold_energy":
-                self._set("threshold/1/energy", value)
-            case "threshold/1/energy":
-                self._set("threshold_energy", value)
-            case "detector_distance":
-                self._set("detector_translation", [0.0, 0.0, value])
-            case "count_time":
-                config["frame_time"].value = max(config["frame_time"].value, value + keys.READOUT)
-            case "frame_time":
-                config["count_time"].value = min(config["count_time"].value, value - keys.READOUT)
-        config["frame_count_time"].value = config["count_time"].value
-        if self._recorded is not None:
-            return
-        summed = config["auto_summation"].value and config["count_time"].value > LONG
-        config["bit_depth_image"].value = 32 if summed else config["bit_depth_readout"].value
+        Raises:
+            KeyError: no such key, in this state.
+            PermissionError: it is not a table that can be set.
+        """
+        with self.lock:
+            if name not in self.tables:
+                self.key("detector", "config", name)
+                raise PermissionError(f"{name} cannot be deleted; pixel_mask and flatfield can")
+            self._put_table(name, self._default_tables()[name])
 
-    def _energy(self, energy: float, element: str | None = None) -> None:
-        least, most = keys.ENERGY_RANGE
-        if not least <= energy <= most:
-            raise ValueError(f"a photon energy of {energy:.6g} eV is outside {least:g} to {most:g} eV")
-        for name in ("photon_energy", "incident_energy"):
-            self._set(name, energy)
-        self._set("wavelength", HC / energy)
-        if element is not None:
-            self._set("element", element)
-        for name in ("threshold_energy", "threshold/1/energy"):
-            self._set(name, max(keys.THRESHOLD_RANGE[0], energy / 2))
-        self._set("threshold/2/energy", energy * 0.8)
+    def _put_table(self, name: str, value: Any) -> list[str]:
+        table = self.table(name)
+        if np.shape(value) != table.shape:
+            raise ValueError(f"{name} has the shape {np.shape(value)}; it must be {table.shape}")
+        # A detector has one mask and flat field per threshold; the names without one mean the first.
+        for same in (name, *couplings.FOLLOWERS.get(name, ())):
+            if same in self.tables:
+                self.tables[same] = np.asarray(value, table.dtype)
+        return self._answer("detector", name, [])
 
-    def _set(self, name: str, value: Any) -> None:
-        if name in (config := self.of["detector", "config"]):
-            config[name].value = value
+    def _answer(self, subsystem: str, name: str, changed: list[str]) -> list[str]:
+        may = couplings.FOLLOWERS.get(name, ()) if subsystem == "detector" else ()
+        there = {*self.of[subsystem, "config"], *self.tables}
+        return sorted({name, *changed, *(other for other in may if other in there)})
 
     @property
     def channels(self) -> tuple[str, ...]:
         """Names of the images of a frame in stream V2."""
-        if self.api != keys.NEW:
+        if self.api != NEW:
             return ("threshold_1",)
         modes = {"threshold_1": "1", "threshold_2": "2", "difference": "difference"}
         return tuple(name for name, key in modes.items() if self[f"threshold/{key}/mode"] == "enabled")
+
+    def energy(self, channel: str) -> float | None:
+        """Return the threshold energy of a channel, in eV; `None` for the difference."""
+        if channel == "difference":
+            return None
+        return float(self[f"threshold/{channel[-1]}/energy" if self.api == NEW else "threshold_energy"])
+
+    @property
+    def frames(self) -> int:
+        """Number of frames of a series."""
+        return couplings.frames(self.of["detector", "config"])
 
     @property
     def dtype(self) -> str:
         """NumPy name of the pixel type."""
         return f"uint{self['bit_depth_image']}"
+
+
+def countrate_table() -> np.ndarray:
+    """Return the table of the count rate correction: this simulator corrects nothing."""
+    counts = np.arange(CUTOFFS, dtype=np.float32)
+    return np.stack([counts, counts], axis=1)
 
 
 def now() -> str:

@@ -5,16 +5,20 @@ SIMPLON API 1.8, "Stream"; with the same keys as a real EIGER 1M.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 import numpy as np
 
+from penstock.streamer.simplon import lz4_blobs
+from penstock.streamer.simplon.detector_config import detector_config
+from penstock.streamer.simplon.key import OLD
 from penstock.streamer.simplon.pixels import Picture
-from penstock.streamer.simplon.settings import Settings
+from penstock.streamer.simplon.settings import Settings, countrate_table
 
-NEVER = ("threshold/", "incident_energy", "nexpi", "mask_to_zero", "fast_arm", "counting_mode", "extg_mode")
-CUTOFFS = 4000
+SENT = frozenset(detector_config(OLD, 1, 1, ""))
+"""Keys of the header: a real EIGER 1M with SIMPLON 1.8.0 sends those that 1.6.0 has."""
 
 
 def _text(**keys: Any) -> bytes:
@@ -27,20 +31,21 @@ def _table(kind: str, array: np.ndarray) -> list[bytes]:
 
 
 def start(settings: Settings, series: int) -> list[bytes]:
-    """Return the start message: 1, 2 or 8 parts for detail "none", "basic" or "all", then an appendix."""
+    """Return the start message: 1, 2 or 8 parts for detail "none", "basic" or "all".
+
+    Only with "all", an appendix is the ninth (SIMPLON API 1.8, p. 45).
+    """
     detail = settings.get("stream", "config", "header_detail")
     parts = [_text(htype="dheader-1.0", series=series, header_detail=detail)]
     if detail != "none":
         config = settings.of["detector", "config"]
-        sent = {name: key.value for name, key in config.items() if not name.startswith(NEVER)}
-        parts.append(_text(**sent, frame_period=config["frame_time"].value))
+        parts.append(_text(**{name: key.value for name, key in config.items() if name in SENT}))
     if detail == "all":
         parts += _table("dflatfield", settings.tables["flatfield"])
         parts += _table("dpixelmask", settings.tables["pixel_mask"])
-        counts = np.arange(CUTOFFS, dtype=np.float32)
-        parts += _table("dcountrate_table", np.stack([counts, counts], axis=1))
-    if appendix := settings.get("stream", "config", "header_appendix"):
-        parts.append(appendix.encode())
+        parts += _table("dcountrate_table", countrate_table())
+        if appendix := settings.get("stream", "config", "header_appendix"):
+            parts.append(appendix.encode())
     return parts
 
 
@@ -49,11 +54,16 @@ def image(
 ) -> list[bytes]:
     """Return one frame, of several thresholds the first; `times`: start, stop and real time in ns."""
     blob, bits = picture.blobs[0], np.dtype(picture.dtype).itemsize * 8
-    encoding = {"bslz4": f"bs{bits}-lz4{'<' if bits > 8 else ''}", "none": "<"}[picture.compression]
+    order = "<" if bits > 8 else ""
+    encoding = {"bslz4": f"bs{bits}-lz4{order}", "lz4": f"lz4{order}", "none": "<"}[picture.compression]
+    digest = picture.hash
+    if picture.compression == "lz4":
+        blob = lz4_blobs.bare(blob)
+        digest = hashlib.md5(blob, usedforsecurity=False).hexdigest()
     begun, ended, real = times
     rows, cols = picture.shape
     parts = [
-        _text(htype="dimage-1.0", series=series, frame=number, hash=picture.hash),
+        _text(htype="dimage-1.0", series=series, frame=number, hash=digest),
         _text(
             htype="dimage_d-1.0", shape=[cols, rows], type=picture.dtype, encoding=encoding, size=len(blob)
         ),

@@ -1,6 +1,7 @@
 """Messages of stream V2: CBOR maps with typed arrays (RFC 8746), with the same keys as a real EIGER 1M.
 
-DECTRIS documentation, "Stream V2"; compressed pixels have the DECTRIS tag 56500.
+DECTRIS documentation, "Stream V2"; compressed pixels have the DECTRIS tag 56500; image_dtype since release
+2024.1, the total number of images and no number of triggers as on that page.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import cbor2
 import numpy as np
 
+from penstock.streamer.simplon.detector_config import AXES
 from penstock.streamer.simplon.pixels import Picture
 from penstock.streamer.simplon.settings import Settings
 
@@ -34,11 +36,7 @@ def _message(**keys: Any) -> list[bytes]:
 def start(settings: Settings, series: int, unique: str, date: datetime) -> list[bytes]:
     """Return the start message; tables only with header detail "all"."""
     channels, get = settings.channels, settings.__getitem__
-    energies = {
-        name: get(f"threshold/{name[-1]}/energy") if "threshold/1/energy" in settings.of["detector", "config"]
-        else get("threshold_energy")
-        for name in channels if name != "difference"
-    }  # fmt: skip
+    energies = {name: settings.energy(name) for name in channels if name != "difference"}
     keys: dict[str, Any] = {
         "type": "start", "series_id": series, "series_unique_id": unique, "arm_date": date,
         "beam_center_x": get("beam_center_x"), "beam_center_y": get("beam_center_y"),
@@ -49,7 +47,10 @@ def start(settings: Settings, series: int, unique: str, date: datetime) -> list[
         "flatfield_enabled": get("flatfield_correction_applied"), "frame_time": get("frame_time"),
         "image_size_x": settings.cols, "image_size_y": settings.rows,
         "incident_energy": get("photon_energy"), "incident_wavelength": get("wavelength"),
-        "number_of_images": get("nimages"), "number_of_triggers": get("ntrigger"),
+        "goniometer": {
+            axis: {key: get(f"{axis}_{key}") for key in ("start", "increment")} for axis in AXES
+        },
+        "image_dtype": settings.dtype, "number_of_images": settings.frames,
         "pixel_mask_enabled": get("pixel_mask_applied"),
         "pixel_size_x": get("x_pixel_size"), "pixel_size_y": get("y_pixel_size"),
         "saturation_value": get("countrate_correction_count_cutoff"),
@@ -75,7 +76,8 @@ def image(
 ) -> list[bytes]:  # fmt: skip
     """Return one frame with all its channels; `times`: start, stop and real time in ns."""
     begun, ended, real = ([moment, NANOSECONDS] for moment in times)
-    item = np.dtype(picture.dtype).itemsize
+    # The size of an element means nothing to lz4: DECTRIS' page on the tag has 0.
+    item = np.dtype(picture.dtype).itemsize if picture.compression == "bslz4" else 0
     packed = [
         blob if picture.compression == "none"
         else cbor2.CBORTag(COMPRESSED, [picture.compression, item, blob]) for blob in picture.blobs

@@ -23,9 +23,16 @@ def test_its_ready_line_says_where_it_is_and_a_signal_ends_it() -> None:
             assert (
                 set(ready) == {"http", "stream", "triggers", "simulator", "pid"} and ready["pid"] == box.pid
             )
-            url = f"{ready['http']}/detector/api/1.8.0/config/x_pixels_in_detector"
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                assert json.load(answer)["value"] == 48
+            api = f"{ready['http']}/detector/api/1.8.0"
+            initialize = urllib.request.Request(f"{api}/command/initialize", method="PUT")
+            urllib.request.urlopen(initialize, timeout=10).close()
+            for url, value in {
+                f"{api}/config/x_pixels_in_detector": 48,
+                f"{ready['http']}/stream/api/1.8.0/config/mode": "enabled",
+                f"{ready['http']}/stream/api/1.8.0/config/format": "cbor",
+            }.items():
+                with urllib.request.urlopen(url, timeout=10) as answer:
+                    assert json.load(answer)["value"] == value
             second = subprocess.run(
                 [*PENSTOCK, "simplon", "--http", ready["http"].removeprefix("http://")],
                 capture_output=True, text=True, timeout=30,
@@ -47,6 +54,12 @@ def test_a_wrong_address_or_size_is_refused_in_a_sentence(option: str, value: st
         [*PENSTOCK, "simplon", option, value], capture_output=True, text=True, timeout=30
     )
     assert refused.returncode == 2 and f'"{value}"; give' in refused.stderr
+
+
+def test_a_stream_that_the_version_lacks_is_refused_in_a_sentence() -> None:
+    command = [*PENSTOCK, "simplon", "--api", "1.6.0", "--stream", "v2"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert refused.returncode == 2 and "--stream v2 needs --api 1.8.0" in refused.stderr
 
 
 def test_what_is_no_recording_of_a_dectris_stream_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -41,7 +41,6 @@ def test_a_software_trigger_takes_its_images_and_returns_when_the_box_is_idle(cl
 @pytest.mark.parametrize(
     ("set_up", "dtype"),
     [
-        ({"bit_depth_readout": 8, "auto_summation": False}, "uint8"),
         ({"count_time": 0.001}, "uint16"),
         ({"count_time": 0.05}, "uint32"),
     ],
@@ -146,7 +145,7 @@ def test_faults_an_error_on_a_path_a_dropped_stream_and_a_changed_parameter(clie
     assert client.status_of("PUT", "detector/command/arm") == 500
     client.box.faults.errors = {}
     client.box.faults.changed = {"nimages": 2}
-    assert client.put("beam_center_x", 3.0) == ["beam_center_x", "nimages"]
+    assert client.put("beam_center_x", 3.0) == ["beam_center_x", "detector_translation", "nimages"]
     client.box.faults.drop_stream = True
     client.call("PUT", "detector/command/arm")
     client.call("PUT", "detector/command/trigger")

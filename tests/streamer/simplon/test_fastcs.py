@@ -60,7 +60,7 @@ asyncio.run(main(int(sys.argv[1]), sys.argv[2]))
 @pytest.mark.parametrize("api", ["1.8.0", "1.6.0"])
 def test_fastcs_reads_every_key_and_takes_a_series(api: str) -> None:
     python = program_of("fastcs", "python")
-    with ControlUnit(api=api, sensor=SENSOR) as box:
+    with ControlUnit(api=api, stream="legacy", sensor=SENSOR) as box:
         client = Client(box, api)
         box.power(False)  # so that the judge initialises it
         box.power(True)

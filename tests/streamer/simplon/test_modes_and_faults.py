@@ -85,6 +85,28 @@ def test_exte_exposes_as_long_as_the_gate(client: Client) -> None:
     assert [frame.image.exposure_time for frame in taken] == [0.004, 0.004]
 
 
+def test_eies_exposes_from_edge_to_edge_without_a_gap(client: Client) -> None:
+    """UM 9.6: one edge more than images."""
+    client.put("trigger_mode", "eies")
+    assert client.status_of("PUT", "detector/command/arm") == 400, "no image"
+    client.put("ntrigger", 4)
+    client.call("PUT", "detector/command/arm")
+    edges(client, [1000.0, 1000.004, 1000.007, 1000.012], 0.0)
+    taken = frames(client, client.receive(1 + 3 + 1))
+    assert [frame.image.exposure_time for frame in taken] == pytest.approx([0.004, 0.003, 0.005])
+    assert [frame.image.frame for frame in taken] == [0, 1, 2]
+    until(lambda: client.get("detector/status/state") == "idle")
+
+
+def test_eies_skips_edges_within_an_image(client: Client) -> None:
+    for key, value in {"trigger_mode": "eies", "ntriggers_skipped": 1, "ntrigger": 5}.items():
+        client.put(key, value)
+    client.call("PUT", "detector/command/arm")
+    edges(client, [1000.0 + 0.002 * number for number in range(5)], 0.0)
+    taken = frames(client, client.receive(1 + 2 + 1))
+    assert [frame.image.exposure_time for frame in taken] == pytest.approx([0.004, 0.004])
+
+
 def test_extg_adds_gates_up(client: Client) -> None:
     for key, value in {"trigger_mode": "extg", "nexpi": 3, "ntrigger": 2}.items():
         client.put(key, value)

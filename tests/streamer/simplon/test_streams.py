@@ -1,0 +1,89 @@
+"""The messages of the simulated control unit's streams; no sockets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import cbor2
+import numpy as np
+import pytest
+
+from penstock.streamer import patterns
+from penstock.streamer.simplon import lz4_blobs, stream_v1, stream_v2
+from penstock.streamer.simplon.pixels import Pixels
+from tests.streamer.simplon.test_keys import COLS, ROWS, settings
+
+DATE = datetime(2024, 3, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("detail", "parts"), [("none", 1), ("basic", 2), ("all", 9)])
+def test_v1_sends_the_header_appendix_only_with_all_details(detail: str, parts: int) -> None:
+    """SIMPLON API 1.8, p. 45."""
+    made = settings()
+    made.put("stream", "header_appendix", "mine")
+    made.put("stream", "header_detail", detail)
+    message = stream_v1.start(made, 1)
+    assert len(message) == parts
+    assert (message[-1] == b"mine") == (detail == "all")
+
+
+def test_v1_sends_the_times_of_the_sub_frames() -> None:
+    made = settings()
+    made.put("detector", "count_time", 1.0)
+    header = json.loads(stream_v1.start(made, 1)[1])
+    assert header["count_time"] == 1.0
+    assert header["frame_count_time"] < header["frame_period"] < 0.02
+
+
+def v2_start(**config: Any) -> dict[str, Any]:
+    made = settings()
+    for name, value in config.items():
+        made.put("detector", name, value)
+    return dict(cbor2.loads(stream_v2.start(made, 1, "X", DATE)[0]))
+
+
+@pytest.mark.parametrize(("count_time", "dtype"), [(0.01, "uint16"), (1.0, "uint32")])
+def test_v2_names_the_type_of_its_images(count_time: float, dtype: str) -> None:
+    """Since release 2024.1."""
+    assert v2_start(count_time=count_time)["image_dtype"] == dtype
+
+
+def test_v2_has_every_axis_of_the_goniometer() -> None:
+    """DECTRIS documentation, "Stream V2"."""
+    goniometer = v2_start(omega_start=10.0, omega_increment=0.1)["goniometer"]
+    assert set(goniometer) == {"chi", "kappa", "omega", "phi", "two_theta"}
+    assert goniometer["omega"] == {"start": 10.0, "increment": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("config", "images"),
+    [
+        ({"nimages": 3, "ntrigger": 4}, 12),
+        ({"trigger_mode": "exte", "ntrigger": 4}, 4),
+        ({"trigger_mode": "eies", "ntrigger": 11}, 10),
+    ],
+)
+def test_v2_has_the_number_of_images_of_the_series_and_none_of_triggers(
+    config: dict[str, Any], images: int
+) -> None:
+    start = v2_start(**config)
+    assert start["number_of_images"] == images and "number_of_triggers" not in start
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+def test_lz4_is_a_bare_block_in_v1_and_framed_in_v2(dtype: str) -> None:
+    made, image = settings(), patterns.gradient((ROWS, COLS), dtype, 2)
+    picture = Pixels("gradient", (ROWS, COLS)).prepare(dtype, "lz4", 1, 3)[2]
+    framed = lz4_blobs.compress(image)
+    header, description, block, _ = stream_v1.image(made, 1, 2, picture, (0, 1, 1))
+    assert json.loads(description)["encoding"] == "lz4<"
+    assert json.loads(description)["size"] == len(block)
+    assert block == lz4_blobs.bare(framed)
+    assert json.loads(header)["hash"] == hashlib.md5(block, usedforsecurity=False).hexdigest()
+    sent = cbor2.loads(stream_v2.image(made, 1, "X", DATE, 2, picture, (0, 1, 1))[0])
+    shape, typed = sent["data"]["threshold_1"].value
+    assert shape == [ROWS, COLS] and typed.value == cbor2.CBORTag(56500, ["lz4", 0, framed])
+    assert np.array_equal(lz4_blobs.decompress(framed, image.size, image.dtype), image.ravel())
