@@ -160,6 +160,7 @@ class Eiger(StreamingDetector):
     def reset(self) -> None:
         """See `StreamingDetector`; the defaults after an initialisation are read back."""
         self._commands.reset()
+        self._readings.forget()  # before the initialisation there were none
         self._learn()
 
     def close(self) -> None:

@@ -70,6 +70,22 @@ def test_a_series_comes_with_its_user_part_and_the_next_without(pair: tuple[Cont
     context.term()
 
 
+def test_readings_that_a_box_lacks_before_it_is_initialised_are_there_afterwards(
+    pair: tuple[ControlUnit, Eiger],
+) -> None:
+    box, eiger = pair
+    box.power(False)
+    box.power(True)
+    assert eiger.connect().state is BoxState.UNINITIALISED
+    for name in ("SensorTemperature", "StreamDropped", "BitDepth"):
+        with pytest.raises(CameraError, match="no reading"):
+            eiger.read(name)
+    eiger.reset()
+    assert eiger.read("SensorTemperature") == pytest.approx(23.4)
+    assert (eiger.read("StreamDropped"), eiger.read("BitDepth")) == (0, 16)
+    assert eiger.values()["Energy"] == pytest.approx(8047.78)
+
+
 def test_a_box_that_was_off_and_on_is_reached_and_initialised_again(pair: tuple[ControlUnit, Eiger]) -> None:
     box, eiger = pair
     box.power(False)
