@@ -36,11 +36,24 @@ FRAME_SECONDS = 6.0
 """Additional time for a frame that has to be fetched, or a picture that has to be rendered."""
 
 
-class ReceiverUnavailable(Exception):
-    """No receiver answered in time; the sentence names the address and what to check."""
+class NoAnswer(Exception):
+    """A call has no result: `ReceiverUnavailable` or `ReceiverRefused`."""
 
 
-class ReceiverRefused(Exception):
+class ReceiverUnavailable(NoAnswer):
+    """No receiver answered in time; the sentence names the address and what to check.
+
+    Args:
+        message: the sentence.
+        refused: whether nobody listens at that address, on a host that answers.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+class ReceiverRefused(NoAnswer):
     """The receiver refused the request; `kind` is stable, the sentence says what to change."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -244,7 +257,8 @@ class ReceiverClient:
         except urllib3.exceptions.HTTPError as error:
             raise ReceiverUnavailable(
                 f"receiver at {self.url} does not answer {self._how(error)}; is `penstock receiver` running, "
-                "and is this the address that it printed?"
+                "and is this the address that it printed?",
+                refused=isinstance(error.__cause__, ConnectionRefusedError),
             ) from error
         if answer.status >= 400 and answer.status not in also:
             try:

@@ -105,7 +105,8 @@ class Series:
     restarts: int = 0
     """How often the receiver was killed during this series and resumed it."""
     unconfirmed: bool = False
-    """The series was resumed and none of its messages has arrived since: the next one may take its place."""
+    """The series was resumed, or its streamer was lost and is connected again, and none of its messages has
+    arrived since: the next one may take its place."""
     shape: list[int] = field(default_factory=list)
     """Shape of one frame as stored, after the transforms: rows and columns last; empty while unknown."""
     dtype: str = ""

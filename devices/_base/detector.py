@@ -43,12 +43,12 @@ from penstock.devices._base.series_settings import (
     periods,
     settings_of,
 )  # fmt: skip
-from penstock.devices._base.series_view import SeriesView
 from penstock.devices._base.states import ACTIVE, TANGO_STATE, SeriesState
 from penstock.devices._base.streamer_link import streamer_link, streamer_properties
 from penstock.devices._base.streamer_process import StreamerLink
-from penstock.devices._base.tango_text import tango_json, tango_text, tango_value
+from penstock.devices._base.tango_text import tango_json, tango_status, tango_value
 from penstock.devices._base.view_attributes import VIEW_ATTRIBUTES
+from penstock.devices._base.watchdog_limits import WatchdogLimits
 from penstock.receiver.client import ReceiverClient
 from penstock.streamer.client import Description, Prepared, StreamerClient, StreamerRefused
 from penstock.streamer.own_stream.contract import StreamingDetector
@@ -78,6 +78,10 @@ class Detector(Device):
     StreamerControl = device_property(
         dtype=str, default_value="",
         doc='Control address of a streamer on another host, tcp://HOST:PORT; "" starts one as a child.',
+    )  # fmt: skip
+    ReceiverTimeout = device_property(
+        dtype=float, default_value=WatchdogLimits.receiver_timeout,
+        doc="Seconds without an answer from the receiver that end a series, unless it is still connected.",
     )  # fmt: skip
     LiveImageRate = device_property(
         dtype=float, default_value=5.0, doc="Most updates of LiveImage per second."
@@ -119,7 +123,9 @@ class Detector(Device):
         self._control = SeriesControl(
             self._link(), self._receiver, clock=time.monotonic, connected=self._on_connected,
             prepared=self._on_prepared, changed=self._wake,
+            limits=WatchdogLimits(receiver_timeout=self.ReceiverTimeout),
             armed_limit=lambda: float(self._values["ArmedTimeLimit"]),
+            trigger_limit=lambda: float(self._values["TriggerTimeLimit"]),
         )  # fmt: skip
         self._watch = ReceiverWatch(self._receiver, self._control.record.on_receiver)
         self._live = LiveImage(
@@ -138,6 +144,11 @@ class Detector(Device):
             self._broken = (
                 f"{self.get_name()}: the property ReceiverUrl is not set; set it to the receiver's address, "
                 "such as http://127.0.0.1:5000, and call Init."
+            )
+        elif not self.ReceiverTimeout > 0.0:
+            self._broken = (
+                f"{self.get_name()}: the property ReceiverTimeout is {self.ReceiverTimeout:g} s; set a time "
+                "above 0 (30 as shipped), and call Init."
             )
         self._publisher.start()
         self._live.start()
@@ -160,14 +171,14 @@ class Detector(Device):
 
     def dev_status(self) -> str:
         """Return the sentence that explains the state."""
-        return tango_text(self._broken or _words(self._control.view))
+        return tango_status(self._broken or self._control.view.status)
 
     def _entered(self) -> list[dict[str, Any]]:
         entered = self._control.record.entered()
         if self._broken:
             return [{"Status": self._broken, "State": tango.DevState.FAULT}]
         return [
-            {"LastSeries": view.last_series, "Status": _words(view), "State": _tango_state(view.state)}
+            {"LastSeries": view.last_series, "Status": view.status, "State": _tango_state(view.state)}
             for view in entered
         ]
 
@@ -475,7 +486,3 @@ class Detector(Device):
 
 def _tango_state(state: SeriesState) -> tango.DevState:
     return getattr(tango.DevState, TANGO_STATE[state])
-
-
-def _words(view: SeriesView) -> str:
-    return f"{view.sentence} {view.warning}" if view.warning else view.sentence

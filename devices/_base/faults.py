@@ -9,7 +9,7 @@ import tango
 
 from penstock.devices._base.arming import ArmRefused
 from penstock.devices._base.attributes import ValueRefused
-from penstock.devices._base.tango_text import tango_text
+from penstock.devices._base.tango_text import tango_error
 from penstock.receiver.client import ReceiverRefused, ReceiverUnavailable
 from penstock.streamer.client import StreamerRefused, StreamerUnavailable
 
@@ -26,4 +26,4 @@ def as_tango_error(origin: str) -> Iterator[None]:
         yield
     except EXPECTED as error:
         reason = f"Penstock_{getattr(error, 'kind', 'refused')}"
-        tango.Except.throw_exception(reason, tango_text(str(error)), origin)
+        tango.Except.throw_exception(reason, tango_error(str(error)), origin)

@@ -63,7 +63,7 @@ class LiveImage:
     def read(self) -> np.ndarray:
         """Return the newest image, (rows, cols) float32; it is at most one period out of date.
 
-        float32 holds every pixel type, negative masks included; counts above 2**24 are rounded.
+        Counts above 2**24 are rounded; pixels without a count are NaN.
         """
         with self._lock:
             now = time.monotonic()
@@ -98,7 +98,7 @@ class LiveImage:
 
     def _show(self, image: np.ndarray) -> None:
         step = max(1, ceil(max(image.shape) / self._edge))
-        self._image = np.ascontiguousarray(image[::step, ::step], dtype=np.float32)
+        self._image = as_floats(image[::step, ::step])
         self._images += 1
 
     def _run(self) -> None:
@@ -118,3 +118,16 @@ class LiveImage:
                     last, pushed = version, self._images
                 except tango.DevFailed as error:
                     log.warning("event of LiveImage not pushed: %s", error.args[-1].desc)
+
+
+def as_floats(image: np.ndarray) -> np.ndarray:
+    """Return the image as float32, with NaN where a pixel is masked or a gap.
+
+    Detectors write these as the greatest value into unsigned images, and as negative values into signed ones.
+    """
+    floats = np.ascontiguousarray(image, dtype=np.float32)
+    if image.dtype.kind == "u":
+        floats[image == np.iinfo(image.dtype).max] = np.nan
+    elif image.dtype.kind == "i":
+        floats[image < 0] = np.nan
+    return floats

@@ -11,7 +11,7 @@ from typing import Any
 import tango
 
 from penstock.devices._base.attributes import Unread
-from penstock.devices._base.tango_text import tango_value
+from penstock.devices._base.tango_text import tango_status, tango_value
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Publisher:
                 self._device.set_state(value)  # Tango pushes the state that was set, not an argument
                 self._device.push_change_event(name)
             elif name == "Status":
-                self._device.set_status(value)
+                self._device.set_status(tango_status(value))
                 self._device.push_change_event(name)
             elif isinstance(value, Unread):
                 invalid = tango.AttrQuality.ATTR_INVALID

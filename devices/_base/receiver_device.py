@@ -13,8 +13,8 @@ from penstock.devices._base.faults import as_tango_error
 from penstock.devices._base.publisher import Publisher
 from penstock.devices._base.receiver_watch import ReceiverWatch
 from penstock.devices._base.states import RECEIVER_TANGO_STATE
-from penstock.devices._base.tango_text import tango_text, tango_value
-from penstock.receiver.client import ReceiverClient
+from penstock.devices._base.tango_text import tango_status, tango_value
+from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
 from penstock.streamer.settings import Parameter, Value
 
@@ -117,7 +117,7 @@ class PenstockReceiver(Device):
 
     def dev_status(self) -> str:
         """Return the state of the receiver, in a sentence."""
-        return tango_text(self._sentence())
+        return tango_status(self._sentence())
 
     def _sentence(self) -> str:
         status = self._status
@@ -170,9 +170,9 @@ class PenstockReceiver(Device):
             for each in STATUS_ATTRIBUTES
         }
 
-    def _on_receiver(self, status: Status | str) -> None:
-        if isinstance(status, str):
-            self._unavailable = status
+    def _on_receiver(self, status: Status | NoAnswer) -> None:
+        if isinstance(status, NoAnswer):
+            self._unavailable = str(status)
         else:
             self._status, self._unavailable = status, ""
         self._publisher.wake()

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
+from penstock.receiver.client import NoAnswer, ReceiverClient
 from penstock.receiver.models import Status
 
 log = logging.getLogger(__name__)
@@ -20,12 +20,12 @@ RETRY = 0.2
 
 
 class ReceiverWatch:
-    """Calls `callback` with every new snapshot, or with a sentence while the receiver does not answer.
+    """Calls `callback` with every new snapshot, or with the error while the receiver does not answer.
 
     The callback runs in this object's thread and must return at once.
     """
 
-    def __init__(self, client: ReceiverClient, callback: Callable[[Status | str], None]) -> None:
+    def __init__(self, client: ReceiverClient, callback: Callable[[Status | NoAnswer], None]) -> None:
         self._client = client
         self._callback = callback
         self._stop = threading.Event()
@@ -44,10 +44,10 @@ class ReceiverWatch:
         while not self._stop.is_set():
             try:
                 status = self._client.status(seen=seen, wait=POLL)
-            except (ReceiverUnavailable, ReceiverRefused) as error:
+            except NoAnswer as error:
                 seen = None
                 if not self._stop.is_set():
-                    self._callback(str(error))
+                    self._callback(error)
                 self._stop.wait(RETRY)
                 continue
             seen = status.version

@@ -18,9 +18,11 @@ from penstock.devices._base.configuring import Configuring
 from penstock.devices._base.next_frames import NextFrames
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView
-from penstock.devices._base.series_watchdog import SeriesWatchdog, WatchdogLimits, remedied, sentence
+from penstock.devices._base.series_watchdog import SeriesWatchdog, remedied, sentence
 from penstock.devices._base.states import ACTIVE, Event, SeriesState
 from penstock.devices._base.streamer_process import StreamerLink
+from penstock.devices._base.trigger_waits import TriggerWaits
+from penstock.devices._base.watchdog_limits import WatchdogLimits
 from penstock.receiver.client import ReceiverClient
 from penstock.stins.texts import plural
 from penstock.streamer.client import Description, Prepared, StreamerClient
@@ -46,7 +48,8 @@ class SeriesControl:
         prepared: called while it is being armed, with the series as its box will take it.
         changed: called after every change that requires a `step`; must return at once.
         limits: time limits of the watchdog.
-        armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
+        armed_limit: see `TriggerWaits`.
+        trigger_limit: see `TriggerWaits`.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class SeriesControl:
         connected: Callable[[StreamerClient, Description], None] = lambda streamer, description: None,
         prepared: Callable[[Prepared], None] = lambda prepared: None,
         changed: Callable[[], None] = lambda: None, limits: WatchdogLimits | None = None,
-        armed_limit: Callable[[], float] = lambda: 0.0,
+        armed_limit: Callable[[], float] = lambda: 0.0, trigger_limit: Callable[[], float] = lambda: 0.0,
     ) -> None:  # fmt: skip
         self._link = link
         self._receiver = receiver
@@ -64,7 +67,10 @@ class SeriesControl:
         self.record = SeriesRecord(clock, changed)
         self.next_frames = NextFrames(self.record, receiver)
         self._checker = Checker(receiver, clock)
-        self._watchdog = SeriesWatchdog(self.record, link.died, self, limits or WatchdogLimits(), armed_limit)
+        self._watchdog = SeriesWatchdog(
+            self.record, link.died, self, limits or WatchdogLimits(),
+            TriggerWaits(self.record, armed_limit, trigger_limit), remote=not link.restartable,
+        )  # fmt: skip
         self.box = Configuring(self.record, lambda: self.streamer, connected, changed)
         self._arm_streamer = StreamerArming(self.record, receiver, link.died, self)
         self._arm_box = BoxArming(self.record, receiver, self, prepared, self._on_armed)
@@ -93,7 +99,7 @@ class SeriesControl:
         """
         streamer = self._streamer
         if streamer is None or self.record.streamer_lost:
-            raise ArmRefused("no_streamer", self.view.sentence)
+            raise ArmRefused("no_streamer", self.view.warning or self.view.sentence)
         return streamer
 
     # Commands ---------------------------------------------------------------------------------
@@ -249,6 +255,7 @@ class SeriesControl:
             self._streamer = streamer
             self.box.forget()
             self.record.on_connected(description)
+            self._watchdog.left_over.begin()
             if not description.own_stream or status.state == "idle":
                 self.record.move(Event.CONNECTED, "Ready.")
             elif status.state == "fault":

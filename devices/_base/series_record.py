@@ -15,6 +15,7 @@ from dataclasses import replace
 from penstock.devices._base.last_series import last_series
 from penstock.devices._base.series_view import SeriesView, without_pending
 from penstock.devices._base.states import ACTIVE, Event, SeriesState, next_state
+from penstock.receiver.client import NoAnswer, ReceiverUnavailable
 from penstock.receiver.models import Counts, Series, SeriesCheckResult, Status
 from penstock.streamer.client import Description, Prepared, StreamerStatus
 from penstock.streamer.settings import Settings, TriggerMode
@@ -42,12 +43,15 @@ class SeriesRecord:
         self._since_state = clock()
         self._since: dict[str, float] = {}
         self._progress: tuple[object, float] = (None, clock())
-        self._receiver_answered = clock()
+        self._last_trigger: tuple[object, float] = (None, clock())
+        self._receiver_answered = self._streamer_answered = clock()
         self.streamer_status: StreamerStatus | None = None
         self.streamer_lost = False
         self.receiver_status: Status | None = None
         self.receiver_silence: str | None = None
         """Why the receiver does not answer; `None` while it does."""
+        self.receiver_refuses = False
+        """True if nobody listens at the receiver's address."""
         self.own_stream = False
         """True if the detector's own box sends the frames."""
         self.series_number = 0
@@ -87,17 +91,19 @@ class SeriesRecord:
                 self._view = self._view.without_streamer()
             else:
                 self.streamer_status = status
+                self._streamer_answered = self.clock()
                 self._view = self._view.with_streamer(status)
         self._changed()
 
-    def on_receiver(self, status: Status | str) -> None:
-        """Record a snapshot of the receiver, or the sentence that says why there is none."""
+    def on_receiver(self, status: Status | NoAnswer) -> None:
+        """Record a snapshot of the receiver, or why there is none."""
         with self.lock:
-            if isinstance(status, str):
-                self.receiver_silence = status
+            if isinstance(status, NoAnswer):
+                self.receiver_silence = str(status)
+                self.receiver_refuses = isinstance(status, ReceiverUnavailable) and status.refused
                 self._view = self._view.without_receiver()
             else:
-                self.receiver_silence = None
+                self.receiver_silence, self.receiver_refuses = None, False
                 self._receiver_answered = self.clock()
                 self.receiver_status = status
                 self._view = self._view.with_receiver(status)
@@ -133,7 +139,7 @@ class SeriesRecord:
             self.ready = self.ready or after is SeriesState.TAKING
             ready = self._view.ready_for_trigger and after is SeriesState.TAKING
             self._view = replace(
-                self._view, state=after, sentence=sentence, warning="", ready_for_trigger=ready
+                self._view, state=after, sentence=sentence, waiting="", warning="", ready_for_trigger=ready
             )
             self._entered = [*self._entered[-MOST_ENTERED:], self._view]
             self._since.clear()
@@ -153,6 +159,15 @@ class SeriesRecord:
             self._entered = [*self._entered[-MOST_ENTERED:], self._view]
         if warning and not before:
             log.warning("%s", warning)
+        self._changed()
+
+    def show_waiting(self, waiting: str) -> None:
+        """Show how long the series has waited for a trigger; "" if it has not."""
+        with self.lock:
+            if waiting == self._view.waiting:
+                return
+            self._view = replace(self._view, waiting=waiting)
+            self._entered = [*self._entered[-MOST_ENTERED:], self._view]
         self._changed()
 
     def begin(self, settings: Settings) -> None:
@@ -253,6 +268,13 @@ class SeriesRecord:
             return not (view.acquired or view.triggered or (status is not None and status.triggered))
 
     @property
+    def triggered_frames(self) -> int:
+        """Frames for which triggers have come, as far as known."""
+        with self.lock:
+            status, view = self.own_streamer_status, self._view
+            return max(view.triggered, view.acquired, status.triggered if status is not None else 0)
+
+    @property
     def every_frame_in(self) -> bool:
         """True if the receiver has every frame of this series, and the streamer is still running it."""
         with self.lock:
@@ -267,6 +289,13 @@ class SeriesRecord:
         with self.lock:
             series = self.receiver_status.series if self.receiver_status is not None else None
             return series if series is not None and series.id == self._view.series else None
+
+    @property
+    def receiver_is_connected(self) -> bool:
+        """True if the receiver has told that a streamer is connected to it."""
+        with self.lock:
+            status = self.receiver_status
+            return status is not None and any(each.connections for each in status.connections)
 
     @property
     def receiver_is_idle(self) -> bool:
@@ -299,6 +328,15 @@ class SeriesRecord:
         """Return the seconds without an answer from the receiver; 0 while it answers."""
         return 0.0 if self.receiver_silence is None else self.clock() - self._receiver_answered
 
+    @property
+    def receiver_answered(self) -> float:
+        """Time of the receiver's last snapshot."""
+        return self._receiver_answered
+
+    def streamer_silent(self) -> float:
+        """Return the seconds since the streamer's last snapshot."""
+        return self.clock() - self._streamer_answered
+
     def lasts(self, what: str, holds: bool) -> float:
         """Return the seconds for which the condition `what` has held in this state without a break."""
         if not holds:
@@ -306,6 +344,13 @@ class SeriesRecord:
             return 0.0
         now = self.clock()
         return now - self._since.setdefault(what, now)
+
+    def since_trigger(self) -> float:
+        """Return the seconds since a trigger or frame last came, or the state was entered; call it often."""
+        mark = (self._since_state, self.triggered_frames, self.view.acquired, self.view.counts.received)
+        if mark != self._last_trigger[0]:
+            self._last_trigger = (mark, self.clock())
+        return self.clock() - self._last_trigger[1]
 
     def without_progress(self) -> float:
         """Return the seconds since a frame was last sent or taken, or since the state was entered."""

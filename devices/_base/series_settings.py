@@ -41,6 +41,11 @@ DEVICE_SETTINGS: tuple[Parameter, ...] = (
         name="ArmedTimeLimit", default=3600.0, unit="s", limits=Limits(0.0, None), memorized=True,
         doc="An armed series that waits for its first trigger is stopped after this time; 0: never.",
     ),
+    Parameter(
+        name="TriggerTimeLimit", default=0.0, unit="s", limits=Limits(0.0, None), memorized=True,
+        doc="A series that waits for its next trigger is stopped this time after the last trigger or frame, "
+        "ExposureTime not included; 0: never.",
+    ),
 )  # fmt: skip
 """Settings of the device itself: they can be written at any time, and take effect at once."""
 

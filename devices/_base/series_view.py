@@ -19,6 +19,8 @@ class SeriesView:
     state: SeriesState = SeriesState.OFFLINE
     sentence: str = ""
     """Explanation of the state for a beamline scientist."""
+    waiting: str = ""
+    """How long the series has waited for a trigger; "" if it has not."""
     warning: str = ""
     """Warning while the series continues; "" if there is none."""
     series: str = ""
@@ -59,6 +61,11 @@ class SeriesView:
     """Share of the streamer's buffers that is used, in %; `None` while it does not answer, or if no frames
     pass through it."""
     latest_frame: int | None = None
+
+    @property
+    def status(self) -> str:
+        """The whole text for the user."""
+        return " ".join(filter(None, (self.sentence, self.waiting, self.warning)))
 
     @property
     def endless(self) -> bool:

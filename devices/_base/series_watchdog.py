@@ -9,50 +9,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from penstock.devices._base.left_over import LeftOver
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView, account_sentence, lossless
+from penstock.devices._base.silence import Silence
 from penstock.devices._base.states import Event, SeriesState
+from penstock.devices._base.trigger_waits import TriggerWaits
+from penstock.devices._base.watchdog_limits import WatchdogLimits
 from penstock.stins.texts import plural
 from penstock.streamer.client import StreamerStatus
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WatchdogLimits:
-    """The watchdog's limits, in seconds unless stated otherwise."""
-
-    receiver_silent: float = 5.0
-    """Without an answer from the receiver during a series, until it counts as dead."""
-    disagreement: float = 1.5
-    """From one side's report that the series is over, until the other has to agree."""
-    arming: float = 60.0
-    """For slow hardware to become ready."""
-    stop: float = 2.0
-    """After Stop, beyond the running exposure, until it becomes an Abort."""
-    sending: float = 35.0
-    """After Stop, without a frame sent, until it becomes an Abort; longer than the streamer's own limit."""
-    abort: float = 3.0
-    """After Abort, until the streamer counts as stuck."""
-    box: float = 15.0
-    """After Stop or Abort, for the box of a detector that streams by itself: its calls may take seconds."""
-    rest: float = 1.5
-    """From the last frame until a box that is still armed is disarmed: some stay armed for ever."""
-    lasting: float = 0.3
-    """For a box to be in fault, or busy, without a series: longer than a snapshot can be out of date."""
-    end_lost: float = 3.0
-    """After the end message, without an end or a new frame at the receiver, until it is told to stop."""
-    closing: float = 10.0
-    """For the receiver to close the file after it was told to stop."""
-    buffers: float = 0.5
-    """Share of the streamer's used buffers above which a warning is given."""
-    drained: float = 0.5
-    """After a failure, without a new frame at the receiver, until it is told to stop."""
-    final_counts: float = 2.5
-    """For the other side to end after a failure, until the counts are final."""
 
 
 class Actions(Protocol):
@@ -91,18 +60,21 @@ class SeriesWatchdog:
         died: returns how the streamer's process ended, `None` while it lives.
         actions: actions that the watchdog may call.
         limits: time limits.
-        armed_limit: seconds for which an armed series waits for its first trigger; 0 for ever.
+        remote: True if the streamer may be on another host, so that only the network may be interrupted.
+        waits: for how long a series waits for triggers.
     """
 
     def __init__(
         self, record: SeriesRecord, died: Callable[[], str | None], actions: Actions, limits: WatchdogLimits,
-        armed_limit: Callable[[], float],
+        waits: TriggerWaits, *, remote: bool = False,
     ) -> None:  # fmt: skip
         self._record = record
         self._died = died
         self._do = actions
         self._limits = limits
-        self._armed_limit = armed_limit
+        self._silence = Silence(record, limits, remote=remote)
+        self._waits = waits
+        self.left_over = LeftOver(record)
         self._checks: dict[SeriesState, Callable[[], None]] = {
             SeriesState.IDLE: self._idle,
             SeriesState.CONFIGURING: self._configuring,
@@ -123,7 +95,10 @@ class SeriesWatchdog:
 
     def _idle(self) -> None:
         record = self._record
-        if not self._streamer_lives() or not record.own_stream or self._do.is_configuring():
+        if not self._streamer_lives():
+            return
+        record.warn(self._silence.of_streamer() or self._end_left_over())
+        if not record.own_stream or self._do.is_configuring():
             return
         status = record.streamer_status
         state = status.state if status is not None else ""
@@ -134,6 +109,17 @@ class SeriesWatchdog:
             record.move(Event.CONFIGURE, sentence(message or "The detector is being configured"))
         else:
             record.warn(warning_of(status))
+
+    def _end_left_over(self) -> str:
+        """End the series of an earlier process of this device; return a sentence about it, "" without one."""
+        record, series = self._record, self.left_over.found()
+        if record.lasts("left over", series is not None) > self._limits.left_over:
+            record.lasts("left over", False)
+            self._do.stop_receiver("the device server was restarted during the series, and its streamer too")
+        if series is None:
+            return ""
+        file = f" ({series.filename})" if series.filename else ""
+        return f"The receiver ends the series of an earlier device server{file}."
 
     def _configuring(self) -> None:
         """Follow settings or Reset, by this device or by another client of the streamer."""
@@ -178,7 +164,11 @@ class SeriesWatchdog:
         elif self._receiver_lives() and self._both_agree():
             self._check_consumers()
             self._record.warn(
-                self._stalled() or self._unconnected() or self._record.other_consumers or self._slow()
+                self._silence.warning()
+                or self._stalled()
+                or self._unconnected()
+                or self._record.other_consumers
+                or self._slow()
             )
             if self._record.view.state is SeriesState.STOPPING:
                 self._stopping()
@@ -186,13 +176,12 @@ class SeriesWatchdog:
                 self._running()
 
     def _running(self) -> None:
-        record, limit = self._record, self._armed_limit()
+        record = self._record
+        record.show_waiting(self._waits.progress())
         if record.own_stream and record.lasts("every frame in", record.every_frame_in) > self._limits.rest:
             self._do.finish()
-        elif 0.0 < limit < record.in_state() and record.waits_for_first_trigger:
-            self._do.stop(
-                f"no trigger came within {limit:g} s of Arm (ArmedTimeLimit); the series was stopped"
-            )
+        elif record.receiver_silence is None and (cause := self._waits.exceeded()):
+            self._do.stop(cause)
 
     def _stopping(self) -> None:
         record, limits = self._record, self._limits
@@ -222,9 +211,9 @@ class SeriesWatchdog:
         if not record.receiver_runs:
             self._closed()
             return
-        stalled = self._stalled()
-        record.warn(stalled)
-        if stalled:
+        waits = self._silence.warning() or self._stalled()
+        record.warn(waits)
+        if waits or record.receiver_silence is not None:
             return  # it may be closing the file; the receiver itself reports an error
         quiet = record.without_progress()
         if not record.told_to_stop and quiet > self._limits.end_lost:
@@ -283,7 +272,7 @@ class SeriesWatchdog:
     def _streamer_lives(self) -> bool:
         """Return whether the streamer lives; if not, fail the series."""
         died = self._died()
-        if died is None and self._record.streamer_lost:
+        if died is None and self._silence.is_streamer_dead():
             died = "the streamer no longer answers; it died or cannot be reached"
         if died is None:
             return True
@@ -293,12 +282,12 @@ class SeriesWatchdog:
     def _receiver_lives(self) -> bool:
         """Return whether the receiver lives and is well; if not, fail the series."""
         record = self._record
-        silence, status = record.receiver_silence, record.receiver_status
-        if silence is not None:
-            if record.receiver_silent() <= self._limits.receiver_silent:
-                return True
-            self._do.fail(silence)
+        if self._silence.is_receiver_dead() and record.receiver_silence is not None:
+            self._do.fail(record.receiver_silence)
             return False
+        if record.receiver_silence is not None:
+            return True
+        status = record.receiver_status
         if status is not None and status.state == "error":
             self._do.fail(f"the receiver is in error: {status.error}; RestartReceiver resets it")
             return False
@@ -333,10 +322,7 @@ class SeriesWatchdog:
             return "The receiver is not connected to the detector's stream; frames wait in the detector."
         if self._record.receiver_silence is None:
             return "No receiver is connected to the streamer; frames wait there."
-        return (
-            "No receiver is connected, and it does not answer; "
-            f"waiting {self._limits.receiver_silent:g} s for it."
-        )
+        return "No receiver is connected, and it does not answer."
 
     def _slow(self) -> str:
         """Return a warning that the receiver is slower than the camera; "" if it is not."""

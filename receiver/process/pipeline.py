@@ -195,7 +195,9 @@ class Pipeline:
         """Return the status of the receiver."""
         out, machine = self.outputs, self.machine
         frame_rate, byte_rate = self._rates.at(self._clock(), out.frames, out.nbytes)
-        series, counts = out.view.now(self._collector.series, out.forwarder.stalled_by)
+        series, counts = out.view.now(
+            self._collector.series, out.forwarder.stalled_by, suspended=self._collector.is_suspended
+        )
         if series is not None and series.active and (warning := self._arrivals.warning):
             series = replace(series, reason="; ".join(filter(None, (series.reason, warning))))
         times = os.times()

@@ -125,18 +125,22 @@ class StatusView:
         self._series, self._counts = series, counts
         self.ended.append(PastSeries(series=series, counts=counts))
 
-    def now(self, running: RunningSeries | None, stalled_by: str) -> tuple[Series | None, Counts]:
+    def now(
+        self, running: RunningSeries | None, stalled_by: str, *, suspended: bool = False
+    ) -> tuple[Series | None, Counts]:
         """Return the series to show, and its counts.
 
         Args:
             running: the running series, if there is one.
             stalled_by: names of the consumers that block the stream; "" for none.
+            suspended: whether the connected streamer may not know the running series.
         """
         if running is not None:
             self._counts = running.account.counts()
         shown = self._series
-        if shown is not None and running is not None and running.unconfirmed:
-            reason = "the receiver was restarted during the series and waits for its next message"
+        if shown is not None and running is not None and suspended:
+            lost = "the receiver was restarted" if running.unconfirmed else "the streamer was lost"
+            reason = f"{lost} during the series, and its next message has not arrived yet"
             shown = replace(shown, unconfirmed=True, reason=reason)
         if shown is not None and stalled_by:
             reason = f"waits for consumer {stalled_by} (when_full: block); does it read?"

@@ -69,7 +69,8 @@ class Collector:
         self.series: RunningSeries | None = None
         self._not_taken: Header | None = None
         """Header of the last start message if its series could not begin, until its end message."""
-        self._is_suspended = False
+        self.is_suspended = False
+        """Whether the connected streamer may not know the running series."""
         self.drained = 0
         """Number of messages that belonged to no series."""
 
@@ -111,19 +112,19 @@ class Collector:
         if series is None:
             return
         self._gap_clock.tick(series, now)
-        if cause := self._timeouts.timeout_reason(series, now, suspended=self._is_suspended):
+        if cause := self._timeouts.timeout_reason(series, now, suspended=self.is_suspended):
             self._finish(series, cause)
 
     def on_reconnect(self) -> None:
         """Suspend the running series: all connections were lost, read to the end, and made again."""
         self._known.on_reconnect()
-        self._is_suspended = self.series is not None
+        self.is_suspended = self.series is not None
 
     def resume(self, start: Start, resumed: ResumedSeries, now: float) -> None:
         """Resume a series whose receiver was killed, like one whose streamer was lost."""
         self._announced = start.header.series
         self._begin(start, now, resumed)
-        self._is_suspended = True
+        self.is_suspended = True
 
     def stop(self, cause: str) -> None:
         """End the running series now, if there is one."""
@@ -168,9 +169,9 @@ class Collector:
             own = name == header.series
         else:
             own = number is None or header.msg_number is None or number >= header.msg_number
-        if own and self._is_suspended:
+        if own and self.is_suspended:
             own = number is None or number > series.numbering.highest
-            self._is_suspended = not own
+            self.is_suspended = not own
         return own
 
     def _start(self, start: Start, now: float) -> None:
@@ -178,7 +179,7 @@ class Collector:
         self._announced = header.series
         if self._several_sockets and header.msg_number is None:
             raise self._refused(header)
-        repeats = series is not None and header == series.sent.header and not self._is_suspended
+        repeats = series is not None and header == series.sent.header and not self.is_suspended
         # Without a name it may be from a streamer that was restarted with the same settings.
         if series is not None and repeats and (header.series is not None or not series.numbering.messages):
             self._duplicate(header)
@@ -269,5 +270,5 @@ class Collector:
         self._sink.end(series, outcome)
 
     def _leave(self, series: RunningSeries) -> None:
-        self.series, self._is_suspended = None, False
+        self.series, self.is_suspended = None, False
         self._known.add(series.sent.header)

@@ -1,4 +1,4 @@
-"""An armed series that nobody triggers ends by itself, and says so; real processes, a short limit."""
+"""A series that nobody triggers any more ends by itself, and says so; real processes, short limits."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ WHY = "no trigger came within 0.2 s of Arm (ArmedTimeLimit); the series was stop
 def _as_before(station: Station) -> Any:
     yield
     station.detector.ArmedTimeLimit = 3600.0
+    station.detector.TriggerTimeLimit = 0.0
 
 
 def test_it_ends_without_a_fault_and_status_last_series_and_file_say_why(station: Station) -> None:
@@ -63,3 +64,23 @@ def test_it_may_be_written_while_a_series_waits_and_is_remembered(station: Stati
         station.detector.ArmedTimeLimit = -1.0
     station.restart_server()
     assert station.detector.ArmedTimeLimit == 0.2
+
+
+def test_one_whose_next_trigger_does_not_come_ends_likewise(station: Station) -> None:
+    file = station.software_series(3)
+    station.trigger()
+    station.detector.TriggerTimeLimit = 0.2
+    wait_state(station.detector, ON)
+    why = (
+        "no trigger came within 0.2 s of the last trigger or frame (TriggerTimeLimit); the series was stopped"
+    )
+    assert station.detector.Status().startswith(
+        f"Ready. N{why[1:]}. Last series: 1 of 3 frames stored in {file}"
+    )
+    check_account(station, file, 3, stored=1, not_triggered=2)
+    last = json.loads(station.detector.LastSeries)
+    assert last["complete"] is False and why in last["verdict"]
+    with h5py.File(file) as opened:
+        record = opened["entry/instrument/sim/series"]
+        assert record["state"].asstr()[()] == "incomplete"
+        assert f"ended by stop: {why}" in record["reason"].asstr()[()]

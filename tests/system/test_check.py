@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any
 
+import pytest
 import tango
 
 from tests.system.beamline import FAULT, ON, RUNNING, Station, refusal, until, wait_state
@@ -76,6 +77,25 @@ def test_a_file_name_may_have_any_character(station: Station) -> None:
     assert station.detector.FileWritten == escaped and escaped in station.detector.Status()
     until(lambda: station.receiver_device.FileName == escaped, "the receiver's device, too")
     assert escaped in refusal(station.detector.Arm)
+
+
+def test_umlauts_are_read_as_they_are_written_and_escaped_in_status(station: Station) -> None:
+    """Of the ways to read Status, one takes UTF-8 and the others Latin-1: ASCII is what all read alike."""
+    file = station.root / "größe.h5"
+    escaped = f"{station.root}/gr\\xf6\\xdfe.h5"
+    station.set(DestinationFilename=str(file))
+    with hearing(station.detector, "Status") as heard:
+        station.detector.Arm()
+        wait_state(station.detector, ON)
+        until(lambda: f"stored in {escaped}." in heard.of("Status")[-1], "an event")
+    assert f"stored in {escaped}." in station.detector.status()
+    assert f"stored in {escaped}." in station.detector.Status()
+    assert f"stored in {escaped}." in station.detector.read_attribute("Status").value
+    assert station.detector.FileWritten == str(file)
+    assert str(file) in refusal(station.detector.Arm), "it exists"
+    with pytest.raises(tango.DevFailed) as raised:
+        station.detector.TriggerMode = "größe"
+    assert 'has no choice "größe"' in raised.value.args[0].desc
 
 
 def test_what_is_said_is_what_arm_does_with_the_size(station: Station) -> None:

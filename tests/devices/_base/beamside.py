@@ -45,9 +45,12 @@ class StandInReceiver:
         self.series: Series | None = None
         self.counts = Counts()
         self.connections = 1
+        self.silent_seconds = 0
         self.stalled = 0.0
         self.latest_frame: int | None = None
         self.away = False
+        self.refused = False
+        """Whether nobody listens at its address while it is away."""
         self.deaf = False
         """Takes no start message."""
         self.refuses = ""
@@ -85,7 +88,12 @@ class StandInReceiver:
     def snapshot(self) -> Status:
         return Status(
             state=self.state, error=self.error, series=self.series, counts=self.counts,  # type: ignore[arg-type]
-            connections=[Connection(endpoint="tcp://stand-in:9999", connections=self.connections)],
+            connections=[
+                Connection(
+                    endpoint="tcp://stand-in:9999", connections=self.connections,
+                    silent_seconds=self.silent_seconds,
+                )
+            ],
             stalled=self.stalled, refused=self.refuses, latest_frame=self.latest_frame,
         )  # fmt: skip
 
@@ -302,10 +310,9 @@ class StandInBox(StandInStreamer):
 class StandInLink:
     """Hands the streamer out; `death` is how the test lets its process die."""
 
-    restartable = True
-
     def __init__(self, streamer: StandInStreamer) -> None:
         self._streamer = streamer
+        self.restartable = True
         self.death: str | None = None
         self.opened = 0
         self.cannot_open: str | None = None

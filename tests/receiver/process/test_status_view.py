@@ -53,6 +53,18 @@ def test_a_series_is_shown_from_its_beginning_to_the_beginning_of_the_next(view:
     assert view.id == "b"
 
 
+def test_a_series_whose_streamer_was_lost_and_is_back_is_unconfirmed(view: StatusView) -> None:
+    series = RunningSeries(start())
+    view.begin(series, PATH, 0.0)
+    found, _ = view.now(series, "", suspended=True)
+    assert found is not None and found.unconfirmed
+    assert found.reason == (
+        "the streamer was lost during the series, and its next message has not arrived yet"
+    )
+    found, _ = view.now(series, "")
+    assert found is not None and not found.unconfirmed
+
+
 def test_what_holds_a_series_up_is_said_as_long_as_it_does(view: StatusView) -> None:
     series = RunningSeries(start())
     view.begin(series, PATH, 0.0)
