@@ -248,10 +248,12 @@ def _account(
             "unknown_status",
             f"frame_status has undefined values at {ranges(np.flatnonzero(unknown))}",
         )
-    for name in ("duplicate", "late", "out_of_range", "stale"):
+    for name in ("duplicate", "late", "out_of_range", "stale", "undecodable"):
         if counts.get(name):
             messages = plural(counts[name], "message was", "messages were")
             yield _as_note(name, f"{messages} {name.replace('_', ' ')}")
+    if lost := counts.get("lost_messages"):
+        yield _as_note("lost_messages", plural(lost, "message was lost", "messages were lost"))
 
 
 def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[Finding]:

@@ -75,6 +75,16 @@ class Counts:
     """Messages that belong to an older series or to none; they are dropped."""
     dropped: int = 0
     """Frames of a series that was not taken; they are nowhere."""
+    undecodable: int = 0
+    """Messages that arrived during the series and could not be read; they are dropped."""
+    lost_messages: int = 0
+    """Messages of the series that never arrived, as `msg_number`, or the sender's count of frames, shows."""
+
+    @property
+    def has_losses(self) -> bool:
+        """True if a message of the series was dropped or lost, so that it is incomplete even if every planned
+        frame is there."""
+        return bool(self.out_of_range or self.undecodable or self.lost_messages)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -433,4 +443,5 @@ class Contrast:
 def _lacks(series: Series, counts: Counts) -> bool:
     if series.complete is not False:
         return False
-    return bool(series.filename) or counts.delivered + counts.not_triggered != counts.planned
+    whole = counts.delivered + counts.not_triggered == counts.planned and not counts.has_losses
+    return bool(series.filename) or not whole

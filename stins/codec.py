@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.stins import metadata as free_metadata
 from penstock.stins.errors import LocalError, RemoteError, StinsError
-from penstock.stins.messages import Buffer, Frame, Header, Image, Message, SeriesEnd, Start
+from penstock.stins.messages import Buffer, Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
 from penstock.stins.texts import plural
 
 MAX_JSON_BYTES = 64 * 2**20
@@ -58,6 +58,33 @@ def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) ->
     if wrong and left_out is not None:
         left_out += wrong
     return decoded
+
+
+def refused_frame(parts: Sequence[Buffer], error: RemoteError) -> Frame | None:
+    """Return a frame that `decode` has refused, if its header still says which one it is; otherwise `None`.
+
+    Args:
+        parts: parts of the message.
+        error: the error of `decode`.
+    """
+    if not parts or len(parts[0]) > MAX_JSON_BYTES:
+        return None
+    try:
+        raw = free_metadata.read(parts[0], replace=False)
+    except RemoteError:
+        return None
+    if not isinstance(raw, dict) or raw.get("htype") != "image":
+        return None
+    keys = {key: raw[key] for key in ("frame", "msg_number", "series") if raw.get(key) is not None}
+    if not keys.keys() & {"frame", "msg_number"}:
+        return None
+    try:
+        image = msgspec.convert(
+            {"htype": "image", **keys, "kind": error.kind, "why": str(error)}, RefusedImage
+        )
+    except msgspec.ValidationError:
+        return None
+    return Frame(image, ())
 
 
 def encode_start(header: Header, metadata: Mapping[str, Any] | None = None) -> list[bytes]:

@@ -102,6 +102,17 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     """Why a part of its pixels is missing, in a sentence; the others are valid."""
 
 
+class RefusedImage(Image, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="image"):
+    """Header of a frame that has arrived and cannot be used, although its number is known: it is corrupt."""
+
+    shape: tuple[int, ...] = ()
+    type: str = ""
+    compression: str = ""
+    kind: str
+    why: str
+    """Kind and sentence of the error."""
+
+
 class SeriesEnd(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="htype", tag="series_end"
 ):

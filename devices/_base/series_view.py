@@ -127,7 +127,7 @@ def rounded(rate: float) -> float:
 def lossless(counts: Counts) -> bool:
     """Return whether every acquired frame arrived complete, once, and at its index."""
     wrong = (counts.discarded, counts.partial, counts.corrupt, counts.missing)
-    return not any((*wrong, counts.duplicate, counts.out_of_range))
+    return not any((*wrong, counts.duplicate, counts.has_losses))
 
 
 def without_pending(counts: Counts) -> Counts:
@@ -157,6 +157,8 @@ def account_sentence(view: SeriesView, where: str = "") -> str:
         (counts.pending, "pending"),
         (counts.duplicate, "duplicates"),
         (counts.out_of_range, "out of range"),
+        (counts.undecodable, "messages not readable"),
+        (counts.lost_messages, "messages lost"),
     ):
         if number:
             parts.append(f"{number} {words}")

@@ -20,10 +20,11 @@ _ACCOUNT = {
     "Delivered only": "delivered", "Discarded": "discarded", "Pending": "pending",
     "Not triggered": "not_triggered", "Missing": "missing", "Corrupt": "corrupt",
     "Duplicate": "duplicate", "Late": "late", "Out of range": "out_of_range", "Stale": "stale",
+    "Unreadable": "undecodable", "Lost messages": "lost_messages",
 }  # fmt: skip
 _WRONG = (
     "Partial", "Missing", "Corrupt", "Not triggered", "Duplicate", "Late", "Out of range", "Stale",
-    "Bad messages",
+    "Unreadable", "Lost messages", "Bad messages",
 )  # fmt: skip
 """Rows that a healthy series leaves at 0."""
 _RATES = ("Frames", "Data", "Drawn here")

@@ -54,8 +54,9 @@ class SourceConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     keepalive_seconds: Annotated[int, msgspec.Meta(ge=3, le=3600)] = KEEPALIVE_SECONDS
     """Seconds within which a streamer whose host has vanished is noticed; a shorter interruption of the
     network ends no connection. A streamer that only ended is noticed at once."""
-    frame_origin: int | None = None
-    """Number of a series' first frame; taken from the stream if not given."""
+    frame_origin: int | Literal["first"] = 0
+    """Number of a series' first frame, if the detector does not count from 0. first: the number of the first
+    frame that arrives; those that are lost before it shift all others."""
     join: Literal["modules"] | None = None
     """modules: each endpoint is a module of one detector, and frames of equal number form one image."""
     join_seconds: Positive = 10.0

@@ -24,6 +24,11 @@ class MessageNumbers:
         """Highest number received; -1 before the first."""
         return self._stops[-1] - 1 if self._stops else -1
 
+    def first_gap(self, first: int) -> int:
+        """Return the first number from `first` on that was not received."""
+        place = bisect_right(self._starts, first) - 1
+        return max(first, self._stops[place]) if place >= 0 else first
+
     def take(self, number: int) -> None:
         """Count a message with this number."""
         if number == self._next:  # almost always

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from penstock.receiver.connection.message_numbers import MessageNumbers
 from penstock.stins.messages import Header, Image, IndexSource, SeriesEnd
+
+Origin: TypeAlias = int | Literal["first"]
+"""Number of the first frame of a series, or "first" for that of the first one that arrives."""
 
 
 class Numbering:
@@ -11,12 +16,12 @@ class Numbering:
 
     Args:
         header: header of its start message.
-        origin: number of the first frame, if configured.
+        origin: number of the first frame, or "first" for the number of the first one that arrives.
         resumed: whether the series is resumed after a kill: the number of its earlier messages is then
             unknown.
     """
 
-    def __init__(self, header: Header, origin: int | None = None, *, resumed: bool = False) -> None:
+    def __init__(self, header: Header, origin: Origin = 0, *, resumed: bool = False) -> None:
         self.messages = 0
         """Number of counted frame messages of this series, whatever their content."""
         self.index_source: str = header.index_source or "unknown"
@@ -24,9 +29,7 @@ class Numbering:
         self._start = header.msg_number
         self._resumed = resumed
         self._numbers = MessageNumbers()
-        # Streams that name their series number its frames from 0; others show their origin with the first
-        # frame.
-        self._origin = 0 if origin is None and header.series is not None else origin
+        self._origin: int | None = None if origin == "first" else origin
 
     def count(self, number: int | None) -> None:
         """Count a frame message; `number` is its msg_number."""
@@ -40,15 +43,13 @@ class Numbering:
         Without a frame number, `msg_number` gives the index; without both, the order of arrival does, as
         `index_source` says.
         """
-        number, start = image.msg_number, self._start
-        after_header = None if number is None or start is None else number - start - 1
         if image.frame is not None:
             if self._origin is None:
-                # A frame lost before this one shifts both numbers alike.
-                self._origin = 0 if after_header is None else image.frame - after_header
+                self._origin = image.frame
             return image.frame - self._origin
-        if after_header is not None:
-            return after_header
+        number, start = image.msg_number, self._start
+        if number is not None and start is not None:
+            return number - start - 1
         if self._resumed:
             return -1
         self.index_source = IndexSource.ARRIVAL
@@ -59,15 +60,28 @@ class Numbering:
         """Highest msg_number of the series; -1 if its messages have none."""
         return max(-1 if self._start is None else self._start, self._numbers.highest)
 
-    def is_whole(self, end: SeriesEnd, duplicates: int = 0) -> bool:
-        """Return whether all frame messages sent before the end message were received.
+    def lost(self, end: SeriesEnd | None, distinct: int | None = None) -> int | None:
+        """Return how many messages of the series were lost; `None` if that is unknown.
 
         Args:
-            end: the end message.
-            duplicates: number of frames received twice.
+            end: the end message; `None` if it was lost: then only gaps within what has arrived are known.
+            distinct: number of different frames received; if not given, each message counts as one.
         """
         if self._resumed:
-            return False
-        if end.msg_number is not None and self._start is not None:
-            return self._numbers.count >= end.msg_number - self._start - 1
-        return end.sent is not None and self.messages - duplicates >= end.sent
+            return None
+        found: list[int] = []
+        numbers, start = self._numbers, self._start
+        # Fewer numbers than frames: some streamers repeat theirs, or have none.
+        if start is not None and numbers.count >= (distinct or 0):
+            stop = numbers.highest + 1 if end is None else end.msg_number
+            if stop is not None:
+                found.append(stop - start - 1 - numbers.count)
+        if end is not None and end.sent is not None:
+            found.append(end.sent - (self.messages if distinct is None else distinct))
+        return max(0, *found) if found else None
+
+    @property
+    def first_lost(self) -> int | None:
+        """The first `msg_number` after that of the start message that did not arrive; `None` without
+        numbers."""
+        return None if self._start is None else self._numbers.first_gap(self._start + 1)

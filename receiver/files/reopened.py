@@ -62,6 +62,9 @@ def reopen_file(path: str | Path, *, damaged: bool = False) -> Reopened:
     try:
         detector = detector_of(file)
         record = detector["series"]
+        for name in COUNTERS:
+            if name not in record:  # an earlier version began the file
+                record[name] = 0
         statuses = detector["frame_status"][:]
         there = whole(detector, len(statuses), damaged=damaged)
         if not damaged:

@@ -107,16 +107,28 @@ class Ending:
         """Return the end message of the joined series.
 
         Args:
-            frames: number of frames that have left; part of the end message if all messages of all modules
-                were received.
+            frames: number of frames that have left.
         """
         ends = [stream.end for stream in self._streams if stream.end is not None]
         if len(ends) < len(self._streams):
-            lost = (f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost)
-            return Cut("; ".join(lost))
-        whole = all(
-            stream.numbering is not None and stream.end is not None and stream.numbering.is_whole(stream.end)
+            causes = (f"{stream.endpoint}: {stream.lost}" for stream in self._streams if stream.lost)
+            return Cut("; ".join(causes))
+        lost = [
+            None if stream.numbering is None else stream.numbering.lost(stream.end)
             for stream in self._streams
-        )
+        ]
         endpoints = [stream.endpoint for stream in self._streams]
-        return messages.end(endpoints, ends, series, frames if whole else None)
+        return messages.end(endpoints, ends, series, _sent(frames, lost))
+
+
+def _sent(frames: int, lost: Sequence[int | None]) -> int | None:
+    """Return how many frames the modules have sent; `None` if unknown.
+
+    Args:
+        frames: number of frames of which a module was received.
+        lost: number of lost messages by module. Of a frame that nobody saw, every module has lost its part.
+    """
+    known = [count for count in lost if count is not None]
+    if len(known) < len(lost) or (any(known) and not all(known)):
+        return None
+    return frames + min(known)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 
 from penstock.receiver.connection.events import Event, Stale
-from penstock.receiver.connection.numbering import Numbering
+from penstock.receiver.connection.numbering import Numbering, Origin
 from penstock.receiver.merge.beginning import Beginning
 from penstock.receiver.merge.ending import Ending
 from penstock.receiver.merge.frame_queue import FrameQueue
@@ -38,7 +38,7 @@ class Merge:
             seconds for which a module may be silent once another has ended.
         gone_after: seconds without a connection after which a streamer counts as gone.
         hold: bytes of memory for frames that wait for modules.
-        origin: number of the first frame of a series, if configured.
+        origin: number of the first frame of a series, see `Origin`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Merge:
         within: float,
         gone_after: float,
         hold: float,
-        origin: int | None = None,
+        origin: Origin = 0,
     ) -> None:
         self._streams = [Stream(endpoint) for endpoint in endpoints]
         self._beginning = Beginning(self._streams, within)
@@ -173,7 +173,12 @@ class Merge:
         assert name is not None
         self._series = name
         self._frames = FrameQueue(
-            begun.start.joined, name, self._streams, self._taken, self._gap, self._origin or 0
+            begun.start.joined,
+            name,
+            self._streams,
+            self._taken,
+            self._gap,
+            0 if self._origin == "first" else self._origin,
         )
         for stream, start in zip(self._streams, begun.starts, strict=True):
             stream.begin(start, Numbering(start.header, self._origin))

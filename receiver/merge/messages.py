@@ -9,7 +9,7 @@ import msgspec
 
 from penstock.receiver.processing.joined import IMAGES, Joined, JoinedFrame, JoinedStart, single
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import Buffer, EndReason, Header, Image, SeriesEnd, Start
+from penstock.stins.messages import Buffer, EndReason, Header, Image, RefusedImage, SeriesEnd, Start
 
 OF_EACH = {*IMAGES, "x", "y", "rotation"}
 """Metadata for which a list of the modules' values is kept even if all are equal."""
@@ -29,7 +29,9 @@ def frame(
     """
     count = len(joined.endpoints)
     images = tuple(arrived[module][0] if module in arrived else None for module in range(count))
-    first = arrived[min(arrived)][0]
+    # A refused one has no shape and no type; if all are, the frame is corrupt in any case.
+    sent = [image for image in images if image is not None]
+    first = next((image for image in sent if not isinstance(image, RefusedImage)), sent[0])
     # Only one blob per module can be joined; the processor reports any other number.
     blobs: list[Buffer] = [
         arrived[module][1][0] if module in arrived and len(arrived[module][1]) == 1 else b""
@@ -37,7 +39,7 @@ def frame(
     ]
     whole = Image(
         shape=first.shape[-2:], type=first.type, compression=first.compression, frame=number, series=series,
-        discard=any(image.discard for image in images if image is not None),
+        discard=any(image.discard for image in sent),
         exposure_time=first.exposure_time, trigger=first.trigger, timestamp=first.timestamp,
         timestamp_hw=first.timestamp_hw,
     )  # fmt: skip

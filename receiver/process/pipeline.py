@@ -274,8 +274,14 @@ class Pipeline:
             times.lap("receive")
         try:
             event = self._arrivals.receive(parts, now)
-            if times.on:
-                times.lap("decode")
+        except StinsError as error:
+            self._drain(now)
+            self._collector.undecodable(error)
+            self.outputs.bad_message(error)
+            return
+        if times.on:
+            times.lap("decode")
+        try:
             if self._prefetch is None and not isinstance(event, tuple):
                 self._collector.handle(event, now)
                 return

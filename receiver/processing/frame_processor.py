@@ -16,7 +16,7 @@ from penstock.receiver.processing.transforms.chain import Chain
 from penstock.stins import blobs
 from penstock.stins.checksums import ALGORITHMS, checksums
 from penstock.stins.errors import BlobError, StinsError
-from penstock.stins.messages import Frame, Header, Start
+from penstock.stins.messages import Frame, Header, Image, RefusedImage, Start
 from penstock.stins.texts import plural
 
 MAX_FRAMES = 2**53
@@ -119,7 +119,9 @@ class FrameProcessor:
     def submit(self, frame: Frame) -> Result | None:
         """Let a thread transform this frame; return the result, to be passed to `process` in its turn."""
         pool, chain = self._pool, self._chain
-        return None if pool is None or chain is None else pool.submit(chain.apply, frame)
+        if pool is None or chain is None or not frame.blobs:
+            return None
+        return pool.submit(chain.apply, frame)
 
     def close(self) -> None:
         """End the threads."""
@@ -138,6 +140,8 @@ class FrameProcessor:
                 than those before it, or a step of the chain cannot take it.
             TransformError: a step failed for another reason.
         """
+        if not frame.blobs:
+            raise refusal(frame.image)
         if self._chain is None:
             blobs.check(frame)
         # Without a format in the start message, the first sound frame sets it.
@@ -184,3 +188,10 @@ class FrameProcessor:
         if found is not None:
             self._format = self._format or (image.shape, image.type, image.compression)
         return found
+
+
+def refusal(image: Image) -> BlobError:
+    """Return why a frame without pixels is corrupt."""
+    if isinstance(image, RefusedImage):
+        return BlobError(image.kind, image.why)
+    return BlobError("blob_count", f"frame {image.frame} has no pixels: its message has only one part")

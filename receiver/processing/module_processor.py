@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.receiver.processing.fill_value import fill_value
-from penstock.receiver.processing.frame_processor import FrameProcessor, Result
+from penstock.receiver.processing.frame_processor import FrameProcessor, Result, refusal
 from penstock.receiver.processing.joined import (
     IMAGES,
     Joined,
@@ -32,7 +32,7 @@ from penstock.receiver.processing.transforms.format import Step
 from penstock.stins import blobs
 from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError, RemoteError, StinsError
-from penstock.stins.messages import Buffer, Frame, Header, Start
+from penstock.stins.messages import Buffer, Frame, Header, RefusedImage, Start
 
 
 class ModuleProcessor(FrameProcessor):
@@ -185,6 +185,8 @@ class ModuleProcessor(FrameProcessor):
         image, joined = frame.images[module], frame.joined
         assert image is not None
         name = joined.endpoints[module]
+        if isinstance(image, RefusedImage):
+            raise refusal(image)
         if not len(frame.blobs[module]):
             raise BlobError(
                 "blob_count", f"frame {image.frame} of {name}: one blob that is not empty expected"

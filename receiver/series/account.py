@@ -27,7 +27,8 @@ BETTER: Mapping[int, frozenset[FrameStatus]] = {
     **dict.fromkeys(GOOD, frozenset()),
 }
 """By status of a frame: the statuses of a later copy that replaces it. Any other copy is a duplicate."""
-_SETTLED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT, FrameStatus.NOT_TRIGGERED)
+_ARRIVED = (*GOOD, FrameStatus.PARTIAL, FrameStatus.CORRUPT)
+_SETTLED = (*_ARRIVED, FrameStatus.NOT_TRIGGERED)
 _NOTHING_YET = int(FrameStatus.PENDING)
 _MISSING_FOR_NOW = (
     254  # given up by the gap clock, but the series is still open; this and above are not final
@@ -48,7 +49,7 @@ MOST_LOST = 100
 
 COUNTERS = (
     "received", "stored", "partial", "delivered", "discarded", "corrupt", "missing", "not_triggered",
-    "pending", "duplicate", "late", "out_of_range", "stale",
+    "pending", "duplicate", "late", "out_of_range", "stale", "undecodable", "lost_messages",
 )  # fmt: skip
 """Counts in the account of a file, /entry/instrument/<detector>/series."""
 
@@ -73,6 +74,8 @@ class Account:
         self.late = 0
         self.out_of_range = 0
         self.stale = 0
+        self.undecodable = 0
+        self.lost_messages = 0
         self.flushed = 0
         self.highest = -1
         """Highest index seen."""
@@ -109,6 +112,7 @@ class Account:
         self._advance()
         self.duplicate, self.late = counts["duplicate"], counts["late"]
         self.out_of_range, self.stale = counts["out_of_range"], counts["stale"]
+        self.undecodable, self.lost_messages = counts["undecodable"], counts["lost_messages"]
         self.received = max(counts["received"], sum(self._tally) + self.duplicate)
         self.flushed = self._tally[FrameStatus.STORED] + self._tally[FrameStatus.PARTIAL]
 
@@ -193,20 +197,27 @@ class Account:
         self._advance()
         return given_up
 
+    @property
+    def arrived(self) -> int:
+        """Number of indices whose frame has arrived, whatever its status."""
+        return sum(self._tally[status] for status in _ARRIVED)
+
     def all_accounted(self) -> bool:
         """Return whether all announced frames have arrived in some status."""
         return (
             self.planned is not None and self.gap_start >= self.planned and not self._tally[_MISSING_FOR_NOW]
         )
 
-    def close(self, triggered: int | None) -> None:
+    def close(self, triggered: int | None, tail: int = 0) -> None:
         """Close the account at the end of the series: pending frames become missing or not triggered.
 
         Args:
             triggered: number of triggered frames according to the sender; `None` if unknown.
+            tail: number of frames that were lost after the last one received; they are planned if no total
+                was announced.
         """
         if self.planned is None:
-            self.planned = max(self.highest + 1, self._came, triggered or 0)
+            self.planned = max(self.highest + 1 + tail, self._came, triggered or 0)
         self._triggered = self.planned if triggered is None else min(triggered, self.planned)
         self.closed = True
         size = min(self.planned, len(self._status))
@@ -280,7 +291,8 @@ class Account:
             corrupt=tally[FrameStatus.CORRUPT], missing=missing,
             not_triggered=tally[FrameStatus.NOT_TRIGGERED], pending=size - settled - missing,
             flushed=self.flushed, duplicate=self.duplicate, late=self.late,
-            out_of_range=self.out_of_range, stale=self.stale,
+            out_of_range=self.out_of_range, stale=self.stale, undecodable=self.undecodable,
+            lost_messages=self.lost_messages,
         )  # fmt: skip
 
     def _final(self, length: int) -> np.ndarray:

@@ -160,6 +160,13 @@ class Collector:
         if self.series is not None:
             self.series.account.stale += count
 
+    def undecodable(self, error: StinsError) -> None:
+        """Count a message that could not be read: it may have been a frame of the running series."""
+        series = self.series
+        if series is not None:
+            series.account.undecodable += 1
+            series.losses.note_dropped("undecodable", f"{error.kind}: {error}")
+
     # -- messages ------------------------------------------------------------------------------
 
     def _belongs(self, series: RunningSeries, name: str | None, number: int | None) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from penstock.receiver.connection.numbering import Origin
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.frame_processor import FrameProcessor, Result
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
@@ -48,10 +49,10 @@ class FrameEntry:
     Args:
         sink: receives sound frames; its exceptions pass through to the caller.
         processor: checks and transforms each frame.
-        origin: number of the first frame of a series, if configured.
+        origin: number of the first frame of a series, see `Origin`.
     """
 
-    def __init__(self, sink: Sink, processor: FrameProcessor, origin: int | None) -> None:
+    def __init__(self, sink: Sink, processor: FrameProcessor, origin: Origin) -> None:
         self._sink = sink
         self._processor = processor
         self._origin = origin
@@ -84,6 +85,7 @@ class FrameEntry:
             left = self._processor.sound_channels(frame)
             if left is None:
                 account.take(index, FrameStatus.CORRUPT)
+                series.losses.note(index, error)
                 self._sink.bad_message(error)
                 return
             frame = left
@@ -95,7 +97,9 @@ class FrameEntry:
                 account.take(index, status)
                 return
         if status is FrameStatus.PARTIAL:
-            self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
+            partial = BlobError("partial", f"frame {image.frame}: {image.partial}")
+            series.losses.note(index, partial)
+            self._sink.bad_message(partial)
         try:
             self._sink.frame(series, index, frame, status)
         except Exception:
@@ -106,13 +110,14 @@ class FrameEntry:
 
 def out_of_range(sink: Sink, series: RunningSeries, index: int, frame: Frame) -> None:
     """Count a frame whose index the series does not have."""
-    planned = series.account.planned
-    series.account.out_of_range += 1
+    number, account = frame.image.frame, series.account
+    account.out_of_range += 1
+    what = f"frame {number} is index {index} of {plural(account.planned, 'frame')}"
+    remedy = "set source.frame_origin if this detector counts from elsewhere"
+    series.losses.note_dropped("out_of_range", f"{what}; {remedy}")
     sink.bad_message(
         StinsError(
             "frame_out_of_range",
-            f"{series.name}: frame {frame.image.frame} is index {index} of {plural(planned, 'frame')}; "
-            "it is not stored. Set source.frame_origin if this detector counts from "
-            f"elsewhere{of_series(series.id)}",
+            f"{series.name}: {what}; it is not stored. {remedy.capitalize()}{of_series(series.id)}",
         )
     )

@@ -33,7 +33,9 @@ class ModuleEntry:
         self._sink = sink
         self._modules = processor
         self._policy = config.gap.policy
-        self._origin = config.source.frame_origin
+        origin = config.source.frame_origin
+        # With "first", the merge has counted each module from its own first frame, and joined frames from 0.
+        self._origin = 0 if origin == "first" else origin
         self._series: RunningSeries | None = None
         """The series that began last."""
         self._laid_out = False
@@ -99,12 +101,14 @@ class ModuleEntry:
                 account.revise(index, status, late=False)
             else:
                 account.take(index, status)
+            series.losses.note(index, error)
             self._sink.bad_message(error)
             return
         for why in frame.corrupt.values():
+            series.losses.note(index, why)
             self._sink.bad_message(why)
         status = modules.enter(
-            index, {module: self._status(series, frame, module) for module in frame.arrived}
+            index, {module: self._status(series, index, frame, module) for module in frame.arrived}
         )
         sound = len(frame.corrupt) < len(frame.arrived)
         if sound and not self._laid_out:
@@ -124,14 +128,16 @@ class ModuleEntry:
         account.take(index, status)
         self._fail_on_gap(frame)
 
-    def _status(self, series: RunningSeries, frame: JoinedFrame, module: int) -> FrameStatus:
+    def _status(self, series: RunningSeries, index: int, frame: JoinedFrame, module: int) -> FrameStatus:
         if module in frame.corrupt:
             return FrameStatus.CORRUPT
         if frame.image.discard:
             return FrameStatus.DISCARDED
         image = frame.images[module]
         if image is not None and image.partial is not None:
-            self._sink.bad_message(BlobError("partial", f"frame {image.frame}: {image.partial}"))
+            partial = BlobError("partial", f"frame {image.frame}: {image.partial}")
+            series.losses.note(index, partial)
+            self._sink.bad_message(partial)
             return FrameStatus.PARTIAL
         return FrameStatus.STORED if series.writes else FrameStatus.DELIVERED
 

@@ -11,11 +11,12 @@ import msgspec
 import numpy as np
 
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.connection.numbering import Numbering
-from penstock.receiver.models import FrameStatus
+from penstock.receiver.connection.numbering import Numbering, Origin
+from penstock.receiver.models import Counts, FrameStatus
 from penstock.receiver.processing.joined import Joined
 from penstock.receiver.regions.series import RegionSeries
 from penstock.receiver.series.account import Account
+from penstock.receiver.series.losses import Losses
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.stins import modules
 from penstock.stins.checksums import ALGORITHMS
@@ -72,11 +73,11 @@ class RunningSeries:
 
     Args:
         start: the start message.
-        origin: number of the first frame, if configured.
+        origin: number of the first frame, see `Origin`.
         resumed: the series according to its file, if it is resumed.
     """
 
-    def __init__(self, start: Start, origin: int | None = None, resumed: ResumedSeries | None = None) -> None:
+    def __init__(self, start: Start, origin: Origin = 0, resumed: ResumedSeries | None = None) -> None:
         self.header: Header = start.header
         self.metadata: Mapping[str, Any] = start.metadata
         self.id = start.header.series or uuid.uuid4().hex
@@ -95,6 +96,8 @@ class RunningSeries:
         """Regions of interest, once the series has begun."""
         self.sent = start
         """Start message as sent: `header` and `metadata` are those behind the transforms."""
+        self.losses = Losses()
+        """Why frames that have arrived are not, or not completely, in the file."""
         self.interruptions = () if resumed is None else resumed.interruptions
         """Kills of the receiver during this series."""
 
@@ -136,61 +139,85 @@ class RunningSeries:
         """How frames are assigned to triggers."""
         return self.numbering.index_source
 
-    def _is_whole(self) -> bool:
-        """Whether the end message and all frame messages before it were received."""
-        return self.end is not None and self.numbering.is_whole(self.end, self.account.duplicate)
-
     def close(self, cause: str | None) -> Outcome:
         """Close the account.
 
         Args:
             cause: why the series ends without all of its messages; `None` after its end message.
         """
-        end = self.end
+        end, account = self.end, self.account
+        lost = self.numbering.lost(end, account.arrived + account.out_of_range)
+        absent = account.highest + 1 - account.arrived
+        tail = max(0, (lost or 0) - absent)
         triggered = None if end is None else end.triggered
-        if triggered is None and cause is None and (self.stopping or self._is_whole()):
+        if triggered is None and cause is None and (self.stopping or (end is not None and lost == 0)):
             # All messages of the sender have arrived, so what it did not send was not triggered; or the
             # sender has ended the series early, and its end message follows the last frame.
-            triggered = self.account.highest + 1
-        announced = self.account.planned is not None
-        self.account.close(triggered)
+            triggered = account.highest + 1 + tail
+        announced = account.planned is not None
+        # One that could not be read has arrived, but its number is not known.
+        account.lost_messages = max(0, (lost or 0) - account.undecodable)
+        account.close(triggered, tail)
         if self.joined is not None:
             self.joined.is_over = True
-        counts = self.account.counts()
+        counts = account.counts()
         planned = counts.planned or 0
         good = counts.stored + counts.delivered + counts.discarded
-        complete = good == planned and (announced or cause is None)
+        complete = good == planned and (announced or cause is None) and not counts.has_losses
         if self.index_source == IndexSource.ARRIVAL and good != planned:
             self.numbering.index_source = "arrival, uncertain"
-        return Outcome(complete, quoted(self._reason(complete, cause, announced), MAX_REASON))
+        sentences = [
+            _whole_sentence(planned) if complete else self._lacking(counts, cause, announced),
+            *self.losses.sentences(account),
+            *self._lost_messages(counts, tail),
+            *self._counts_from_elsewhere(lost),
+            *self._why_ended(cause),
+            *self._lost_by_deaths(),
+        ]
+        return Outcome(complete, quoted("; ".join(sentences), MAX_REASON))
 
-    def _reason(self, complete: bool, cause: str | None, announced: bool) -> str:
-        counts = self.account.counts()
-        planned = counts.planned
-        sentences = []
-        if complete:
-            sentences.append(
-                "its 1 frame is there" if planned == 1 else f"all {plural(planned, 'frame')} are there"
-            )
+    def _lacking(self, counts: Counts, cause: str | None, announced: bool) -> str:
+        parts = {
+            "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
+            "not triggered": counts.not_triggered,
+        }  # fmt: skip
+        what = ", ".join(f"{n} {name}" for name, n in parts.items() if n)
+        good = counts.stored + counts.delivered + counts.discarded
+        if what:
+            said = f"{good} of {plural(counts.planned, 'frame')}: {what}"
         else:
-            parts = {
-                "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
-                "not triggered": counts.not_triggered,
-            }  # fmt: skip
-            what = ", ".join(f"{n} {name}" for name, n in parts.items() if n)
-            good = counts.stored + counts.delivered + counts.discarded
-            said = f"{good} of {plural(planned, 'frame')}: {what}" if what else plural(good, "frame")
-            unknown = not announced and cause is not None
-            sentences.append(said + ", how many more were to come is not known" * unknown)
+            said = (
+                f"{good} of {plural(counts.planned, 'planned frame')}" if announced else plural(good, "frame")
+            )
+        return said + ", how many more were to come is not known" * (not announced and cause is not None)
+
+    def _lost_messages(self, counts: Counts, tail: int) -> list[str]:
+        """Return, in words, which messages were lost, unless gaps between the frames show it."""
+        if not tail or not counts.lost_messages:
+            return []
+        which = plural(counts.lost_messages, "message was lost", "messages were lost")
+        first = self.numbering.first_lost
+        if first is None:
+            sent = None if self.end is None else self.end.sent
+            return [f"{which}: {plural(sent, 'frame was', 'frames were')} sent, says the end message"]
+        return [f"{which}: msg_number {first} is the first that did not arrive"]
+
+    def _counts_from_elsewhere(self, lost: int | None) -> list[str]:
+        """Return a remedy, in words, if the first frames are missing although no message was lost."""
+        if lost or self.header.series is not None or self.account.highest < 0:
+            return []
+        if self.account.status(0) is not FrameStatus.MISSING:
+            return []
+        return ["index 0 is missing: set source.frame_origin if this detector counts from elsewhere"]
+
+    def _why_ended(self, cause: str | None) -> list[str]:
         if cause is not None:
-            sentences.append(cause)
-        elif self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):
+            return [cause]
+        if self.end is not None and self.end.reason not in (None, EndReason.COMPLETE):
             said = f"ended by {self.end.reason}"
             message = quoted(self.end.message or "", MAX_MESSAGE)
-            sentences.append(f"{said}: {message}" if message else said)
-        elif self.stopping:
-            sentences.append(self.stopping)
-        return "; ".join(sentences + self._lost_by_deaths())
+            return [f"{said}: {message}" if message else said]
+        return [self.stopping] if self.stopping else []
 
     def _lost_by_deaths(self) -> list[str]:
         """Return, in words, how many frames each kill of the receiver has cost: at least those missing
@@ -220,3 +247,7 @@ class RunningSeries:
                 which = "which frames that cost is not known"
             sentences.append(f"the receiver was killed and restarted in the series: {which}")
         return sentences
+
+
+def _whole_sentence(planned: int) -> str:
+    return "its 1 frame is there" if planned == 1 else f"all {plural(planned, 'frame')} are there"

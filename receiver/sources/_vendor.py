@@ -16,7 +16,7 @@ import msgspec
 from penstock.stins import metadata as free_metadata
 from penstock.stins.codec import MAX_JSON_BYTES
 from penstock.stins.errors import RemoteError
-from penstock.stins.messages import MAX_FILENAME, Buffer
+from penstock.stins.messages import MAX_FILENAME, Buffer, Frame, RefusedImage
 from penstock.stins.texts import plural
 
 MAX_NUMBER = 2**63 - 1
@@ -45,6 +45,21 @@ def decode(decoder: msgspec.json.Decoder[_T], part: Buffer, what: str) -> _T:
         raise RemoteError(kind, f"{what}: {reason}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RemoteError("not_json", f"{what} is not JSON ({error}): {bytes(part[:60])!r}") from error
+
+
+def refused(
+    error: RemoteError, frame: int | None, series: str | None, msg_number: int | None = None
+) -> Frame:
+    """Return a frame that has arrived and cannot be used: it is counted as corrupt at its index.
+
+    Args:
+        error: what is wrong with it.
+        frame: its number in the series.
+        series: name of its series, as in the messages of the stream.
+        msg_number: number of the message.
+    """
+    image = RefusedImage(frame=frame, series=series, msg_number=msg_number, kind=error.kind, why=str(error))
+    return Frame(image, ())
 
 
 def read_object(part: Buffer, what: str) -> dict[str, Any]:

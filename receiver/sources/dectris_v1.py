@@ -172,6 +172,12 @@ class DectrisV1Source:
         return (*left_out, *start) if isinstance(start, tuple) else (*left_out, start) if left_out else start
 
     def _frame(self, image: _Image, parts: Sequence[Buffer]) -> Frame:
+        try:
+            return self._with_pixels(image, parts)
+        except RemoteError as error:
+            return _vendor.refused(error, image.frame, self._armings.name(str(image.series)))
+
+    def _with_pixels(self, image: _Image, parts: Sequence[Buffer]) -> Frame:
         # A fifth part is the image appendix: the user's own text, not needed for the frame.
         if len(parts) not in (4, 5):
             raise RemoteError(

@@ -138,6 +138,12 @@ class DectrisV2Source:
         frame = message.get("image_id")
         if not _is_number(frame):
             raise _wrong("image", "image_id", "an integer from 0 and below 2**63", frame)
+        try:
+            return self._with_pixels(message, series, frame)
+        except RemoteError as error:
+            return _vendor.refused(error, frame, self._armings.name(series))
+
+    def _with_pixels(self, message: Mapping[str, Any], series: str, frame: int) -> Frame:
         data = message.get("data")
         if not isinstance(data, Mapping) or not data:
             raise _wrong(f"image {frame}", "data", "a map of channels", data)

@@ -109,23 +109,15 @@ class SlsSource:
             running, self._running = self._running, None
             return () if running is None else SeriesEnd()
         header = _vendor.decode(_header, parts[0], "SLS header")
-        if header.bitmode not in TYPES:
-            raise RemoteError(
-                "unknown_type",
-                f"frame {header.frame_index}: bitmode {header.bitmode}; known are 4, 8, 16 and 32",
-            )
-        blobs.blob_layout(header.shape[::-1], TYPES[header.bitmode])
-        if len(parts) != 2:
-            raise RemoteError(
-                "wrong_parts",
-                f"frame {header.frame_index} has {plural(len(parts), 'part')}; it must have two, "
-                "header and pixels",
-            )
         acquisition = _acquisition(header)
-        frame = _frame(header, parts[1])
-        decoded: Decoded = frame
-        if acquisition != self._running or self._is_back(header):
-            decoded = _start(header, parts[0]), frame
+        begins = acquisition != self._running or self._is_back(header)
+        try:
+            frame = _checked(header, parts)
+        except RemoteError as error:
+            if begins:
+                raise
+            frame = _vendor.refused(error, header.frame_index, None)
+        decoded: Decoded = (_start(header, parts[0]), frame) if begins else frame
         # Set only now, for a valid message.
         self._running, self._last = acquisition, (header.frame_index, header.timestamp)
         return decoded
@@ -143,6 +135,21 @@ def _acquisition(header: _Header) -> tuple[object, ...]:
     """Return the values that all frames of an acquisition share, and those of the next one rarely do."""
     first = None if header.frame_number is None else header.frame_number - header.frame_index
     return header.file_index, header.fname, first
+
+
+def _checked(header: _Header, parts: Sequence[Buffer]) -> Frame:
+    if header.bitmode not in TYPES:
+        raise RemoteError(
+            "unknown_type", f"frame {header.frame_index}: bitmode {header.bitmode}; known are 4, 8, 16 and 32"
+        )
+    blobs.blob_layout(header.shape[::-1], TYPES[header.bitmode])
+    if len(parts) != 2:
+        raise RemoteError(
+            "wrong_parts",
+            f"frame {header.frame_index} has {plural(len(parts), 'part')}; it must have "
+            "two, header and pixels",
+        )
+    return _frame(header, parts[1])
 
 
 def _frame(header: _Header, blob: Buffer) -> Frame:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from penstock.receiver.sources import Decoded
 from penstock.stins import codec
-from penstock.stins.errors import StinsError
+from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Buffer
 
 
@@ -16,9 +16,17 @@ class StinsSource:
     def decode(self, parts: Sequence[Buffer]) -> Decoded:
         """Decode one multi-part message; parts that cannot be used are returned as errors before it.
 
+        A frame whose header cannot be used, but has its number, is returned as a refused one.
+
         Raises:
             RemoteError: the message is not what STINS allows.
         """
         left_out: list[StinsError] = []
-        message = codec.decode(parts, left_out)
+        try:
+            message = codec.decode(parts, left_out)
+        except RemoteError as error:
+            refused = codec.refused_frame(parts, error)
+            if refused is None:
+                raise
+            return refused
         return (*left_out, message) if left_out else message

@@ -71,7 +71,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 @pytest.mark.parametrize("message", hostile.MESSAGES, ids=lambda item: item.name)
-def test_a_hostile_message_in_a_series_is_counted_and_the_series_is_whole(
+def test_a_hostile_message_in_a_series_is_counted_and_its_neighbours_are_stored(
     message: hostile.Message, pair: Pair
 ) -> None:
     before, name = pair.errors(message.kind), pair.name()
@@ -83,8 +83,17 @@ def test_a_hostile_message_in_a_series_is_counted_and_the_series_is_whole(
     status = pair.receiver.ended(series)
     assert status.errors.get(message.kind, 0) == before + 1, status.last_error
     assert status.last_error.startswith(f"{message.kind}: ")
-    assert (status.state, status.counts.stored, status.series.complete) == ("idle", 2, True)
+    counts, ended = status.counts, status.series
+    assert (status.state, counts.stored) == ("idle", 2)
     holds(name, [0, 1])
+    # A message whose frame number can be read is a copy of a frame that is there, but corrupt.
+    assert (counts.undecodable, counts.duplicate, ended.complete) in ((1, 0, False), (0, 1, True))
+    if counts.undecodable:
+        assert f"1 message could not be read ({message.kind}: " in ended.reason
+        with h5py.File(name) as file:
+            record = file["entry/instrument/sim_1/series"]
+            assert (record["undecodable"][()], record["state"].asstr()[()]) == (1, "incomplete")
+            assert record["reason"].asstr()[()] == ended.reason
 
 
 @pytest.mark.parametrize("bad", [*hostile.FRAMES, *hostile.CHANGES], ids=lambda item: item.name)
@@ -99,6 +108,7 @@ def test_a_hostile_frame_is_corrupt_at_its_index_and_its_neighbours_are_stored(
     pair.streamer.end(triggered=3)
     status = pair.receiver.ended(series)
     assert status.errors.get(bad.kind, 0) == before + 1, status.last_error
+    assert "corrupt at index 1: " in status.series.reason
     assert (status.counts.stored, status.counts.corrupt, status.counts.missing) == (2, 1, 0)
     assert sums_up(status)
     holds(name, [0, 2])

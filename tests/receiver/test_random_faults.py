@@ -43,6 +43,7 @@ class FaultLog:
     out_of_range: int = 0
     stale: int = 0
     lost_on_the_way: int = 0
+    lost_messages: int = 0
     triggered: int | None = None
 
     def arrived(self, index: int, status: FrameStatus) -> None:
@@ -82,6 +83,7 @@ class FaultLog:
             discarded=of(FrameStatus.DISCARDED), corrupt=of(FrameStatus.CORRUPT),
             missing=of(FrameStatus.MISSING), not_triggered=of(FrameStatus.NOT_TRIGGERED),
             duplicate=self.duplicate, late=self.late, out_of_range=self.out_of_range, stale=self.stale,
+            lost_messages=self.lost_messages,
         )  # fmt: skip
 
 
@@ -123,6 +125,9 @@ class Generator:
                 log.paused()
             bench.say(message)
             log.arrived(index, status)
+        came = {message.image.msg_number or 0 for message, _, _ in messages}
+        # Without the end message, nobody knows what was sent after the last one that has arrived.
+        log.lost_messages = max(came, default=first) - first - len(came)
         if died:
             bench.lose()
             bench.wait(2 * GONE)
@@ -130,7 +135,7 @@ class Generator:
         elif chance.random() < 0.15:
             self.lose_end()
         else:
-            came = {message.image.msg_number for message, _, _ in messages}
+            log.lost_messages = last - first - 1 - len(came)
             self.end(name, log, last, triggered, len(came), first)
         return not died
 
@@ -212,4 +217,5 @@ def test_the_account_equals_the_generators_own_fault_log(block: int) -> None:
             assert len(passed) == len(set(passed)) == counts.stored + counts.discarded, f"seed {seed}"
             settled = counts.stored + counts.delivered + counts.discarded + counts.corrupt
             assert settled + counts.missing + counts.not_triggered == counts.planned == log.planned
-            assert outcome.complete == (counts.stored + counts.discarded == counts.planned)
+            good = counts.stored + counts.discarded == counts.planned
+            assert outcome.complete == (good and not log.out_of_range and not log.lost_messages)

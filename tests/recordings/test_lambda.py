@@ -122,7 +122,8 @@ def take(folder: Path, compression: str, **keys: Any) -> Taken:
                 )
             )
             endpoints.append(streamers[-1].line()["endpoint"])
-        entry = {"source": {"join": "modules", "endpoints": endpoints}, "data_root": str(file.parent), **keys}
+        source = {"join": "modules", "endpoints": endpoints, "frame_origin": 1}
+        entry = {"source": source, "data_root": str(file.parent), **keys}
         config = folder / "receivers.yaml"
         config.write_text(json.dumps({"receivers": {"lambda-1": entry}}))
         receiver = stack.enter_context(

@@ -61,6 +61,8 @@ def is_resumable(entry: Entry, config: ReceiverConfig) -> bool:
     header = entry.header
     if header is None or not config.resume or config.source.join:
         return False  # only the process that was killed knew which modules of a frame had arrived
+    if config.source.frame_origin == "first":
+        return False  # only that process knew which one was the first
     # The file has the format behind the transforms, not the one before.
     return not config.transforms or None not in (header.shape, header.type, header.compression)
 

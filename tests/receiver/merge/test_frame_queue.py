@@ -175,8 +175,8 @@ def test_while_frames_that_wait_fill_the_room_a_dead_module_is_left_out_all_the_
     assert [index for _, index, status in bench.sink.frames if status is PARTIAL] == list(range(9))
 
 
-def test_streams_that_name_no_series_are_joined_though_they_number_from_different_origins() -> None:
-    bench = ModuleBench()
+def test_streams_are_joined_by_their_first_frames_if_that_is_configured() -> None:
+    bench = ModuleBench(source={"frame_origin": "first"})
     for module, origin in enumerate((0, 1, 17)):
         bench.say(module, start(None, number=40))
         bench.say(module, *(frame(origin + n, module, None, msg_number=41 + n) for n in range(3)))

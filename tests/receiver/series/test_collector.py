@@ -53,7 +53,9 @@ def test_a_corrupt_frame_is_counted_at_its_index_and_not_passed_on() -> None:
     bench.say(start(frames=2), corrupt(0), frame(1), end())
     assert (bench.sink.indices, bench.sink.errors) == ([1], ["blob_length"])
     assert (bench.sink.counts.corrupt, bench.sink.counts.stored) == (1, 1)
-    assert bench.sink.outcome.reason == "1 of 2 frames: 1 corrupt"
+    assert bench.sink.outcome.reason == (
+        "1 of 2 frames: 1 corrupt; corrupt at index 0: frame 0: blob of 3 bytes, 48 expected"
+    )
 
 
 def test_a_corrupt_frame_that_comes_again_whole_is_stored() -> None:
@@ -85,7 +87,7 @@ def test_a_frame_number_out_of_range_is_counted_and_not_stored(number: int) -> N
     bench.say(start(frames=5), frame(number), *(frame(index) for index in range(5)), end())
     assert (bench.sink.indices, bench.sink.errors) == ([0, 1, 2, 3, 4], ["frame_out_of_range"])
     assert (bench.sink.counts.out_of_range, bench.sink.counts.received) == (1, 5)
-    assert bench.sink.outcome.complete
+    assert not bench.sink.outcome.complete, "it was thrown away, and may have been meant for the file"
 
 
 def test_without_an_announced_total_the_series_is_as_long_as_what_came() -> None:
@@ -154,24 +156,43 @@ def test_stop_ends_the_running_series_with_its_cause() -> None:
 # -- the index of a frame --------------------------------------------------------------------------
 
 
-def test_a_foreign_stream_that_counts_from_one_shows_its_origin_with_the_first_frame() -> None:
+@pytest.mark.parametrize("series", ["a", None])
+def test_frames_lost_before_they_were_numbered_shift_no_others(series: str | None) -> None:
+    bench = Bench()
+    bench.say(start(0, series), *(frame(n, n - 2, series) for n in range(3, 10)), end(8, series))
+    assert bench.sink.indices == [3, 4, 5, 6, 7, 8, 9]
+    assert (bench.sink.counts.planned, bench.sink.counts.missing) == (10, 3)
+    assert not bench.sink.outcome.complete
+
+
+def test_a_foreign_stream_that_counts_from_one_is_told_of_the_setting() -> None:
     bench = Bench()
     bench.say(start(41, None, frames=2), frame(1, 42, None), frame(2, 43, None), end(44, None))
-    assert (bench.sink.indices, bench.sink.outcome.complete) == ([0, 1], True)
+    assert (bench.sink.indices, bench.sink.counts.missing, bench.sink.counts.out_of_range) == ([1], 1, 1)
+    assert "frame 2 is index 2 of 2 frames; set source.frame_origin" in bench.sink.outcome.reason
 
 
-def test_the_origin_is_right_although_the_first_frames_were_lost() -> None:
+def test_a_foreign_stream_without_a_plan_that_counts_from_one_is_told_so_too() -> None:
     bench = Bench()
-    bench.say(start(41, None, frames=4), frame(103, 45, None), end(46, None))
-    assert bench.sink.indices == [3]
-    assert bench.sink.counts.missing == 3
+    bench.say(start(41, None), frame(1, 42, None), frame(2, 43, None), end(44, None))
+    assert bench.sink.outcome.reason == (
+        "2 of 3 frames: 1 missing; index 0 is missing: set source.frame_origin if this detector counts from "
+        "elsewhere"
+    )
 
 
-def test_the_origin_is_right_although_the_first_frames_come_in_another_order() -> None:
-    bench = Bench(**TWO)
-    bench.say(start(41, None, frames=2), frame(8, 43, None), frame(7, 42, None), end(44, None))
-    bench.wait(1.0)  # start messages before that one might be on their way
-    assert (bench.sink.indices, bench.sink.outcome.complete) == ([0, 1], True)
+@pytest.mark.parametrize("origin", [7, "first"])
+def test_a_stream_that_does_not_count_from_zero_has_its_origin_set(origin: int | str) -> None:
+    bench = Bench(source={"frame_origin": origin})
+    bench.say(start(41, None, frames=3), *(frame(n, 35 + n, None) for n in (7, 8, 9)), end(45, None))
+    assert (bench.sink.indices, bench.sink.outcome.complete) == ([0, 1, 2], True)
+
+
+def test_each_series_has_a_first_frame_of_its_own() -> None:
+    bench = Bench(source={"frame_origin": "first"})
+    bench.say(start(0, None, frames=2), frame(7, 1, None), frame(8, 2, None), end(3, None))
+    bench.say(start(4, None, frames=2), frame(9, 5, None), frame(10, 6, None), end(7, None))
+    assert (bench.sink.indices, bench.sink.outcome.complete) == ([0, 1, 0, 1], True)
 
 
 def test_a_configured_origin_wins() -> None:
@@ -202,7 +223,7 @@ def test_arrival_with_a_count_that_does_not_match_is_uncertain() -> None:
 
 def test_numbers_begin_anew_with_each_series() -> None:
     bench = Bench()
-    bench.say(start(41, None, frames=1), frame(7, 42, None), end(43, None))
+    bench.say(start(41, None, frames=1), frame(0, 42, None), end(43, None))
     bench.say(start(44, None, frames=1), frame(0, 45, None), end(46, None))
     assert bench.sink.indices == [0, 0]
 

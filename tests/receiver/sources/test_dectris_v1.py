@@ -15,10 +15,11 @@ from penstock.cli import _recording as recordings
 from penstock.receiver.sources.dectris_v1 import DectrisV1Source
 from penstock.stins import blobs
 from penstock.stins.errors import BlobError, RemoteError
-from penstock.stins.messages import Frame, SeriesEnd, Start
+from penstock.stins.messages import Frame, RefusedImage, SeriesEnd, Start
 from tests.data import EIGER_V1, recording
 from tests.receiver.pixels import bslz4, pixels
 from tests.receiver.processes import ReceiverProcess
+from tests.receiver.sources.errors import error_of
 from tests.streams import Streamer
 
 CONFIG = {"nimages": 5, "ntrigger": 3, "count_time": 0.1, "frame_time": 0.2, "trigger_mode": "exts"}
@@ -229,10 +230,18 @@ HOSTILE: list[tuple[list[bytes], str]] = [
 
 @pytest.mark.parametrize(("parts", "kind"), HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_message_is_a_named_error_of_the_peer(parts: list[bytes], kind: str) -> None:
-    with pytest.raises(RemoteError) as caught:
-        DectrisV1Source().decode(parts)
-    assert caught.value.kind == kind
-    assert len(str(caught.value)) < 500
+    error = error_of(DectrisV1Source(), parts)
+    assert error.kind == kind
+    assert len(str(error)) < 500
+
+
+@pytest.mark.parametrize("parts", [frame(7)[:1], frame(7)[:3], frame(7, type=5)])
+def test_a_frame_that_cannot_be_used_is_corrupt_at_its_index(parts: list[bytes]) -> None:
+    source = DectrisV1Source()
+    source.decode(start())
+    found = source.decode(parts)
+    assert isinstance(found, Frame) and isinstance(found.image, RefusedImage)
+    assert (found.image.frame, found.image.series) == (7, "7")
 
 
 def check_decoding(source: DectrisV1Source, parts: Sequence[bytes]) -> None:
