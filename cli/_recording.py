@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
@@ -125,7 +125,10 @@ def named(message: list[bytes], kind: Protocol, filename: str) -> list[bytes]:
             content = cbor2.loads(message[0])
             if content.get("type") == "start":
                 user = _user_object(content.get("user_data") or b"", "user data")
-                content["user_data"] = json.dumps({**user, "filename": filename})
+                named = json.dumps(
+                    {**user, "filename": filename}, default=dict
+                )  # maps of cbor2 6 are no dicts
+                content = {**content, "user_data": named}
                 # 55799: self-described CBOR, which the detector's own messages begin with.
                 return [cbor2.dumps(cbor2.CBORTag(55799, content), datetime_as_timestamp=False)]
     return message
@@ -137,14 +140,14 @@ def _binary_protocol(part: bytes) -> Protocol | None:
     except Exception:
         # A file that is not a recording can hold anything, for which cbor2 raises almost anything.
         return None
-    if isinstance(content, dict) and content.get("type") in ("start", "image", "end"):
+    if isinstance(content, Mapping) and content.get("type") in ("start", "image", "end"):
         return Protocol.DECTRIS_V2
     return None
 
 
 def _user_object(value: object, where: str) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return value
+    if isinstance(value, Mapping):
+        return {**value}
     if isinstance(value, (str, bytes)):
         if not value:
             return {}

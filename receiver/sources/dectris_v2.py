@@ -218,14 +218,14 @@ def _key(key: Any) -> str:
     return key if isinstance(key, str) else repr(key)[:60] if isinstance(key, int) else type(key).__name__
 
 
-def _map(part: Buffer) -> dict[Any, Any]:
+def _map(part: Buffer) -> Mapping[Any, Any]:
     try:
         message = cbor2.loads(part)
     except Exception as error:
         # For tags that DECTRIS does not use (fractions, dates, patterns …) cbor2 calls constructors of the
         # standard library, which may raise any exception.
         raise RemoteError("not_cbor", f"message is not CBOR ({error}): {bytes(part[:20])!r}") from error
-    if not isinstance(message, dict):
+    if not isinstance(message, Mapping):
         raise RemoteError("wrong_type", f"message must be a CBOR map, it is {type(message).__name__}")
     return message
 
@@ -255,7 +255,7 @@ def _channels(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _by_channel(value: Any, channels: tuple[str, ...]) -> Any:
     """Return the only value of a map by channel if there is a single channel, else the map itself."""
-    if isinstance(value, dict) and len(channels) == 1 and set(value) == set(channels):
+    if isinstance(value, Mapping) and len(channels) == 1 and set(value) == set(channels):
         return value[channels[0]]
     return value
 

@@ -229,7 +229,7 @@ HOSTILE: list[tuple[list[bytes], str]] = [
     ([], "wrong_parts"),
     ([b"", b""], "wrong_parts"),
     ([b""], "not_cbor"),
-    ([b"\xff"], "wrong_type"),
+    ([b"\xf6"], "wrong_type"),
     ([b'{"htype": "header"}'], "not_cbor"),
     ([b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff"], "not_cbor"),
     ([b"\x5b\x7f\xff\xff\xff\xff\xff\xff\xff"], "not_cbor"),
