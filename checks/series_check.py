@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -100,6 +101,8 @@ def _check(series: SeriesFile, read_frames: bool, progress: Callable[[int], None
     verdict.findings += _state(series, verdict.missing)
     verdict.findings += _account(series, counts, status)
     verdict.findings += _order(series, status)
+    if absent := series.absent_files():
+        verdict.findings.append(_as_problem("missing_file", missing_files(absent)))
     if read_frames:
         verdict.findings += _frames(series, status, verdict, progress)
     return verdict
@@ -127,6 +130,12 @@ def ranges(indices: Sequence[int] | np.ndarray[Any, Any], tail: range = range(0)
     return ", ".join(shown) + (f" and {left} more ranges" if left else "")
 
 
+def missing_files(absent: Sequence[Path]) -> str:
+    """Return a sentence about files that should hold stored frames, but do not exist."""
+    names = ", ".join(map(str, absent[:3])) + (f" and {len(absent) - 3} more" if len(absent) > 3 else "")
+    return f"stored frames are in files that do not exist: {names}; put these back"
+
+
 def _as_problem(kind: str, sentence: str) -> Finding:
     return Finding("problem", kind, sentence)
 
@@ -139,7 +148,13 @@ def _structure(series: SeriesFile) -> Iterator[Finding]:
     file = series.file
     if text(file.attrs.get("NX_class")) != "NXroot":
         yield _as_note("no_nxroot", "the file's root has no NX_class NXroot; viewers cope")
-    if series.data is None:
+    if series.data is None and not series.has_account:
+        yield _as_problem(
+            "no_frames",
+            f"the file was not written by Penstock, and {series.group.name} has no dataset `data`, where its "
+            "frames would be",
+        )
+    elif series.data is None:
         yield _as_problem("no_frames", f"{series.group.name} has no dataset `data`: not one frame was stored")
     elif series.default_plot is None:
         yield _as_problem(
@@ -201,7 +216,8 @@ def _account(
     if not series.has_account:
         yield _as_note(
             "no_account",
-            "the file does not say how many frames were planned: gaps at its end cannot be detected",
+            "the file was not written by Penstock, and does not say how many frames were planned: gaps at "
+            "its end cannot be detected",
         )
         return
     counts.setdefault("partial", 0)  # older files have no such count

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.checks.series_check import ranges
+from penstock.checks.series_check import missing_files, ranges
 from penstock.receiver.reader import SeriesFile
 from penstock.receiver.series.account import IN_FILE
 from penstock.stins.checksums import ALGORITHMS, checksums
@@ -70,6 +70,8 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
     if stored is None:
         reason = series.checksum
         why = f" ({reason})" if reason else ": its sender announced none"
+        if not series.has_account:
+            why = ": it was not written by Penstock"
         return Verification(file, "", f"this file has no checksums{why}; there is nothing to verify")
     algorithm, values = stored
     if algorithm not in ALGORITHMS:
@@ -102,6 +104,8 @@ def verify(series: SeriesFile, progress: Callable[[int], None] | None = None) ->
         parts.append(f"frames {ranges(wrong)} are WRONG: they were damaged after they were received")
     if gone:
         parts.append(f"frames {ranges(gone)} count as stored, but cannot be read")
+        if absent := series.absent_files():
+            parts.append(missing_files(absent))
     if without:
         parts.append(f"frames {ranges(without)} came without a checksum")
     return Verification(

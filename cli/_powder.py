@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyFAI
 
+from penstock.checks.series_check import missing_files
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import ReaderError, SeriesFile, text
 from penstock.stins.texts import plural
@@ -33,6 +34,11 @@ def integrator(series: SeriesFile) -> Any:
     """
     entry = series.group.parent.parent
     found = entry.get(PONI)
+    if found is None and not series.has_account:
+        raise ReaderError(
+            f"{series.path} was not written by Penstock, and has no geometry at {PONI} of its NXentry, which "
+            "pyFAI would need"
+        )
     if found is None:
         raise ReaderError(
             f"{series.path} has no geometry: its stream's header must give distance, beam_center_x, "
@@ -49,8 +55,10 @@ def mean(series: SeriesFile) -> np.ndarray[Any, Any]:
     """Return the mean of the stored frames, float64; NaN where no frame has a pixel that counts.
 
     Raises:
-        ReaderError: no frame is stored, or one cannot be read.
+        ReaderError: no frame is stored, or one cannot be read, or a file that holds some is missing.
     """
+    if absent := series.absent_files():
+        raise ReaderError(f"{series.path}: {missing_files(absent)}")
     total = np.zeros(series.shape[-2:])
     number = np.zeros(series.shape[-2:], np.int64)
     status = series.frame_status

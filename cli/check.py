@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli._linked import series_files
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
 
@@ -43,12 +44,13 @@ def run(args: argparse.Namespace) -> int:
 
     verdicts: list[Verdict] = []
     failed: list[dict[str, str]] = []
-    for path in args.files:
+    paths = series_files(args, args.detector)
+    for path in paths:
         try:
             with SeriesFile(path, args.detector) as series:
                 verdict = _check(series, quick=args.quick)
         except ReaderError as error:
-            if len(args.files) == 1 and not args.json:
+            if len(paths) == 1 and not args.json:
                 raise UserError(str(error)) from error
             say(args, f"penstock check: {error}")
             failed.append({"file": str(path), "error": str(error)})

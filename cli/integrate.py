@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from penstock.cli._linked import series_files
 from penstock.cli._numbers import whole
 from penstock.cli._output import add_json, emit, say
 from penstock.stins.texts import plural
@@ -45,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
 
     written: dict[str, str] = {}
     failed: dict[str, str] = {}
-    for path in args.files:
+    paths = series_files(args)
+    for path in paths:
         out = (args.out or path.parent) / f"{path.stem}.xy"
         try:
             if out.exists() and not args.overwrite:
@@ -58,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             why = str(error)
             if isinstance(error, OSError) and error.strerror:
                 why = f"cannot write {out}: {error.strerror}; --out chooses another folder"
-            if len(args.files) == 1 and not args.json:
+            if len(paths) == 1 and not args.json:
                 raise UserError(why) from error
             say(args, f"penstock integrate: {why}")
             failed[str(path)] = why

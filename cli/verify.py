@@ -16,6 +16,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.cli._linked import series_files
 from penstock.cli._output import add_json, emit, say
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ def run(args: argparse.Namespace) -> int:
 
     found: list[Verification] = []
     failed: list[dict[str, object]] = []
-    for path in args.files:
+    paths = series_files(args, args.detector)
+    for path in paths:
         try:
             with SeriesFile(path, args.detector) as series:
                 found.append(_verify(series))
         except ReaderError as error:
-            if len(args.files) == 1 and not args.json:
+            if len(paths) == 1 and not args.json:
                 raise UserError(str(error)) from error
             say(args, f"penstock verify: {error}")
             failed.append({"file": str(path), "sound": False, "error": str(error)})

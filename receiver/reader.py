@@ -20,10 +20,9 @@ import hdf5plugin  # noqa: F401  (registers the filters that detectors' frames a
 import numpy as np
 
 from penstock.receiver.files.per_frame import CHECKSUM
-from penstock.receiver.files.stores.data_files.layout import segments_of
-from penstock.receiver.files.stores.data_files.reading import DataFiles
+from penstock.receiver.files.stores.linked_frames import LinkedFrames, runs_of
 from penstock.receiver.files.stores.replace_data import STORED_FRAMES
-from penstock.receiver.series.account import COUNTERS
+from penstock.receiver.series.account import COUNTERS, IN_FILE
 from penstock.stins.texts import plural
 
 
@@ -68,8 +67,8 @@ class SeriesFile:
 
     def close(self) -> None:
         """Close the file."""
-        if self._data_files is not None:
-            self._data_files.close()
+        if (linked := self.__dict__.get("_linked")) is not None:
+            linked.close()
         self.file.close()
 
     # -- frames --------------------------------------------------------------------------------
@@ -142,12 +141,20 @@ class SeriesFile:
 
     def is_allocated(self, index: int) -> bool:
         """Return whether something was ever stored at this index."""
-        data = self._stored
-        if self._data_files is not None:
-            return self._data_files.has(index)
+        data: h5py.Dataset | None = self._stored
+        if self._linked is not None:
+            if (found := self._linked.find(index)) is None:
+                return False
+            data, index = found
         if data is None or data.chunks is None or data.is_virtual:
             return data is not None
         return any(_has_chunk(*place) for place in self._places(data, index))
+
+    def absent_files(self) -> list[Path]:
+        """Return the files, such as segments, that should hold stored frames, but do not exist."""
+        status = self.frame_status
+        stored = np.arange(len(self)) if status is None else np.flatnonzero(np.isin(status, IN_FILE))
+        return [] if self._linked is None else self._linked.absent(stored[stored < len(self)])
 
     def blobs(self, index: int) -> list[bytes] | None:
         """Return the blobs of a frame as stored, compressed or not; `None` if there are none, or they cannot
@@ -156,10 +163,11 @@ class SeriesFile:
         Raises:
             ReaderError: the frames are in other files, or not stored in chunks of one blob.
         """
-        data = self._stored
-        if self._data_files is not None:
-            blob = self._data_files.blob(index)
-            return None if blob is None else [blob]
+        data: h5py.Dataset | None = self._stored
+        if self._linked is not None:
+            if (place := self._linked.find(index)) is None:
+                return None
+            data, index = place
         if data is None or data.chunks is None or data.is_virtual or data.ndim not in (3, 4):
             raise ReaderError(
                 f"the frames of {self.path} are not stored as one chunk per blob in this file; "
@@ -184,10 +192,10 @@ class SeriesFile:
         return [(data, (first, *(0 for _ in data.shape[1:])))]
 
     @cached_property
-    def _data_files(self) -> DataFiles | None:
-        """The files beside this one that hold its frames; `None` if they are in this one."""
+    def _linked(self) -> LinkedFrames | None:
+        """The other datasets that hold the frames; `None` if they are in this one."""
         data = self._stored
-        return DataFiles(self.path.parent, data) if data is not None and segments_of(data) else None
+        return LinkedFrames(data) if data is not None and runs_of(data) else None
 
     # -- the account ---------------------------------------------------------------------------
 
@@ -198,7 +206,7 @@ class SeriesFile:
 
     @property
     def has_account(self) -> bool:
-        """True if the file records what became of each frame, as Penstock's files do."""
+        """True if the file records what became of each frame, as those of Penstock do, and no others."""
         return isinstance(self.group.get("series"), h5py.Group)
 
     @property
@@ -351,7 +359,9 @@ def _why_not(path: Path, error: OSError) -> str:
 def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
     entries = [group for group in file.values() if _is(group, "NXentry")]
     if not entries:
-        raise ReaderError(f"{path} is HDF5 but no NeXus file: there is no NXentry in it")
+        raise ReaderError(
+            f"{path} was not written by Penstock: it is HDF5, but there is no NXentry in it{_broken(file)}"
+        )
     default = text(file.attrs.get("default"))
     entries.sort(key=lambda group: group.name != f"/{default}")
     detectors = [
@@ -368,11 +378,23 @@ def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
             raise ReaderError(f"{path} has no NXdetector called {name}")
     if not detectors:
         raise ReaderError(
-            f"{path} has no NXdetector under an NXinstrument, so no account of its frames; "
-            "if this is a segment or another data file, give the file of the series"
+            f"{path} has no NXdetector under an NXinstrument{_broken(file)}: it was not written by Penstock, "
+            "or is a segment; of that, give the file of the series"
         )
     # A detector with frames takes precedence over one without.
     return min(detectors, key=lambda group: "data" not in group)
+
+
+def _broken(group: h5py.Group, depth: int = 3) -> str:
+    """Return, in words, which link of a file leads nowhere; "" if none does."""
+    for name in group:
+        link, node = group.get(name, getlink=True), group.get(name)
+        if node is None and isinstance(link, h5py.ExternalLink):
+            place = f"{group.name.rstrip('/')}/{name}"
+            return f"; its link {place} leads to {link.filename}, which cannot be opened"
+        if isinstance(node, h5py.Group) and depth and (found := _broken(node, depth - 1)):
+            return found
+    return ""
 
 
 def _is(node: Any, nx_class: str) -> bool:
