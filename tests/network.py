@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+from tests.receiver.processes import ReceiverProcess
+
+UNIT, SERVER = "control unit", "server"
+DATA, CONTROL = 9999, 9998
 
 
 def unavailable() -> str:
@@ -94,3 +102,33 @@ class Switch:
 
 def _call(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+class Computers:
+    """A simulated detector's streamer on one computer, a receiver on another.
+
+    Args:
+        switch: with the computers `UNIT` and `SERVER`.
+        folder: for the receiver's files.
+        stack: ends all of it.
+        source: further keys of the receiver's source.
+    """
+
+    def __init__(self, switch: Switch, folder: Path, stack: ExitStack, **source: Any) -> None:
+        unit, server = switch.address(UNIT), switch.address(SERVER)
+        data, self.control = f"tcp://{unit}:{DATA}", f"tcp://{unit}:{CONTROL}"
+        self.process = stack.enter_context(
+            subprocess.Popen(
+                [*switch.on(UNIT), "penstock", "streamer", "Simulator", "--data", data,
+                 "--control", self.control, "--properties", '{"SensorWidth": 64, "SensorHeight": 32}'],
+                stdout=subprocess.PIPE,
+            )
+        )  # fmt: skip
+        stack.callback(self.process.kill)
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline(), "it is ready"
+        self.receiver = ReceiverProcess(
+            folder, data, source, http=f"{server}:0", within=switch.on(SERVER), gap={"seconds": 2.0}
+        )
+        stack.callback(self.receiver.close)
+        self.receiver.connected()
