@@ -86,6 +86,22 @@ class ReceiverProcess:
         self.stop()
 
 
+def restart_receiver(receiver: ReceiverProcess, device: int) -> None:
+    """Kill it and start it again before a device can have missed it, however slow this machine is.
+
+    Args:
+        receiver: the receiver.
+        device: process id of the device's server.
+    """
+    os.kill(device, signal.SIGSTOP)
+    try:
+        receiver.kill()
+        receiver.start()
+        until(lambda: any(item.connections for item in receiver.client.status().connections), "connected")
+    finally:
+        os.kill(device, signal.SIGCONT)
+
+
 class Beamline:
     """The database, and everything that was started on it; ends all of it on exit."""
 

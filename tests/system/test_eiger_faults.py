@@ -16,7 +16,17 @@ from penstock.devices._base.processes import PENSTOCK, Child, free_port
 from penstock.devices._base.stage import json_line
 from penstock.streamer.simplon.control_unit import ControlUnit
 from penstock.streamer.triggers import TriggerSource
-from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Beamline, refusal, until, wait_state
+from tests.system.beamline import (
+    FAULT,
+    MOVING,
+    ON,
+    RUNNING,
+    Beamline,
+    refusal,
+    restart_receiver,
+    until,
+    wait_state,
+)
 from tests.system.eigers import EigerStation, EigerUnit
 
 
@@ -285,8 +295,7 @@ def test_a_parameter_that_a_put_changes_too_is_shown_and_is_in_the_file(unit: Ei
 def test_a_receiver_that_is_restarted_in_a_series_is_noticed_and_the_box_aborted(unit: EigerUnit) -> None:
     unit.arm("SOFTWARE", 5)
     unit.trigger()
-    unit.receiver.kill()
-    unit.receiver.start()
+    restart_receiver(unit.receiver, unit.station.process.pid)
     wait_state(unit.detector, FAULT, deadline=20.0)
     assert "the receiver was killed" in unit.detector.Status()
     assert unit.state == "idle"

@@ -20,6 +20,7 @@ from tests.system.beamline import (
     Beamline,
     Station,
     children,
+    restart_receiver,
     until,
     wait_state,
 )
@@ -117,23 +118,11 @@ def test_reset_ends_the_series_that_a_restarted_receiver_waits_for(station: Stat
     assert series is not None and "the detector was reset" in series.reason
 
 
-def restart_receiver(station: Station) -> None:
-    """Kill it and start it again before the device can have missed it, however slow this machine is."""
-    os.kill(station.process.pid, signal.SIGSTOP)
-    try:
-        station.receiver.kill()
-        station.receiver.start()
-        client = station.receiver.client
-        until(lambda: any(item.connections for item in client.status().connections), "connected")
-    finally:
-        os.kill(station.process.pid, signal.SIGCONT)
-
-
 def test_a_receiver_that_is_restarted_in_a_series_goes_on_with_it(station: Station) -> None:
     file = station.software_series(10)
     station.trigger()
     until(lambda: station.receiver.client.status().counts.flushed == 1, "frame flushed")
-    restart_receiver(station)
+    restart_receiver(station.receiver, station.process.pid)
     for _ in range(9):
         station.trigger()
     wait_state(station.detector, ON)
@@ -162,7 +151,7 @@ def test_without_resume_a_restarted_receiver_is_noticed(beamline: Beamline) -> N
     try:
         file = station.software_series(10)
         station.trigger()
-        restart_receiver(station)
+        restart_receiver(station.receiver, station.process.pid)
         wait_state(station.detector, FAULT, deadline=6.0)
         assert "the receiver ended the series: the receiver was killed" in station.detector.Status()
         assert "the receiver was killed" in reason_of(file)
