@@ -66,6 +66,8 @@ class Eiger(StreamingDetector):
     def values(self) -> Mapping[str, Value]:
         """See `StreamingDetector`; parameters that this model does not have or know are left out."""
         found = dict(self._local)
+        if self._commands.resets_high_voltage:
+            found[keys.HV_RESET.name] = 0
         for setting in keys.SETTINGS:
             if path := self._box.first_of(setting.paths):
                 value = setting.from_box(self._box.value(path), self._box.allowed(path))
@@ -90,7 +92,14 @@ class Eiger(StreamingDetector):
                 if path is None:
                     raise CameraError(f"this detector has no {name} ({setting.paths[0]}); nothing was set")
                 wanted[path] = setting.to_box(values[name])
+        seconds = int(values.get(keys.HV_RESET.name, 0))
+        if seconds and not self._commands.resets_high_voltage:
+            raise CameraError(
+                f"this detector has no {keys.HV_RESET.name} (detector/command/hv_reset); nothing was set"
+            )
         self._box.bring(wanted)
+        if seconds:
+            self._commands.reset_high_voltage(seconds)
         self._local |= {name: values[name] for name in self._local if name in values}
 
     def check(self, settings: Settings) -> FrameFormat | None:
@@ -169,6 +178,7 @@ class Eiger(StreamingDetector):
 
     def _learn(self) -> None:
         self._box.learn(series.ALL)
+        self._commands.learn()
         if self._stream == "v2" and not self._box.first_of([series.FORMAT]):
             raise CameraError(
                 f"{self._simplon.address} has no stream v2: its SIMPLON {self._simplon.version} has no "

@@ -7,11 +7,13 @@ cleared afterwards. A JSON object of other software with "filename" but without 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from penstock.stins.messages import Amount, FileName, Name
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 
 
 class UserPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -25,6 +27,8 @@ class UserPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     overwrite: bool = False
     frames: Amount | None = None
     """Number of planned frames; `None` if only the box knows it."""
+    frames_per_trigger: Positive | None = None
+    """Frames of each trigger as the device counts triggers; the box may see one trigger for all."""
     index_source: Name | None = None
     trigger_mode: Name | None = None
     frame_time: float | None = None

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping
+from threading import Lock
 
 from penstock.streamer.checks import check_values
 from penstock.streamer.clock import Clock
@@ -44,6 +45,8 @@ class Parameters:
         self._values: dict[str, Value] = {}
         self._readings: dict[str, Value] = {}
         self._failed: set[str] = set()
+        self._lock = Lock()
+        """Held while the camera is read."""
         self._read_at = -math.inf
         if not isinstance(camera, StreamingDetector):  # its box has not been reached yet
             self._values = {p.name: p.default for p in camera.parameters if p.writable}
@@ -78,6 +81,10 @@ class Parameters:
 
     def read(self) -> None:
         """Read the read-only parameters; those that fail are left out."""
+        with self._lock:
+            self._read()
+
+    def _read(self) -> None:
         readings: dict[str, Value] = {}
         for parameter in self._camera.parameters:
             if not parameter.writable:
@@ -95,6 +102,15 @@ class Parameters:
         self._readings, self._read_at = readings, self._clock.monotonic()
         if readings != before:
             self._changed()
+
+    def read_again(self, name: str) -> None:
+        """Read one read-only parameter at once: it follows from a setting."""
+        with self._lock:
+            try:
+                self._readings = self._readings | {name: self._camera.read(name)}
+            except Exception as error:  # it is read with the others soon
+                log.debug("%s: %s cannot be read: %s", self._name, name, error)
+        self._changed()
 
     def _describe(self) -> Description:
         camera = self._camera

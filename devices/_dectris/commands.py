@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from threading import Event
 
-from penstock.devices._dectris.rest import Simplon
+from penstock.devices._dectris.rest import NoSuchKey, Simplon
 from penstock.devices._dectris.series import APPENDIX
 from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress
@@ -49,6 +49,7 @@ class Commands:
     def __init__(self, simplon: Simplon) -> None:
         self._simplon = simplon
         self._arming = False
+        self._names: tuple[str, ...] = ()
         self.sequence: int | None = None
         """The box's own number of the last series."""
 
@@ -111,6 +112,22 @@ class Commands:
         """End the series at once, even while it is being armed."""
         if self._arming or self.progress().state is not BoxState.IDLE:
             self._simplon.command("abort", AT_ONCE)
+
+    def learn(self) -> None:
+        """Read which commands the box has, if it lists them."""
+        self._names = ()
+        with suppress(NoSuchKey):
+            listed = self._simplon.get("detector/command/keys").value
+            self._names = tuple(str(name) for name in listed) if isinstance(listed, list) else ()
+
+    @property
+    def resets_high_voltage(self) -> bool:
+        """True if the box can reset the sensor's high voltage."""
+        return "hv_reset" in self._names
+
+    def reset_high_voltage(self, seconds: int) -> None:
+        """Switch the sensor's high voltage off for so many seconds; return when it is on again."""
+        self._simplon.command("hv_reset", seconds + TRIGGER, seconds)
 
     def reset(self) -> None:
         """Disarm the box if it is armed, and initialise it if nothing else makes it idle.

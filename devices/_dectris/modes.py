@@ -11,8 +11,7 @@
 | EXTERNAL_MULTI | exts | nTriggers | nFramesPerTrigger |
 | EXTERNAL_MULTI_GATE | exte ([um] 9.5): counts while the gate is high, one frame per gate | all | 1 |
 | the same, GateTriggerMode extg | extg ([um] 9.7): Nexpi gates added up in each frame | 1 | all |
-
-`eies` (9.6) takes n + 1 edges for n frames without gaps; none of our modes corresponds to it.
+| the same, GateTriggerMode eies | eies ([um] 9.6): each frame lasts from one edge to the next | all + 1 | 1 |
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from penstock.stins.messages import IndexSource
 from penstock.streamer.settings import Settings, TriggerMode, Value
 from penstock.streamer.unit import CameraError
 
-ENABLE = ("exte", "inte")
+ENABLE = ("exte", "inte", "eies")
 """Modes that the box accepts only while nimages is 1 ([um] 9.5 implies it)."""
 
 
@@ -56,11 +55,13 @@ def plan(settings: Settings, local: Mapping[str, Value]) -> dict[str, Value]:
                 raise CameraError("each gate exposes one frame; set nFramesPerTrigger to 1")
             mode = str(local["GateTriggerMode"])
             if mode in ENABLE:
-                triggers, images = settings.frames, 1
+                triggers, images = settings.frames + (mode == "eies"), 1
     named: dict[str, Value] = {f"{DETECTOR}/trigger_mode": mode}
     if mode == "extg":
         # In the other mode, double, each gate gives two images ([um] 9.7.3).
         named[f"{DETECTOR}/extg_mode"] = "single"
+    if mode == "eies":
+        named[f"{DETECTOR}/ntriggers_skipped"] = 0  # every edge ends a frame ([um] 9.6)
     counted: dict[str, Value] = {f"{DETECTOR}/nimages": images, f"{DETECTOR}/ntrigger": triggers}
     return counted | named if mode in ENABLE else named | counted
 

@@ -89,8 +89,8 @@ CHANNELS = (
     f"{DETECTOR}/threshold/difference/mode",
 )
 """Switches of the images of a frame: EIGER2 has two thresholds, PILATUS4 four, EIGER one without a switch."""
-STORED = ("bslz4", "none")
-"""Compressions that the receiver stores; it does not store "lz4"."""
+STORED = ("bslz4", "lz4", "none")
+"""Compressions that the receiver stores."""
 
 
 def _energy(number: int) -> Setting:
@@ -145,7 +145,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     _setting(
         f"{DETECTOR}/compression", name="Compression", default="bslz4", choices=STORED,
-        doc="Compression of the frames; the receiver does not store lz4.",
+        doc="Compression of the frames; bslz4 packs best.",
     ),
     _setting(
         f"{DETECTOR}/roi_mode", name="RoiMode", default="disabled",
@@ -161,6 +161,22 @@ SETTINGS: tuple[Setting, ...] = (
     _setting(
         f"{DETECTOR}/nexpi", name="Nexpi", default=1, limits=Limits(1, None),
         doc="Gates summed in each frame if GateTriggerMode is extg.",
+    ),
+    _setting(
+        f"{DETECTOR}/counting_mode", name="CountingMode", default="normal", choices=("normal", "retrigger"),
+        doc="retrigger counts photons that pile up several times (instant retrigger).",
+    ),
+    _setting(
+        f"{DETECTOR}/trigger_start_delay", name="TriggerStartDelay", default=0.0, unit="s",
+        doc="From an external trigger to the exposure that it starts.",
+    ),
+    _setting(
+        f"{DETECTOR}/omega_start", name="OmegaStart", default=0.0, unit="deg",
+        doc="Angle omega of the goniometer at the first frame: for the file.",
+    ),
+    _setting(
+        f"{DETECTOR}/omega_increment", name="OmegaIncrement", default=0.0, unit="deg",
+        doc="Rotation of omega per frame: for the file.",
     ),
     _setting(
         f"{FILEWRITER}/mode", name="FileWriter", default=False,
@@ -180,7 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )  # fmt: skip
 
-GATE_MODES = ("exte", "extg")
+GATE_MODES = ("exte", "extg", "eies")
 SOFTWARE_MODES = ("ints", "inte")
 LOCAL: tuple[Parameter, ...] = (
     Parameter(
@@ -189,10 +205,17 @@ LOCAL: tuple[Parameter, ...] = (
     ),
     Parameter(
         name="GateTriggerMode", default="exte", choices=GATE_MODES,
-        doc="In EXTERNAL_MULTI_GATE: exte, one gate per frame; extg, Nexpi gates per frame (EIGER2 X, XE).",
+        doc="In EXTERNAL_MULTI_GATE: exte, one gate per frame; extg, Nexpi gates per frame (EIGER2 X, XE); "
+        "eies, each frame lasts from one edge to the next.",
     ),
 )  # fmt: skip
 """Settings without a key of their own in the control unit."""
+
+HV_RESET = Parameter(
+    name="HighVoltageReset", default=0, unit="s", limits=Limits(0, 3600),
+    doc="Writing it switches the sensor's high voltage off for so many seconds, to depolarise CdTe; reads 0.",
+)  # fmt: skip
+"""The command hv_reset (ADEiger `eigerDetector.cpp`, `hvReset`); offered where the unit lists it."""
 
 READINGS: dict[str, tuple[Parameter, tuple[str, ...]]] = {
     parameter.name: (parameter, paths)
@@ -224,6 +247,13 @@ READINGS: dict[str, tuple[Parameter, tuple[str, ...]]] = {
                 doc="State of the sensor's high voltage, READY for taking data; in volts with SIMPLON 1.6.0.",
             ),
             ("detector/status/high_voltage/state", "detector/status/module_000/hv"),
+        ),
+        (
+            Parameter(
+                name="Wavelength", default=0.0, unit="angstrom", writable=False,
+                doc="Of the photons; the control unit sets it from Energy.",
+            ),
+            ("detector/config/wavelength",),
         ),
         (
             Parameter(
@@ -273,6 +303,7 @@ TEXTS: tuple[Parameter, ...] = (
 PARAMETERS = (
     *(setting.parameter for setting in SETTINGS),
     *LOCAL,
+    HV_RESET,
     *(parameter for parameter, _ in READINGS.values()),
     *TEXTS,
 )

@@ -39,7 +39,10 @@ FIXED = tuple(
 OF_SERIES = (
     *(f"{STREAM}/{key}" for key in ("mode", "format", "header_detail", "header_appendix")),
     *(f"{DETECTOR}/{key}" for key in ("beam_center_x", "beam_center_y", "detector_distance")),
-    *(f"{DETECTOR}/{key}" for key in ("trigger_mode", "extg_mode", "nimages", "ntrigger")),
+    *(
+        f"{DETECTOR}/{key}"
+        for key in ("trigger_mode", "extg_mode", "ntriggers_skipped", "nimages", "ntrigger")
+    ),
     *(f"{DETECTOR}/{key}" for key in ("count_time", "frame_time")),
     *(f"{DETECTOR}/{key}" for key in ("bit_depth_image", "x_pixels_in_detector", "y_pixels_in_detector")),
 )
@@ -57,6 +60,9 @@ SHAPING = tuple(
 )
 """Keys that determine shape and type of frames; the bit depth depends on the times (ADEiger
 `bit_depth_image`)."""
+LZ4_GROWTH, LZ4_HEAD = 255, 32
+"""Pixels that cannot be packed become longer by a byte in 255, and by the heads of block and filter (lz4.h,
+`LZ4_COMPRESSBOUND`)."""
 DTYPES: Mapping[int, str] = {8: "uint8", 16: "uint16", 32: "uint32"}
 
 
@@ -138,11 +144,12 @@ def format_of(box: Box) -> FrameFormat:
     compression = str(box.value(f"{DETECTOR}/compression") or STORED[0])
     item = np.dtype(DTYPES[bits]).itemsize
     pixels = rows * columns * item
+    most = {"bslz4": bslz4.bound(pixels, item), "lz4": pixels + pixels // LZ4_GROWTH + LZ4_HEAD}
     return FrameFormat(
         shape=(rows, columns) if images == 1 else (images, rows, columns),
         dtype=DTYPES[bits],
         compression=compression,
-        frame_bytes=images * (bslz4.bound(pixels, item) if compression == "bslz4" else pixels),
+        frame_bytes=images * most.get(compression, pixels),
     )
 
 

@@ -22,6 +22,8 @@ class Armings:
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
         self._armed: tuple[str, str] = ("", "")
+        self.frames_per_trigger: int | None = None
+        """Frames per trigger of the last series as its user part gives it; `None` if it does not."""
 
     def start(self, header: Header, metadata: dict[str, Any], user: object, where: str) -> Decoded:
         """Return the start message with the file name and settings of the user part.
@@ -40,6 +42,7 @@ class Armings:
         """
         # A control unit numbers its series from 1 again after initialisation: the number may be an arming's.
         self._armed = "", ""
+        self.frames_per_trigger = None
         filename, rest = _vendor.user_data(user, where)
         if isinstance(rest, Mapping) and "arm" in rest:
             try:
@@ -54,6 +57,7 @@ class Armings:
             while len(self._seen) > REMEMBERED:
                 del self._seen[next(iter(self._seen))]
             self._armed = series, part.arm
+            self.frames_per_trigger = part.frames_per_trigger
             return Start(_announced(header, part), {**part.metadata, **metadata})
         if rest is not None:
             metadata["user"] = rest

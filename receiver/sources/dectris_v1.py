@@ -152,7 +152,6 @@ class DectrisV1Source:
         images = _vendor.count(config, "nimages", "detector configuration")
         triggers = _vendor.count(config, "ntrigger", "detector configuration")
         self._series = header.series
-        self._frames_per_trigger = images
         mode = config.get("trigger_mode")
         compression = config.get("compression")
         stated = Header(
@@ -169,6 +168,7 @@ class DectrisV1Source:
             frame_time=_vendor.seconds(config, "frame_time"),
         )
         start = self._armings.start(stated, metadata, rest[0] if rest else None, "header appendix")
+        self._frames_per_trigger = self._armings.frames_per_trigger or images
         return (*left_out, *start) if isinstance(start, tuple) else (*left_out, start) if left_out else start
 
     def _frame(self, image: _Image, parts: Sequence[Buffer]) -> Frame:

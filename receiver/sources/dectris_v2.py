@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from math import prod
+from contextlib import suppress
+from math import inf, prod
 from typing import Any, TypeGuard
 
 import cbor2
@@ -120,7 +121,7 @@ class DectrisV2Source:
         images = _vendor.count(message, "number_of_images", "start")
         # Older control units send no number of triggers: number_of_images is then the total.
         triggers = _vendor.count(message, "number_of_triggers", "start") or 1
-        self._series, self._channels, self._frames_per_trigger = series, channels, images
+        self._series, self._channels = series, channels
         stated = Header(
             filename=None,
             series=series,
@@ -131,7 +132,9 @@ class DectrisV2Source:
             # device gives it: an armed detector may wait for its trigger as long as the idle limit allows.
             frame_time=_vendor.seconds(message, "frame_time"),
         )
-        return self._armings.start(stated, metadata, plain(message.get("user_data")), "user_data")
+        start = self._armings.start(stated, metadata, plain(message.get("user_data")), "user_data")
+        self._frames_per_trigger = self._armings.frames_per_trigger or images
+        return start
 
     def _frame(self, message: Mapping[str, Any]) -> Frame:
         series = _series(message, "image")
@@ -335,8 +338,10 @@ def _table(tag: cbor2.CBORTag) -> Any:
 def _distance(translation: Any) -> float | None:
     """Return the distance to the sample in m, which V2 sends as the last of three translations only."""
     match translation:
-        case [_, _, (int() | float()) as along] if not isinstance(along, bool) and along > 0:
-            return float(along)
+        case [_, _, (int() | float()) as along] if not isinstance(along, bool):
+            with suppress(OverflowError):
+                distance = abs(float(along))  # negative where the axis points from the detector to the sample
+                return distance if 0.0 < distance < inf else None
     return None
 
 

@@ -259,6 +259,8 @@ class OwnStreamEngine:
     def _take_over(self) -> None:
         """Take the box's own values; parameters that it does not have are left out."""
         self._parameters.have_been_set(dict(self._detector.values()))
+        if self._detector.newest_image:  # it follows from a setting
+            self._parameters.read_again(self._detector.newest_image)
 
     def _withdraw(self) -> None:
         """Discard an earlier prepared series: the new one was refused."""
@@ -300,6 +302,7 @@ class OwnStreamEngine:
             filename=settings.filename,
             overwrite=settings.overwrite,
             frames=settings.frames,
+            frames_per_trigger=settings.n_frames_per_trigger,
             index_source=self._detector.index_source.value,
             trigger_mode=settings.trigger_mode.value,
             frame_time=period_of(settings, self._detector),

@@ -8,7 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import h5py
+import hdf5plugin
 import msgspec
+import numpy as np
 import pytest
 
 from penstock.devices._dectris import parameters as keys
@@ -324,6 +327,26 @@ def test_gates_can_be_added_up_in_each_frame(new: tuple[Desk, Eiger]) -> None:
     assert [desk.keys[f"{DETECTOR}/{key}"] for key in keys] == ["extg", "single", 1, 4, 1000]
 
 
+def test_edges_can_end_one_frame_and_begin_the_next(new: tuple[Desk, Eiger]) -> None:
+    desk, eiger = new
+    desk.keys[f"{DETECTOR}/nimages"] = 9
+    camera = {"GateTriggerMode": "eies"}
+    eiger.prepare(series(eiger, trigger_mode=TriggerMode.EXTERNAL_MULTI_GATE, n_triggers=4, camera=camera))
+    keys = ("trigger_mode", "ntriggers_skipped", "ntrigger", "nimages")
+    assert [desk.keys[f"{DETECTOR}/{key}"] for key in keys] == ["eies", 0, 5, 1], "five edges, four frames"
+    written = [path.rpartition("/")[2] for path, _ in desk.puts]
+    assert written.index("nimages") < written.index("trigger_mode")
+    assert eiger.index_source is IndexSource.ARRIVAL
+
+
+def test_a_box_without_that_mode_is_asked_for_what_it_has(new: tuple[Desk, Eiger]) -> None:
+    desk, eiger = new
+    desk.entries[f"{DETECTOR}/trigger_mode"] = {"allowed_values": ["ints", "exte"]}
+    camera = {"GateTriggerMode": "eies"}
+    with pytest.raises(CameraError, match="trigger_mode = 'eies' is not possible; choose ints, exte"):
+        eiger.prepare(series(eiger, trigger_mode=TriggerMode.EXTERNAL_MULTI_GATE, camera=camera))
+
+
 def test_a_software_trigger_can_say_its_exposure_itself(eiger: Eiger, desk: Desk) -> None:
     camera = {"SoftwareTriggerMode": "inte"}
     eiger.prepare(series(eiger, trigger_mode=TriggerMode.SOFTWARE, n_triggers=4, camera=camera))
@@ -447,8 +470,17 @@ def test_stream_v1_carries_one_threshold_and_says_so() -> None:
 
 
 def test_a_compression_that_the_receiver_does_not_store_is_refused(eiger: Eiger) -> None:
-    with pytest.raises(CameraError, match="does not store lz4; set Compression to bslz4 or none"):
-        eiger.prepare(series(eiger, camera={"Compression": "lz4"}))
+    with pytest.raises(CameraError, match="does not store zstd; set Compression to bslz4 or lz4 or none"):
+        eiger.prepare(series(eiger, camera={"Compression": "zstd"}))
+
+
+def test_lz4_is_stored_and_needs_room_for_what_cannot_be_packed(eiger: Eiger, desk: Desk) -> None:
+    format_ = eiger.prepare(series(eiger, camera={"Compression": "lz4"}))
+    assert desk.keys[f"{DETECTOR}/compression"] == format_.compression == "lz4"
+    noise = np.random.default_rng(1).integers(0, 2**32, (30, 40), np.uint32)
+    with h5py.File.in_memory() as file:
+        stored = file.create_dataset("data", data=noise, chunks=noise.shape, **hdf5plugin.LZ4())
+        assert noise.nbytes < stored.id.get_storage_size() <= format_.frame_bytes
 
 
 def test_a_box_that_is_not_idle_is_not_set_up(eiger: Eiger, desk: Desk) -> None:
@@ -636,6 +668,49 @@ def test_every_reading_has_the_type_that_was_declared(eiger: Eiger) -> None:
             assert type(eiger.read(parameter.name)) is type(parameter.default), parameter.name
     with pytest.raises(CameraError):
         eiger.read("Nonsense")
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("CountingMode", "counting_mode", "retrigger"),
+        ("TriggerStartDelay", "trigger_start_delay", 0.001),
+        ("OmegaStart", "omega_start", -30.5),
+        ("OmegaIncrement", "omega_increment", 0.1),
+    ],
+)
+def test_what_an_eiger2_has_more_can_be_set(
+    new: tuple[Desk, Eiger], name: str, key: str, value: float | str
+) -> None:
+    desk, eiger = new
+    eiger.apply({name: value})
+    assert desk.puts == [(f"{DETECTOR}/{key}", value)] and eiger.values()[name] == value
+    del desk.keys[f"{DETECTOR}/{key}"]
+    eiger.connect()
+    assert name not in eiger.values()
+    with pytest.raises(CameraError, match=f"this detector has no {name}"):
+        eiger.apply({name: value})
+
+
+def test_the_high_voltage_can_be_reset_where_the_box_lists_the_command(eiger: Eiger, desk: Desk) -> None:
+    if desk.api == "1.6.0":
+        assert "HighVoltageReset" not in eiger.values()
+        with pytest.raises(CameraError, match=r"has no HighVoltageReset \(detector/command/hv_reset\)"):
+            eiger.apply({"HighVoltageReset": 30})
+        assert desk.puts == []
+        return
+    assert eiger.values()["HighVoltageReset"] == 0
+    eiger.apply({"HighVoltageReset": 30})
+    assert desk.puts == [("detector/command/hv_reset", 30)]
+    assert eiger.values()["HighVoltageReset"] == 0
+    desk.puts.clear()
+    eiger.prepare(series(eiger))
+    assert not any("hv_reset" in path for path, _ in desk.puts)
+
+
+def test_the_wavelength_follows_the_energy_and_can_only_be_read(eiger: Eiger) -> None:
+    (parameter,) = [p for p in eiger.parameters if p.name == "Wavelength"]
+    assert not parameter.writable and eiger.read("Wavelength") == 0.99987
 
 
 def test_files_of_the_boxs_own_are_named_where_they_lie(eiger: Eiger, desk: Desk) -> None:

@@ -17,6 +17,7 @@ from tests.system.beamline import FAULT, ON, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
 
 SENSOR = (24, 40)
+MONITOR = "/monitor/api/1.8.0/images/monitor"
 
 
 @pytest.fixture
@@ -27,7 +28,10 @@ def line(beamline: Beamline) -> Iterator[tuple[ControlUnit, EigerStation]]:
         station = EigerStation(beamline, "monitor", box.http_port, "v1", port)
         wait_state(station.detector, ON)
         station.detector.write_attribute("Monitor", True)
-        until(lambda: station.detector.MonitorImage, "the monitor's address")
+        assert station.detector.MonitorImage == f"http://127.0.0.1:{box.http_port}{MONITOR}", "at once"
+        station.detector.write_attribute("Monitor", False)
+        assert station.detector.MonitorImage == ""
+        station.detector.write_attribute("Monitor", True)
         yield box, station
         beamline.end(station.server)
         station.receiver.stop()

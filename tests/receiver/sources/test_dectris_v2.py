@@ -106,6 +106,21 @@ def test_metadata_have_nexus_names_and_the_rest_is_the_vendors() -> None:
     assert metadata["vendor"]["arm_mode"] == "x"
 
 
+@pytest.mark.parametrize(
+    ("translation", "distance"),
+    [
+        ([0.0, 0.0, 0.2], 0.2), ([0.0, 0.0, -0.2], 0.2), ([0.04, -0.03, -1], 1.0), ([0.0, 0.0, 0.0], None),
+        ([0.0, 0.0, float("inf")], None), ([0.0, 0.0, float("nan")], None), ([0, 0, 10**400], None),
+        ([0.0, 0.0, True], None), ([0.0, 0.2], None), ("far", None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_distance_is_that_of_the_translation_whichever_way_its_axis_points(
+    translation: object, distance: float | None
+) -> None:
+    assert decoded_start(start(detector_translation=translation)).metadata.get("distance") == distance
+
+
 def test_values_of_one_channel_stand_alone_and_of_several_by_their_names() -> None:
     one = decoded_start(start(threshold_energy={"threshold_1": 4000.0})).metadata
     assert one["threshold_energy"] == 4000.0

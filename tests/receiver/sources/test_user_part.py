@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.receiver.sources import Source, create
@@ -68,6 +69,16 @@ def test_an_arming_is_the_series_and_says_what_belongs_to_it(kind: str, make: Ma
     frame, end = source.decode(make("frame", 7)), source.decode(make("end", 7))
     assert isinstance(frame, Frame) and frame.image.series == ARM
     assert isinstance(end, SeriesEnd) and end.series == ARM
+
+
+@STREAMS
+def test_triggers_are_counted_as_the_device_counts_them(kind: str, make: Make, own: str) -> None:
+    source = create(kind)
+    for each, user in ((1, {"frames_per_trigger": 1}), (2, {"frames_per_trigger": 2})):
+        part = msgspec.structs.replace(PART, arm=str(each) * 32, **user)
+        source.decode(make("start", each, part.encode()))
+        frame = source.decode(make("frame", each))
+        assert isinstance(frame, Frame) and frame.image.trigger == 3 // each, "whatever nimages is"
 
 
 @STREAMS
