@@ -251,6 +251,7 @@ class OwnStreamEngine:
     def _look_after_connecting(self, progress: Progress, before: Mapping[str, Value]) -> None:
         self._take_over()
         self._lost.compare(before, self.describe().values)
+        self._busy = ""  # the box has answered: Reset is possible as soon as the state says FAULT
         if trouble := wrong(progress):
             self._machine.fire(Event.FAIL, trouble)
         else:
