@@ -1,7 +1,8 @@
 """The layout of a frame's blobs, and their check.
 
 A bslz4 blob is a chunk of HDF5 filter 32008: 8 bytes big-endian uncompressed size, 4 bytes
-big-endian block size in bytes, then bitshuffle/LZ4 blocks. It can be stored untouched.
+big-endian block size in bytes, then bitshuffle/LZ4 blocks. An lz4 blob is one of filter 32004, with the same
+header and LZ4 blocks. Both can be stored untouched.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ ITEM_BYTES = {
 }  # fmt: skip
 """Bytes of one pixel by NumPy name, little endian."""
 
-COMPRESSIONS = ("none", "bslz4")
+COMPRESSIONS = ("none", "bslz4", "lz4")
 """Compressions in which a blob can be stored. "cbf" and "mono12p" need a transform first."""
 
 BSLZ4_HEADER_BYTES = 12
+LZ4_HEADER = struct.Struct(">QI")
+"""Unpacked size and block size of an lz4 blob, in bytes."""
 _BLOCK_LENGTH = struct.Struct(">I")
 
 
@@ -77,6 +80,9 @@ def check(frame: Frame) -> None:
     elif image.compression == "bslz4":
         for blob in frame.blobs:
             _check_bslz4(image, blob, nbytes)
+    elif image.compression == "lz4":
+        for blob in frame.blobs:
+            _check_lz4(image, blob, nbytes)
     else:
         raise BlobError(
             "unknown_compression",
@@ -109,14 +115,33 @@ def _walk_bslz4(
     It takes a few microseconds per megabyte; bitshuffle itself trusts these lengths.
     """
     whole, rest = divmod(nbytes, block)
+    _walk(image, blob, whole + (rest >= unit), rest % unit)
+
+
+def _check_lz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:
+    if len(blob) < LZ4_HEADER.size:
+        raise BlobError("blob_length", f"frame {image.frame}: lz4 blob of only {plural(len(blob), 'byte')}")
+    unpacked, block = LZ4_HEADER.unpack_from(blob)
+    if unpacked != nbytes or not 0 < block < MAX_FRAME_BYTES:
+        raise BlobError(
+            "blob_header",
+            f"frame {image.frame}: lz4 blob of {plural(unpacked, 'byte')} unpacked in blocks of {block}, "
+            f"{nbytes} expected",
+        )
+    _walk(image, blob, -(-nbytes // block), 0)
+
+
+def _walk(image: Image, blob: bytes | bytearray | memoryview, blocks: int, plain: int) -> None:
+    """Follow the lengths of so many blocks, with so many plain bytes behind them."""
     place, size, read = BSLZ4_HEADER_BYTES, len(blob), _BLOCK_LENGTH.unpack_from
     try:
-        for _ in range(whole + (rest >= unit)):
+        for _ in range(blocks):
             place += 4 + read(blob, place)[0]
     except struct.error:
         place = size + 1
-    if place + rest % unit > size:
+    if place + plain > size:
         raise BlobError(
             "blob_length",
-            f"frame {image.frame}: bslz4 blob of {plural(size, 'byte')} ends within its data; it was cut",
+            f"frame {image.frame}: {image.compression} blob of {plural(size, 'byte')} ends within its data; "
+            "it was cut",
         )

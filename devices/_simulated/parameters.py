@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from penstock.devices._simulated.cooler import AMBIENT
-from penstock.stins.blobs import COMPRESSIONS
 from penstock.streamer.patterns import PATTERNS
 from penstock.streamer.settings import Limits, Parameter
 
@@ -61,7 +60,10 @@ SETTINGS: tuple[Parameter, ...] = (
     Parameter(name="AOIWidth", default=0, unit="pixel", limits=POSITIVE, doc="Columns; 0 for the rest."),
     Parameter(name="AOIHeight", default=0, unit="pixel", limits=POSITIVE, doc="Rows; 0 for the rest."),
     Parameter(
-        name="Compression", default="none", choices=COMPRESSIONS, doc="Compression of the frames as sent."
+        name="Compression",
+        default="none",
+        choices=("none", "bslz4"),
+        doc="Compression of the frames as sent.",
     ),
     Parameter(
         name="TargetSensorTemperature", default=AMBIENT, unit="degC", limits=Limits(-40, 40),

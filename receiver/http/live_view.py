@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.codecs import bslz4
+from penstock.codecs.packed import CODECS
 from penstock.receiver.http.pictures import ViewError
 from penstock.receiver.live.frame_refusal import FrameRefused, check_status, out_of_range
 from penstock.receiver.live.last_frame import CAPACITY, Held
@@ -65,8 +65,8 @@ def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence
     for blob in blobs:
         if not len(blob):
             parts.append(np.full(nbytes // kind.itemsize, fill_value(dtype), kind))
-        elif compression == "bslz4":
-            parts.append(bslz4.decompress(blob, nbytes // kind.itemsize, kind))
+        elif (codec := CODECS.get(compression)) is not None:
+            parts.append(codec.decompress(blob, nbytes // kind.itemsize, kind))
         else:
             parts.append(np.frombuffer(blob, kind))
     whole = parts[0] if count == 1 else np.concatenate(parts)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.codecs.packed import CODECS
 from penstock.receiver.processing.joined import IMAGES, Joined, JoinedFrame, JoinedStart, single
 from penstock.stins.errors import RemoteError
 from penstock.stins.messages import Buffer, EndReason, Header, Image, RefusedImage, SeriesEnd, Start
@@ -72,7 +73,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
         shape=None,
         type=dtype,
         # If some modules are compressed, frames count as compressed: the file can hold both.
-        compression="bslz4" if compression == {"none", "bslz4"} else _only(compression),
+        compression=_only(compression - {"none"} if compression & CODECS.keys() else compression),
         frame_bytes=None if None in nbytes else sum(n for n in nbytes if n is not None),
         streams=len(headers),
         channels=None,

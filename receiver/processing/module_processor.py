@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from penstock.codecs import bslz4
+from penstock.codecs.packed import CODECS
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.frame_processor import FrameProcessor, Result, refusal
 from penstock.receiver.processing.joined import (
@@ -205,6 +205,7 @@ class ModuleProcessor(FrameProcessor):
     def _blobs(self, frame: JoinedFrame, good: dict[int, Frame], layout: Layout | None) -> JoinedFrame:
         """Return the blobs of the good modules under one header."""
         packed = {part.image.compression for part in good.values()}
+        compression = next(iter(packed - {"none"}), "none")
         first = next(iter(good.values())).image
         parts: list[Buffer] = []
         sums: list[str] = []
@@ -214,7 +215,8 @@ class ModuleProcessor(FrameProcessor):
             announced = "" if part is None or part.image.checksums is None else part.image.checksums[0]
             if part is not None and len(packed) > 1 and part.image.compression == "none":
                 # All blobs have the compression of the one header, so the plain one is packed too.
-                blob = bslz4.compress(np.frombuffer(blob, np.dtype(part.image.type).newbyteorder("<")))
+                plain = np.frombuffer(blob, np.dtype(part.image.type).newbyteorder("<"))
+                blob = CODECS[compression].compress(plain)
                 announced = checksums(self._checksum, [blob])[0] if announced and self._checksum else ""
             parts.append(blob)
             sums.append(announced)
@@ -222,7 +224,7 @@ class ModuleProcessor(FrameProcessor):
             frame.image,
             shape=(len(parts), *first.shape[-2:]),
             type=first.type,
-            compression="bslz4" if len(packed) > 1 else first.compression,
+            compression=compression,
             chunks=None,
             checksums=tuple(sums) if any(sums) else None,
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.codecs import bslz4
+from penstock.codecs.packed import CODECS
 from penstock.receiver.config.rectangles import Rectangle
 from penstock.stins.messages import Buffer, Image
 
@@ -85,10 +85,10 @@ def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
     kind = np.dtype(image.type).newbyteorder("<")
     if image.compression == "none":
         return np.frombuffer(blob, kind).reshape(height, columns)[rows]
-    if image.compression == "bslz4":
-        part = bslz4.decompress_part(blob, height * columns, kind, rows.start * columns, rows.stop * columns)
+    if (codec := CODECS.get(image.compression)) is not None:
+        part = codec.decompress_part(blob, height * columns, kind, rows.start * columns, rows.stop * columns)
         return part.reshape(rows.stop - rows.start, columns)
-    raise ValueError(f"regions of interest need plain or bslz4 frames, these are {image.compression}")
+    raise ValueError(f"regions of interest need plain, bslz4 or lz4 frames, these are {image.compression}")
 
 
 def mask_of(metadata: Mapping[str, Any], channel: str | None) -> np.ndarray[Any, Any] | None:

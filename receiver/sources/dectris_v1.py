@@ -1,9 +1,10 @@
 """DECTRIS stream V1 ("legacy" stream interface): EIGER and PILATUS control units, PUSH on port 9999.
 
 Source: SIMPLON API 1.8, "Stream"; recordings of an EIGER 1M. A frame's blob is passed
-through unchanged: "bs8-lz4", "bs16-lz4<" and "bs32-lz4<" are what HDF5 filter 32008 stores. A frame in any
-other encoding keeps that encoding's name, which `stins.blobs.check` refuses: since its number is known, it is
-counted as corrupt at its index.
+through unchanged: "bs8-lz4", "bs16-lz4<" and "bs32-lz4<" are what HDF5 filter 32008 stores. "lz4<" is one LZ4
+block without a header: it gets the header of filter 32004. A frame in any other encoding keeps that
+encoding's name, which `stins.blobs.check` refuses: since its number is known, it is counted as corrupt at its
+index.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Annotated, Any, Literal, TypeAlias, assert_never
 import msgspec
 import numpy as np
 
+from penstock.codecs import lz4
 from penstock.receiver.sources import Decoded, _vendor
 from penstock.receiver.sources._user import Armings
-from penstock.stins.blobs import ITEM_BYTES
+from penstock.stins.blobs import ITEM_BYTES, MAX_FRAME_BYTES
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Image, IndexSource, SeriesEnd
 from penstock.stins.texts import plural
@@ -62,6 +64,8 @@ class _Data(msgspec.Struct, frozen=True, tag_field="htype", tag="dimage_d-1.0"):
     """Shape as [x, y]: columns first."""
     type: str
     encoding: str
+    size: Any = None
+    """Bytes of the blob, needed for a lone LZ4 block only, which says nothing about its length."""
 
 
 class _Times(msgspec.Struct, frozen=True, tag_field="htype", tag="dconfig-1.0"):
@@ -188,19 +192,22 @@ class DectrisV1Source:
         times = _vendor.decode(_times, parts[3], "fourth part of a frame")
         per_trigger = self._frames_per_trigger if image.series == self._series else None
         columns, rows = data.shape
+        # `stins.blobs.check` finds a truncated blob, and knows its frame.
+        compression, blob = _compression(data.encoding, data.type), parts[2]
+        if compression == "lz4":
+            compression, blob = _lz4(blob, data.size, rows * columns * ITEM_BYTES.get(data.type, 0))
         return Frame(
             Image(
                 shape=(rows, columns),
                 type=data.type,
-                compression=_compression(data.encoding, data.type),
+                compression=compression,
                 frame=image.frame,
                 exposure_time=None if times.real_time is None else times.real_time * NANOSECOND,
                 series=self._armings.name(str(image.series)),
                 trigger=None if per_trigger is None else image.frame // per_trigger,
                 timestamp_hw=None if times.start_time is None else times.start_time * NANOSECOND,
             ),
-            # `size` is ignored: `stins.blobs.check` finds a truncated blob, and knows its frame.
-            (parts[2],),
+            (blob,),
         )
 
 
@@ -210,7 +217,24 @@ def _compression(encoding: str, dtype: str) -> str:
     if bits == 8:
         encoding = encoding.rstrip("<>")  # a single byte has no order
         return {"bs8-lz4": "bslz4", "": "none"}.get(encoding, encoding)
-    return {f"bs{bits}-lz4<": "bslz4", "<": "none"}.get(encoding, encoding)
+    return {f"bs{bits}-lz4<": "bslz4", "lz4<": "lz4", "<": "none"}.get(encoding, encoding)
+
+
+def _lz4(block: Buffer, size: Any, nbytes: int) -> tuple[str, Buffer]:
+    """Return compression and blob of a frame whose blob is one LZ4 block.
+
+    Filter 32004 takes a block of its unpacked length for plain bytes, so the rare LZ4 block of that length is
+    unpacked. What is no block at all, or no frame, is left to `stins.blobs.check`.
+    """
+    if not 0 < nbytes <= MAX_FRAME_BYTES:
+        return "lz4", block
+    if len(block) != nbytes:
+        announced = size if isinstance(size, int) and 0 < size < MAX_FRAME_BYTES else None
+        return "lz4", lz4.frame_block(block, nbytes, announced)
+    try:
+        return "none", lz4.decompress_block(block, nbytes)
+    except ValueError:
+        return "lz4 that cannot be unpacked", block
 
 
 def _described(part: Buffer) -> dict[str, Any] | None:

@@ -1,9 +1,9 @@
 """DECTRIS stream V2: one CBOR map per message, PUSH on port 31001.
 
 Source: SIMPLON API 1.8, "Stream V2"; RFC 8746 (typed arrays: tags 64 to 86, and 40 for shapes);
-DECTRIS' tag 56500 for compressed bytes; a recording of an EIGER 1M. A "bslz4" payload begins with the same
-12 bytes as a chunk of HDF5 filter 32008, so it is passed through unchanged. Several thresholds become several
-blobs of one frame, in the order in which the start message names them.
+DECTRIS' tag 56500 for compressed bytes; a recording of an EIGER 1M. Payloads "bslz4" and "lz4" are chunks of
+HDF5 filters 32008 and 32004 (DECTRIS' library "compression"), so they are passed through unchanged. Several
+thresholds become several blobs of one frame, in the order in which the start message names them.
 
 A frame of any other compression, or with big-endian pixels, keeps the name of that compression or type, which
 `stins.blobs.check` refuses: since its number is known, it is counted as corrupt at its index.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock.codecs import bslz4
+from penstock.codecs import lz4
+from penstock.codecs.packed import CODECS
 from penstock.receiver.http.live_view import unpack
 from penstock.stins import blobs, codec
 from penstock.stins.errors import BlobError
@@ -16,9 +17,10 @@ from tests import hostile
 from tests.streams import image, pixels
 
 
-def packed(array: np.ndarray[Any, Any], blob: bytes | None = None) -> Frame:
+def packed(array: np.ndarray[Any, Any], blob: bytes | None = None, compression: str = "bslz4") -> Frame:
     """A frame of this array, packed."""
-    return Frame(image(0, array, compression="bslz4"), [bslz4.compress(array) if blob is None else blob])
+    blob = CODECS[compression].compress(array) if blob is None else blob
+    return Frame(image(0, array, compression=compression), [blob])
 
 
 @pytest.mark.parametrize("dtype", blobs.ITEM_BYTES)
@@ -38,17 +40,27 @@ def test_a_plain_frame_is_sound() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (4, 6), (64, 64), (67, 61), (300, 171)])
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "float64"])
-def test_a_packed_frame_of_any_size_is_sound(shape: tuple[int, int], dtype: str) -> None:
-    blobs.check(packed(pixels(3, shape, dtype)))
+@pytest.mark.parametrize("compression", CODECS)
+def test_a_packed_frame_of_any_size_is_sound(shape: tuple[int, int], dtype: str, compression: str) -> None:
+    blobs.check(packed(pixels(3, shape, dtype), compression=compression))
 
 
-def test_a_packed_frame_that_was_cut_anywhere_is_found() -> None:
+@pytest.mark.parametrize("compression", CODECS)
+def test_a_packed_frame_that_was_cut_anywhere_is_found(compression: str) -> None:
     array = np.random.default_rng(7).integers(0, 4000, (67, 61), dtype=np.uint16)
-    whole = bslz4.compress(array)
+    whole = CODECS[compression].compress(array)
     for length in range(len(whole)):
         with pytest.raises(BlobError) as caught:
-            blobs.check(packed(array, whole[:length]))
+            blobs.check(packed(array, whole[:length], compression))
         assert caught.value.kind == "blob_length"
+
+
+@pytest.mark.parametrize("block", [0, 2**31, 2**32 - 1])
+def test_an_lz4_blob_of_impossible_blocks_is_refused(block: int) -> None:
+    array = pixels(0)
+    whole = blobs.LZ4_HEADER.pack(array.nbytes, block) + lz4.compress(array)[12:]
+    with pytest.raises(BlobError, match=f"blocks of {block}"):
+        blobs.check(packed(array, whole, "lz4"))
 
 
 def test_what_is_judged_sound_can_be_unpacked_by_a_library_that_believes_every_length() -> None:

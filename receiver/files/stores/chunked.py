@@ -13,11 +13,10 @@ from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-import hdf5plugin
 import numpy as np
 
 from penstock.receiver.files.stores.allocation import check_limit
-from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.write_threads import WriteThreads
@@ -41,7 +40,7 @@ class ChunkedStore(FrameStore):
         self, detector: Any, frames: FrameFormat, name: str = "data", data: Any = None,
         writing: Writing | None = None,
     ) -> None:  # fmt: skip
-        self._compressed = frames.compression == COMPRESSED
+        self._compressed = frames.compression in FILTERS
         self._split = len(frames.shape) == 3
         self._frames, self._name = frames, name
         self._failed = False
@@ -56,7 +55,6 @@ class ChunkedStore(FrameStore):
 
     def _create(self, detector: Any, frames: FrameFormat, name: str) -> Any:
         shape = frames.shape
-        filters = dict(hdf5plugin.Bitshuffle(cname="lz4")) if self._compressed else {}
         return detector.create_dataset(
             name,
             (0, *shape),
@@ -64,7 +62,7 @@ class ChunkedStore(FrameStore):
             maxshape=(None, *shape),
             chunks=(1, 1, *shape[1:]) if self._split else (1, *shape),
             fillvalue=fill_value(frames.dtype),
-            **filters,
+            **FILTERS.get(frames.compression, {}),
         )
 
     @property
@@ -157,6 +155,14 @@ def stored_frame(data: Any, index: int, frames: FrameFormat) -> Frame:
     """Return a frame of a chunked dataset with its blobs as received; see `FrameStore.read`."""
     shape = data.shape[1:]
     places = [(index, part, 0, 0) for part in range(shape[0])] if len(shape) == 3 else [(index, 0, 0)]
-    masks, blobs = zip(*map(data.id.read_direct_chunk, places), strict=True)
-    compression = COMPRESSED if frames.compression == COMPRESSED and not masks[0] & 1 else "none"
+    blobs = [data.id.read_direct_chunk(place)[1] for place in places]
+    compression = "none" if is_plain(data, places[0]) else frames.compression
     return Frame(Image(shape=shape, type=data.dtype.name, compression=compression, frame=index), blobs)
+
+
+def is_plain(data: Any, place: tuple[int, ...]) -> bool:
+    """Return whether a chunk was stored without the filter of its dataset.
+
+    Not by `read_direct_chunk`: of the chunk that was written last, HDF5 2.0 returns a mask of 0 there.
+    """
+    return bool(data.id.get_chunk_info_by_coord(place).filter_mask & 1)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hdf5plugin
 import numpy as np
 
 from penstock.stins.messages import Frame
 
-COMPRESSED = "bslz4"
-"""The compression for which hdf5plugin has a filter; all other frames are stored uncompressed."""
+FILTERS: Mapping[str, Mapping[str, Any]] = {
+    "bslz4": dict(hdf5plugin.Bitshuffle(cname="lz4")),
+    "lz4": dict(hdf5plugin.LZ4()),
+}
+"""Keys of `create_dataset` for each compression that is stored; all other frames are uncompressed."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from h5py import Dataset, h5d, h5p, h5s, h5t
 
-from penstock.codecs import bslz4
-from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, describe
+from penstock.codecs.packed import CODECS
+from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
+from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.joined import Joined, JoinedFrame
@@ -57,7 +57,7 @@ class ModuleStore(FrameStore):
         self._assembled = assembled
         self._blobs = assembled or ChunkedStore(detector, frames, BLOBS if virtual else "data")
         self.data = self._blobs.data
-        self._is_packed = frames.compression == COMPRESSED
+        self._compression = frames.compression
         if virtual is not None:
             describe(self.data)
             self.data = _virtual(detector, self.data, virtual, frames.dtype)
@@ -84,14 +84,18 @@ class ModuleStore(FrameStore):
         packed: dict[int, bytes] = {}
         plain: dict[int, bytes] = {}
         for module in self._modules.good(index):
-            mask, blob = stored.id.read_direct_chunk((index, module, 0, 0))
-            (plain if mask & 1 or not self._is_packed else packed)[module] = blob
+            place = (index, module, 0, 0)
+            blob = stored.id.read_direct_chunk(place)[1]
+            unpacked = self._compression not in FILTERS or is_plain(stored, place)
+            (plain if unpacked else packed)[module] = blob
         if packed:
             # All blobs of a frame share one header, hence one compression.
-            packed |= {n: bslz4.compress(np.frombuffer(blob, dtype)) for n, blob in plain.items()}
+            compress = CODECS[self._compression].compress
+            packed |= {n: compress(np.frombuffer(blob, dtype)) for n, blob in plain.items()}
         found: dict[int, bytes] = packed or plain
         blobs: list[Buffer] = [found.get(module, b"") for module in range(shape[0])]
-        image = Image(shape=shape, type=dtype.name, compression=COMPRESSED if packed else "none", frame=index)
+        compression = self._compression if packed else "none"
+        image = Image(shape=shape, type=dtype.name, compression=compression, frame=index)
         return JoinedFrame(image, blobs, self._joined, (None,) * shape[0], layout=self._layout)
 
     def grow(self, rows: int) -> None:

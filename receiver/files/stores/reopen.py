@@ -17,7 +17,7 @@ from h5py import h5d
 
 from penstock.receiver.files.stores.channels import STATUS, ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.contract import COMPRESSED, FrameFormat, FrameStore, Writing
+from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.data_files.data_file import DATASET
 from penstock.receiver.files.stores.data_files.layout import segments_of, segments_there
 from penstock.receiver.files.stores.data_files.store import DataFilesStore
@@ -54,7 +54,9 @@ def format_of(detector: Any, planned: int | None) -> FrameFormat | None:
 
 
 def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> FrameFormat:
-    compression = COMPRESSED if data.id.get_create_plist().get_nfilters() > 0 else "none"
+    layout = data.id.get_create_plist()
+    used = layout.get_filter(0)[0] if layout.get_nfilters() else None
+    compression = next((name for name, keys in FILTERS.items() if keys["compression"] == used), "none")
     shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
     return FrameFormat(shape, data.dtype.name, compression, planned, names)
 

@@ -1,10 +1,11 @@
-"""Compression as bitshuffle-LZ4, which the file stores unchanged, and decompression."""
+"""Compression as bitshuffle-LZ4, which the file stores unchanged, and decompression of that and LZ4."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from penstock.codecs import bslz4 as codec
+from penstock.codecs.packed import CODECS
 from penstock.receiver.processing.transforms.format import Format, FormatError, Kernel, Step, plain
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.errors import BlobError
@@ -25,21 +26,21 @@ class Bslz4(Step, frozen=True, kw_only=True, tag="bslz4"):
 
 
 class Decompress(Step, frozen=True, kw_only=True, tag="decompress"):
-    """bslz4 blobs become plain pixels. Plain frames pass unchanged."""
+    """bslz4 and lz4 blobs become plain pixels. Plain frames pass unchanged."""
 
-    takes = frozenset({"bslz4", "plain"})
+    takes = frozenset({"bslz4", "lz4", "plain"})
 
     def plan(self, format: Format) -> tuple[Format, Kernel | None]:
         after = format._replace(compression="none")
         if format.compression == "none":
             return after, None
-        if format.compression != "bslz4" or format.type not in ITEM_BYTES:
-            raise FormatError(f"decompress takes bslz4 blobs of known pixels, these are {format}")
+        if (packed := CODECS.get(format.compression)) is None or format.type not in ITEM_BYTES:
+            raise FormatError(f"decompress takes bslz4 or lz4 blobs of known pixels, these are {format}")
         rows, cols = format.image_shape
 
         def unpack(blob: Buffer) -> np.ndarray:
             try:
-                return codec.decompress(blob, rows * cols, format.dtype).reshape(rows, cols)
+                return packed.decompress(blob, rows * cols, format.dtype).reshape(rows, cols)
             except ValueError as error:
                 raise BlobError("blob_length", str(error)) from error
 

@@ -35,6 +35,7 @@ NAMES = {
     "pixels": "plain pixels",
     "cbf": "CBF blobs",
     "bslz4": "bslz4 blobs",
+    "lz4": "lz4 blobs",
 }
 
 
@@ -175,7 +176,7 @@ def check_order(steps: Sequence[Step]) -> None:
     Raises:
         TransformConfigError: a step cannot take the result of the one before it.
     """
-    gets = frozenset({"cbf", "bslz4", "plain"})
+    gets = frozenset({"cbf", "bslz4", "lz4", "plain"})
     for number, step in enumerate(steps):
         name = step.__struct_config__.tag
         if not gets & step.takes:

@@ -64,7 +64,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     """One step of a chain, and its typed configuration."""
 
     takes: ClassVar[frozenset[str]] = frozenset({"plain", "pixels"})
-    """Inputs that it accepts: "cbf" or "bslz4" blobs, "plain" blobs as received, "pixels" in an array."""
+    """Inputs that it accepts: "cbf", "bslz4", "lz4" or "plain" blobs as received, "pixels" in an array."""
     gives: ClassVar[str] = "pixels"
     """Kind of its output."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.codecs import bslz4
+from penstock.codecs.packed import CODECS
 from penstock.receiver.files.stores import chunked, gaps, preallocated
 from penstock.receiver.files.stores.channels import ChannelStore
 from penstock.receiver.files.stores.data_files.store import DataFilesStore
@@ -34,7 +34,10 @@ def frame(number: int, compression: str = "none", images: int = 0) -> Frame:
     head = image(number, parts[0], series="a", compression=compression)
     if images:
         head = image(number, pixels(number, (images, *SHAPE)), series="a", compression=compression)
-    return Frame(head, [bslz4.compress(part) if compression == "bslz4" else part.tobytes() for part in parts])
+    return Frame(
+        head,
+        [CODECS[compression].compress(part) if compression in CODECS else part.tobytes() for part in parts],
+    )
 
 
 def write(path: Path, header: dict[str, Any], writing: dict[str, Any], **kind: Any) -> type:
@@ -58,6 +61,8 @@ TWO = {"shape": (2, *SHAPE), "channels": ("threshold_1", "threshold_2")}
         (PLAIN, {}, {}, preallocated.PreallocatedStore),
         ({}, {}, {}, preallocated.PreallocatedStore),
         (PACKED, {}, {"compression": "bslz4"}, chunked.ChunkedStore),
+        ({}, {}, {"compression": "lz4"}, chunked.ChunkedStore),
+        ({}, {"swmr": True}, {"compression": "lz4"}, chunked.ChunkedStore),
         (PACKED, {"writers": 2}, {"compression": "bslz4"}, chunked.ChunkedStore),
         (PLAIN, {"swmr": True}, {}, chunked.ChunkedStore),
         (PACKED, {"swmr": True}, {"compression": "bslz4"}, chunked.ChunkedStore),

@@ -18,7 +18,7 @@ import pytest
 import urllib3
 from PIL import Image
 
-from penstock.codecs import bslz4
+from penstock.codecs.packed import CODECS
 from penstock.receiver.client import ReceiverRefused
 from penstock.receiver.http import live_view
 from penstock.receiver.live import last_frame, requested_frame
@@ -98,7 +98,7 @@ def test_who_asks_once_gets_the_newest_frame_of_the_series_that_runs(shared: Sha
 
 
 @pytest.mark.parametrize("shape", [(40, 60), (3, 40, 60)])
-@pytest.mark.parametrize("compression", ["none", "bslz4"])
+@pytest.mark.parametrize("compression", ["none", "bslz4", "lz4"])
 def test_every_codec_and_modules_are_shown_before_and_after_the_end(
     compression: str, shape: tuple[int, ...], shared: Shared
 ) -> None:
@@ -118,9 +118,9 @@ def test_every_codec_and_modules_are_shown_before_and_after_the_end(
     for number in range(4):
         array = pixels(number, shape, "uint32")
         parts = [array] if array.ndim == 2 else list(array)
-        packed = compression == "bslz4" and number != 3  # one that did not shrink was sent plain
-        blobs = [bslz4.compress(part) if packed else part.tobytes() for part in parts]
-        streamer.frame(number, array, blobs=blobs, compression="bslz4" if packed else "none")
+        packed = compression != "none" and number != 3  # one that did not shrink was sent plain
+        blobs = [CODECS[compression].compress(part) if packed else part.tobytes() for part in parts]
+        streamer.frame(number, array, blobs=blobs, compression=compression if packed else "none")
     received(receiver, series, 4)
     are_shown()
     streamer.end(reason="complete", triggered=4, sent=4)

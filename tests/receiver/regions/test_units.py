@@ -12,12 +12,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from penstock.codecs import bslz4
+from penstock.codecs import bslz4, lz4
 from penstock.receiver.config import ConfigError, ReceiverConfig, parse, rectangles
 from penstock.receiver.config.rectangles import BadRegionError, Rectangle
 from penstock.receiver.process.chosen_regions import KeptRegions
 from penstock.receiver.regions import memory, pixels
 from penstock.receiver.regions.memory import RegionMemory
+from penstock.stins.messages import Image
 
 SHAPE = (20, 30)
 PEAK = Rectangle(4, 3, 6, 5)
@@ -76,8 +77,6 @@ def test_a_rectangle_is_cut_at_the_edges(region: Rectangle, inside: tuple[slice,
 
 
 def test_the_pixels_of_a_plain_frame_are_not_copied() -> None:
-    from penstock.stins.messages import Image
-
     blob = bytes(range(12))
     image = Image(shape=(3, 4), type="uint8", compression="none")
     rows = pixels.unpack(image, blob, slice(1, 3))
@@ -85,9 +84,14 @@ def test_the_pixels_of_a_plain_frame_are_not_copied() -> None:
     assert np.shares_memory(rows, np.frombuffer(blob, np.uint8))
 
 
-def test_of_a_packed_frame_only_what_the_regions_need_is_unpacked() -> None:
-    from penstock.stins.messages import Image
+def test_an_lz4_frame_is_unpacked() -> None:
+    array = np.random.default_rng(1).integers(0, 100, (128, 256), np.uint16)
+    image = Image(shape=array.shape, type="uint16", compression="lz4")
+    part = pixels.unpack(image, lz4.compress(array), slice(20, 34))
+    np.testing.assert_array_equal(part, array[20:34])
 
+
+def test_of_a_packed_frame_only_what_the_regions_need_is_unpacked() -> None:
     array = np.random.default_rng(1).integers(0, 2**16, (128, 256), np.uint16)  # 8 blocks of 16 rows
     image = Image(shape=array.shape, type="uint16", compression="bslz4")
     areas = [pixels.area(Rectangle(5, y, 9, 4), array.shape, None) for y in (20, 30)]

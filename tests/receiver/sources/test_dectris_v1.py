@@ -17,7 +17,7 @@ from penstock.stins import blobs
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Frame, RefusedImage, SeriesEnd, Start
 from tests.data import EIGER_V1, recording
-from tests.receiver.pixels import bslz4, pixels
+from tests.receiver.pixels import bslz4, lz4_block, pixels
 from tests.receiver.processes import ReceiverProcess
 from tests.receiver.sources.errors import error_of
 from tests.streams import Streamer
@@ -164,7 +164,33 @@ def test_bitshuffled_frame_is_passed_through_untouched(dtype: str) -> None:
     assert np.array_equal(pixels(message), array)
 
 
-@pytest.mark.parametrize("encoding", ["lz4<", "bs32-lz4<", "bs16-lz4>", ">", "zstd<", ""])
+@pytest.mark.parametrize(("dtype", "encoding"), [("uint8", "lz4"), ("uint16", "lz4<"), ("uint32", "lz4<")])
+def test_a_lone_lz4_block_gets_the_header_of_the_hdf5_filter(dtype: str, encoding: str) -> None:
+    array = (np.arange(600) % 200).astype(dtype).reshape(20, 30)
+    block = lz4_block(array)
+    message = decoded_frame(frame(encoding=encoding, blob=block, shape=[30, 20], type=dtype, size=len(block)))
+    assert message.image.compression == "lz4"
+    assert bytes(message.blobs[0])[16:] == block, "it was packed again"
+    blobs.check(message)
+    assert np.array_equal(pixels(message), array)
+
+
+def test_an_lz4_block_as_long_as_its_pixels_is_not_taken_for_plain_ones() -> None:
+    """Filter 32004 would do that."""
+    first, last = bytes(range(1, 15)), bytes(range(100, 145))
+    # 14 bytes, and 5 again from 4 bytes before; then 15 + 30 bytes.
+    block = b"".join((b"\xe1", first, b"\x04\x00", b"\xf0\x1e", last))
+    array = np.frombuffer(first + bytes((11, 12, 13, 14, 11)) + last, "<u2").reshape(4, 8)
+    assert len(block) == array.nbytes
+    message = decoded_frame(frame(encoding="lz4<", blob=block, shape=[8, 4], type="uint16"))
+    blobs.check(message)
+    assert np.array_equal(pixels(message), array)
+    noise = decoded_frame(frame(encoding="lz4<", blob=b"\xff" * 64, shape=[8, 4], type="uint16"))
+    with pytest.raises(BlobError, match="cannot be unpacked"):
+        blobs.check(noise)
+
+
+@pytest.mark.parametrize("encoding", ["lz4>", "bs32-lz4<", "bs16-lz4>", ">", "zstd<", ""])
 def test_other_encoding_is_refused_with_the_number_of_its_frame_known(encoding: str) -> None:
     message = decoded_frame(frame(3, encoding=encoding))
     with pytest.raises(BlobError, match="frame 3") as caught:
@@ -172,10 +198,10 @@ def test_other_encoding_is_refused_with_the_number_of_its_frame_known(encoding: 
     assert caught.value.kind == "unknown_compression"
 
 
-@pytest.mark.parametrize("encoding", ["<", "bs16-lz4<"])
+@pytest.mark.parametrize("encoding", ["<", "bs16-lz4<", "lz4<"])
 def test_cut_blob_is_refused_with_the_number_of_its_frame_known(encoding: str) -> None:
-    array = np.arange(600, dtype=np.uint16).reshape(20, 30)
-    whole = array.tobytes() if encoding == "<" else bslz4(array)
+    array = (np.arange(600, dtype=np.uint16) % 200).reshape(20, 30)
+    whole = {"<": array.tobytes, "lz4<": lambda: lz4_block(array)}.get(encoding, lambda: bslz4(array))()
     for length in (0, 1, len(whole) // 2, len(whole) - 1):
         cut = frame(3, encoding=encoding, blob=whole[:length], shape=[30, 20], size=len(whole))
         message = decoded_frame(cut)

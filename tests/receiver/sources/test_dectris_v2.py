@@ -19,7 +19,7 @@ from penstock.stins import blobs
 from penstock.stins.errors import BlobError, RemoteError
 from penstock.stins.messages import Frame, RefusedImage, SeriesEnd, Start
 from tests.data import EIGER_V2, recording
-from tests.receiver.pixels import bslz4, pixels
+from tests.receiver.pixels import bslz4, lz4, pixels
 from tests.receiver.sources.errors import error_of
 
 SERIES = {"series_id": 7, "series_unique_id": "01HR"}
@@ -175,6 +175,17 @@ def test_bslz4_frame_is_passed_through(dtype: str, tag: int) -> None:
     assert np.array_equal(pixels(message), array)
 
 
+@pytest.mark.parametrize("block", [0, 256])
+def test_lz4_frame_is_passed_through(block: int) -> None:
+    array = (np.arange(600) % 200).astype(np.uint16).reshape(20, 30)
+    blob = lz4(array, block)
+    message = decoded_frame(image({"a": shaped(compressed(blob, 2, "lz4"), (20, 30), 69)}))
+    assert message.image.compression == "lz4"
+    assert message.blobs[0] == blob
+    blobs.check(message)
+    assert np.array_equal(pixels(message), array)
+
+
 def test_channels_become_blobs_in_the_order_of_the_start_message() -> None:
     source = DectrisV2Source()
     assert decoded_start(start(channels=["threshold_1", "threshold_2"]), source).header.channels == (
@@ -197,7 +208,10 @@ def test_channel_that_did_not_come_is_an_empty_blob() -> None:
 @pytest.mark.parametrize(
     ("payload", "tag", "kind"),
     [
-        (compressed(b"0" * 20, 2, "lz4"), 69, "unknown_compression"),
+        (compressed(b"0" * 20, 2, "zstd"), 69, "unknown_compression"),
+        (compressed(b"0" * 20, 2, "lz4"), 69, "blob_header"),
+        (compressed(b"0" * 11, 2, "lz4"), 69, "blob_length"),
+        (compressed(bytes(7) + b"\x0c" + bytes(4), 2, "lz4"), 69, "blob_header"),
         (compressed(b"0" * 20, 4), 69, "unknown_compression"),
         (PIXELS.tobytes(), 65, "unknown_type"),
         (b"short", 69, "blob_length"),

@@ -138,7 +138,7 @@ def test_a_killed_file_in_the_format_of_hdf5_2_is_marked(path: Path) -> None:
 def test_a_killed_series_in_the_format_of_hdf5_2_can_be_continued(path: Path) -> None:
     file = begun_in_the_format_of_hdf5_2(path)
     found = reopen_file(file)
-    series = RunningSeries(start(frames=20), None, ResumedSeries(found.account, (), str(file), 0.0))
+    series = RunningSeries(start(frames=20), 0, ResumedSeries(found.account, (), str(file), 0.0))
     writer = SeriesWriter(file, "sim-1", series, "", Writing(swmr=True), found)
     for number in (2, 7, 19):
         writer.add(number, packed(number))
@@ -167,7 +167,7 @@ def test_a_killed_series_can_be_continued(path: Path) -> None:
     file = killed(path)
     found = reopen_file(file)
     again = Written.__new__(Written)
-    again.series = RunningSeries(start(frames=300), None, ResumedSeries(found.account, (), str(file), 0.0))
+    again.series = RunningSeries(start(frames=300), 0, ResumedSeries(found.account, (), str(file), 0.0))
     again.writer = SeriesWriter(file, "sim-1", again.series, "", Writing(swmr=True), found)
     again.add(frame(2), frame(7))
     again.writer.flush()

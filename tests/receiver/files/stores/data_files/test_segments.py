@@ -252,7 +252,7 @@ def test_a_killed_series_can_be_continued(path: Path) -> None:
     assert found.account.counts().stored == 4
     again = Written.__new__(Written)
     again.series = type(series.series)(
-        start(frames=10), None, ResumedSeries(found.account, (), str(killed), 0.0)
+        start(frames=10), 0, ResumedSeries(found.account, (), str(killed), 0.0)
     )
     again.writer = SeriesWriter(killed, "sim-1", again.series, "", Writing(frames_per_file=7), found)
     again.add(*map(frame, (3, 5, 6, 8)))
@@ -365,7 +365,7 @@ def full(*_: object) -> None:
 
 def test_a_beginning_that_is_refused_leaves_nothing_open(path: Path) -> None:
     path.with_name("scan_000002.h5").write_bytes(b"precious")
-    with pytest.raises(WriterError, match="not overwritten"):
+    with pytest.raises(NameTakenError, match="not overwritten"):
         written(path, shape=SHAPE, type="uint16", compression="none")
     assert descriptors_in(path.parent) == []
 
