@@ -2,7 +2,7 @@
 
 The container is a CBOR sequence (RFC 8742), gzipped or not: one array of byte strings per multi-part
 message, in order of arrival. It is meant for tests and support: what a detector really sent can be kept,
-passed on and streamed again.
+passed on and streamed again. A folder of `.cbor` files, one per message of a DECTRIS stream V2, is one too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import cbor2
+
+from penstock.cli import _message_files
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -34,11 +36,17 @@ class Protocol(StrEnum):
 
 
 def read(path: Path) -> Iterator[list[bytes]]:
-    """Yield the messages of a recording, one after another; the whole file is never in memory.
+    """Yield the messages of a recording, one after another; the whole recording is never in memory.
+
+    Args:
+        path: the file, or the folder of a stream V2's messages.
 
     Raises:
         RecordingError: the file cannot be opened, is not a recording, or ends within a message.
     """
+    if path.is_dir():
+        yield from _read_folder(path)
+        return
     number = 0
     try:
         with _open(path) as stream:
@@ -68,6 +76,16 @@ def read(path: Path) -> Iterator[list[bytes]]:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     if number == 0:
         raise RecordingError(f"{path} is empty: it has no messages")
+
+
+def _read_folder(path: Path) -> Iterator[list[bytes]]:
+    try:
+        for message in _message_files.messages(path):
+            yield [message]
+    except _message_files.NoMessageError as error:
+        raise RecordingError(str(error)) from error
+    except OSError as error:
+        raise RecordingError(f"cannot read {error.filename or path}: {error.strerror or error}") from error
 
 
 def write(path: Path, messages: Iterable[Sequence[Any]]) -> int:

@@ -6,12 +6,14 @@ file name: --filename puts one where the protocol carries it (V1: header appendi
 header), "" stands for live view only. Without it, the messages are sent as recorded, and the receiver's
 filename_template names the file of a stream that has no name.
 
-A recording is a CBOR sequence, gzipped or not: one array of byte strings per multi-part message. With --json,
-the first line has the bound endpoint, the last one the summary.
+A recording is a CBOR sequence, gzipped or not: one array of byte strings per multi-part message. A folder of
+.cbor files, one for each message of a DECTRIS stream V2, is one too, whatever the files are called. With
+--json, the first line has the bound endpoint, the last one the summary.
 
 Examples:
   penstock replay eiger_v1.cborseq.gz --filename /data/eiger.h5
   penstock replay eiger_v2.cborseq.gz --endpoint tcp://0.0.0.0:31001 --rate 10
+  penstock replay r500k_bm_bslz4_16bit/ --endpoint tcp://0.0.0.0:31001 --filename /data/eiger.h5
   penstock replay stins.cborseq --wait-peers 2 --json
 """
 
@@ -32,7 +34,7 @@ from penstock.stins.texts import plural
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("capture", type=Path, metavar="CAPTURE", help="the recording")
+    parser.add_argument("capture", type=Path, metavar="CAPTURE", help="the recording, file or folder")
     parser.add_argument(
         "--filename", metavar="PATH", help='file that the receiver is to write; "" for live view only'
     )

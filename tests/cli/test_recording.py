@@ -52,10 +52,55 @@ def test_file_that_is_no_recording_is_told_so(tmp_path: Path, content: bytes, se
         list(read(path))
 
 
-def test_missing_file_and_folder_are_told_so(tmp_path: Path) -> None:
+def test_a_missing_file_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="does not exist"):
         list(read(tmp_path / "none"))
-    with pytest.raises(RecordingError, match="directory"):
+
+
+def v2(kind: str, series: int = 1, **keys: object) -> bytes:
+    """A message as DECTRIS' control units send it."""
+    return cbor2.dumps(cbor2.CBORTag(55799, {"type": kind, "series_id": series, **keys}))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("000001", "000002", "000003", "000004"), ("start", "image_2", "image_10", "end"),
+        ("s_1", "i_10", "i_9", "e_0"),
+    ],
+    ids=["numbered", "by type", "wildly"],
+)  # fmt: skip
+def test_a_folder_of_messages_is_read_in_the_order_of_sending(names: tuple[str, ...], tmp_path: Path) -> None:
+    sent = [v2("start"), v2("image", image_id=2), v2("image", image_id=10), v2("end")]
+    for name, message in zip(names, sent, strict=True):
+        (tmp_path / f"{name}.cbor").write_bytes(message)
+    (tmp_path / "README.md").write_text("not of the stream")
+    assert list(read(tmp_path)) == [[message] for message in sent]
+    assert protocol(next(read(tmp_path))) is Protocol.DECTRIS_V2
+
+
+def test_several_series_in_a_folder_follow_each_other(tmp_path: Path) -> None:
+    sent = [v2(kind, series) for series in (2, 10) for kind in ("start", "end")]
+    for number, message in enumerate(reversed(sent)):
+        (tmp_path / f"{number}.cbor").write_bytes(message)
+    assert list(read(tmp_path)) == [[message] for message in sent]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "is a folder without .cbor files"), (b"\xff", "a.cbor is no message of a DECTRIS stream V2"),
+        (cbor2.dumps({"type": "frame"}), "a.cbor is no message .* its type is 'frame'"),
+        (cbor2.dumps([1]), "a.cbor is no message .* its type is None"),
+    ],
+    ids=["empty", "no CBOR", "another type", "no map"],
+)  # fmt: skip
+def test_a_folder_that_is_no_recording_is_told_so(
+    content: bytes | None, sentence: str, tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / "a.cbor").write_bytes(content)
+    with pytest.raises(RecordingError, match=sentence):
         list(read(tmp_path))
 
 

@@ -160,6 +160,18 @@ def test_stins_recording_is_replayed_too(tmp_path: Path) -> None:
         assert np.array_equal(written["entry/data/data"][...], [array, array + 1, array + 2])
 
 
+def test_a_folder_with_a_file_for_each_message_is_streamed_as_the_recording_is(tmp_path: Path) -> None:
+    messages = list(read(recording(EIGER_V2)))
+    (tmp_path / "dump").mkdir()
+    for number, [message] in enumerate(messages, 1):
+        (tmp_path / f"dump/{number:06d}.cbor").write_bytes(message)
+    file = tmp_path / "data/eiger.h5"
+    replayed = replay(tmp_path / "dump", file.parent, "--filename", str(file))
+    assert (replayed.summary["protocol"], replayed.summary["messages"]) == ("dectris-v2", len(messages))
+    assert replayed.status.series is not None
+    assert (replayed.status.series.complete, replayed.status.counts.stored) == (True, 10)
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
