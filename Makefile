@@ -16,6 +16,9 @@ REQUIREMENTS := setup.cfg pyproject.toml constraints.txt
 # Qt and silx need these, even without a screen.
 QT_PACKAGES := libgl1 libglib2.0-0 libfontconfig1 libfreetype6 libx11-6
 
+# Programs that tests call, and pages that tests run. Missing ones are installed like those above.
+TEST_PACKAGES := mount curl iproute2
+
 # A virtual screen, for `make pictures`.
 XVFB_PACKAGES := xvfb xauth libdbus-1-3 libxcb-icccm4 libxcb-keysyms1 libxcb-xinerama0 libxcb-image0 \
     libxcb-render-util0 libxcb-randr0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1
@@ -51,10 +54,12 @@ sardana-demo: $(STAMPS)/sardana ## try Sardana with a simulated detector, at spo
 
 .PHONY: test
 test: lint ## lint, types, import contracts, and all tests except the slow ones
+	@.ci/debian-packages $(TEST_PACKAGES)
 	QT_QPA_PLATFORM=offscreen pytest -m 'not slow' $(PARALLEL) --durations=25 $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(STAMPS)/develop judges ## the slow tests: many seeds, kills at every moment, every window on a screen
+	@.ci/debian-packages $(TEST_PACKAGES)
 	@.ci/debian-packages $(XVFB_PACKAGES) || echo "Xvfb is missing: the windows are not drawn on a screen." >&2
 	PENSTOCK_JUDGES=1 QT_QPA_PLATFORM=offscreen pytest -m slow $(PARALLEL) --durations=25 $(ARGS)
 

@@ -143,10 +143,9 @@ def named(message: list[bytes], kind: Protocol, filename: str) -> list[bytes]:
             content = cbor2.loads(message[0])
             if content.get("type") == "start":
                 user = _user_object(content.get("user_data") or b"", "user data")
-                named = json.dumps(
-                    {**user, "filename": filename}, default=dict
-                )  # maps of cbor2 6 are no dicts
-                content = {**content, "user_data": named}
+                # `default`: what is in a tag is a map of cbor2's own, and no dict.
+                user_data = json.dumps({**user, "filename": filename}, default=dict)
+                content = {**content, "user_data": user_data}
                 # 55799: self-described CBOR, which the detector's own messages begin with.
                 return [cbor2.dumps(cbor2.CBORTag(55799, content), datetime_as_timestamp=False)]
     return message

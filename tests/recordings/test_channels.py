@@ -75,7 +75,7 @@ def two_channels(filename: str) -> Sent:
     decoder = cbor2.CBORDecoder(io.BytesIO(content))
     for _ in range(FRAMES + 2):
         (part,) = decoder.decode()
-        message = cbor2.loads(part)
+        message = {**cbor2.loads(part)}
         match message["type"]:
             case "start":
                 message["channels"] = ["threshold_1", "threshold_2"]
@@ -96,7 +96,7 @@ def two_channels(filename: str) -> Sent:
                 sent.first.append(one)
                 sent.second.append(two)
                 broken = (FIRST_CUT, BOTH_CUT)
-                message["data"]["threshold_1"] = channel(one, cut=number in broken)
+                message["data"] = {"threshold_1": channel(one, cut=number in broken)}
                 if number != WITHOUT_SECOND:
                     message["data"]["threshold_2"] = channel(two, cut=number == BOTH_CUT)
         sent.messages.append(cbor2.dumps(message, datetime_as_timestamp=False))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def first_message(capture: Path) -> list[bytes]:
 
 def plain(value: Any) -> Any:
     """CBOR's arrays and maps of one channel as NumPy's arrays and values."""
-    if isinstance(value, dict) and list(value) == ["threshold_1"]:
+    if isinstance(value, Mapping) and list(value) == ["threshold_1"]:
         return plain(value["threshold_1"])
     if isinstance(value, cbor2.CBORTag) and value.tag == 40:
         shape, array = value.value
@@ -184,7 +185,7 @@ def with_geometry(message: list[bytes]) -> list[bytes]:
         configuration = json.loads(message[1])
         configuration |= {"beam_center_x": 515.5, "beam_center_y": 530.25, "detector_distance": 0.2}
         return [message[0], json.dumps(configuration).encode(), *message[2:]]
-    start = cbor2.loads(message[0])
+    start = {**cbor2.loads(message[0])}
     start |= {"beam_center_x": 515.5, "beam_center_y": 530.25, "detector_translation": [0.01, 0.0, 0.2]}
     return [cbor2.dumps(start, datetime_as_timestamp=False)]
 
