@@ -1,7 +1,7 @@
 """A series that an earlier process of a device has begun, and that the receiver still waits for.
 
-Device server and streamer were killed together, and both were back before the receiver missed them. The new
-streamer does not know the series, which no message will end.
+Either device server and streamer were killed together, and both were back before the receiver missed them:
+the new streamer does not know the series. Or its end message was lost, and no device was there to find out.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ class LeftOver:
     def found(self) -> Series | None:
         """Return the series, if there is one; to be called often while the device is idle.
 
-        The receiver says itself that it lost the series' streamer, is connected to the next one, and has
-        received nothing of the series from that one.
+        Either the streamer has ended it, or the receiver says itself that it lost the series' streamer, is
+        connected to the next one, and has received nothing of the series from that one.
         """
         record = self._record
         running = record.receiver_status.series if record.receiver_takes and record.receiver_status else None
         if self._connected_at is not None and record.receiver_answered > self._connected_at:
             self._connected_at, self._series = None, running.id if running is not None else ""
         streamer = record.streamer_status
-        is_idle = streamer is not None and streamer.state == "idle" and bool(streamer.peers)
-        if running is None or running.id != self._series or not running.unconfirmed or not is_idle:
+        if running is None or not self._series or running.id != self._series:
             return None
-        return running
+        if streamer is None or streamer.state != "idle":
+            return None
+        is_abandoned = running.id == streamer.series or (running.unconfirmed and bool(streamer.peers))
+        return running if is_abandoned else None

@@ -115,7 +115,7 @@ class SeriesWatchdog:
         record, series = self._record, self.left_over.found()
         if record.lasts("left over", series is not None) > self._limits.left_over:
             record.lasts("left over", False)
-            self._do.stop_receiver("the device server was restarted during the series, and its streamer too")
+            self._do.stop_receiver("the device server was restarted during the series, and nothing more came")
         if series is None:
             return ""
         file = f" ({series.filename})" if series.filename else ""

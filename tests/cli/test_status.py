@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
+from penstock.cli.status import describe
+from penstock.receiver.models import Connection, Status
 from tests.receiver.processes import ReceiverProcess
 from tests.streams import Streamer
 
@@ -46,6 +48,15 @@ def test_receiver_without_a_streamer_says_where_it_looks_for_one(
     assert "sim-1: idle" in said
     assert f"NOT connected to {endpoint}" in said
     assert "no series yet" in said
+
+
+def test_a_host_that_does_not_answer_is_said() -> None:
+    connection = Connection(endpoint="tcp://camera:9999", connections=1, silent_seconds=9)
+    said = list(describe(Status(state="idle", connections=[connection])))
+    assert (
+        "  connected to tcp://camera:9999, whose host has not answered for 9 s: is the network interrupted?"
+        in said
+    )
 
 
 def test_complete_series_is_said_with_counts_and_file(

@@ -38,10 +38,17 @@ def test_the_series_that_nobody_continues_is_ended_within_seconds() -> None:
     )
     assert loop.receiver.stops == []
     loop.wait(2.0)
-    assert loop.receiver.stops == ["the device server was restarted during the series, and its streamer too"]
+    assert loop.receiver.stops == ["the device server was restarted during the series, and nothing more came"]
     loop.receiver.end("stopped")
     loop.wait(0.1)
     assert loop.control.view.warning == ""
+
+
+def test_one_whose_streamer_has_ended_it_is_ended_at_the_receiver_too() -> None:
+    loop = Restarted(replace(SERIES, unconfirmed=False))
+    loop.streamer.say(series="before")
+    loop.wait(LIMITS.left_over + 0.5)
+    assert len(loop.receiver.stops) == 1
 
 
 @pytest.mark.parametrize("why", ["its streamer is connected as before", "no streamer is connected"])

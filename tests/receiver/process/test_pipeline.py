@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +14,10 @@ import pytest
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.live import last_frame
 from penstock.receiver.process.pipeline import BURST_SECONDS, Pipeline
+from penstock.stins import tcp
 from penstock.stins.messages import Header, SeriesEnd
 from penstock.stins.series import SeriesEncoder
+from penstock.stins.tcp import Silence
 from tests.streams import Streamer, image, pixels
 
 DEADLINE = 10.0
@@ -31,6 +33,16 @@ class SlowClock:
     def __call__(self) -> float:
         self._now += self._step
         return self._now
+
+
+class HeldClock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def test_a_slow_disk_does_not_keep_the_loop_from_commands_and_signs_of_life(
@@ -88,6 +100,41 @@ def test_on_a_slow_disk_what_waits_on_another_of_several_sockets_is_neither_late
         status = pipeline.status(1)
         assert (status.state, status.errors) == ("idle", {})
         assert (status.counts.stored, status.counts.late, status.counts.missing) == (60, 0, 0)
+    finally:
+        pipeline.close()
+        streamer.close()
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_while_the_network_is_interrupted_a_frame_that_is_under_way_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: bool
+) -> None:
+    streamer, clock = Streamer(), HeldClock()
+    config = msgspec.convert(
+        {"source": {"endpoints": [streamer.endpoint]}, "data_root": str(tmp_path), "gap": {"seconds": 2.0}},
+        ReceiverConfig,
+    )
+    memories = [last_frame.LastFrame(last_frame.create()) for _ in range(2)]
+    pipeline = Pipeline("sim-1", config, *memories, clock)
+
+    def until(condition: Callable[[], bool]) -> None:
+        due = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < due
+            pipeline.step(0.01)
+
+    try:
+        until(lambda: pipeline.ingest.connections()[0].connections == 1)
+        streamer.start(str(tmp_path / "x.h5"), frames=3)
+        for number in (0, 2):
+            streamer.frame(number)
+        until(lambda: pipeline.status(1).counts.received == 2)
+        if interrupted:  # as the kernel would say
+            monkeypatch.setattr(tcp, "silence", lambda descriptor: Silence(60.0, 60.0))
+        for _ in range(50):
+            clock.now += 0.1
+            pipeline.step(0)
+        assert pipeline.status(1).counts.missing == (0 if interrupted else 1)
     finally:
         pipeline.close()
         streamer.close()
