@@ -129,14 +129,18 @@ def test_what_happens_to_a_late_frame_is_two_clicks_from_the_readme() -> None:
     assert "receiver/series/account.py" in (ROOT / "docs/explanation/accounting.md").read_text()
 
 
-def test_the_functions_on_the_way_of_a_frame_are_in_their_files() -> None:
-    page = (ROOT / "docs/explanation/the-way-of-a-frame.md").read_text()
+@pytest.mark.parametrize("what", ["frame", "command"])
+def test_the_functions_on_the_way_of_a_frame_or_command_are_in_their_files(what: str) -> None:
+    page = (ROOT / f"docs/explanation/the-way-of-a-{what}.md").read_text()
     rows = re.findall(r"^\| .*?\| (`.*?`) \| (.*?) \| [^|]* \|$", page, re.MULTILINE)
     named = [(names, re.findall(r"\]\(\.\./\.\./([^)]*\.py)\)", files)) for names, files in rows]
     for names, files in named:
         code = "".join((ROOT / file).read_text() for file in files)
         methods = [each for each in re.findall(r"`(\w+)\.(\w+)`", names) if f"class {each[0]}" in code]
-        assert methods or not files, f"{names} is not in {files}"
+        functions = re.findall(r"`(\w+)`", names)
+        assert methods or functions or not files, f"{names} is not in {files}"
+        for function in functions:
+            assert f"def {function}(" in code, f"{function} is not in {files}"
         for kind, method in methods:
             assert f"def {method}(" in code, f"{kind}.{method} is not in {files}"
     assert len(named) > 15
