@@ -249,7 +249,7 @@ def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
     known = {
         *_kinds("ArmRefused", files=(root / "devices/_base").glob("*.py")),
         *_kinds("Refused", files=streamer),
-        *_kinds("Refused", "StorageError", files=asked),
+        *_kinds("Refused", "StorageError", "NameTakenError", files=asked),
     }
     assert known >= {"file_exists", "not_idle", "running", "out_of_range", "busy"}
     assert known <= _keys(page)
@@ -258,4 +258,4 @@ def test_every_kind_of_refusal_of_a_detector_is_described() -> None:
 def test_every_kind_with_which_a_check_is_refused_is_described() -> None:
     root = REFERENCE.parent.parent
     asked = [root / "receiver/process/series_check.py", root / "receiver/files/storage.py"]
-    assert {*_kinds("Refused", "StorageError", files=asked)} <= _keys(_page("http.md"))
+    assert {*_kinds("Refused", "StorageError", "NameTakenError", files=asked)} <= _keys(_page("http.md"))

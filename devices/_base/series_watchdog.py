@@ -161,6 +161,8 @@ class SeriesWatchdog:
             self._record.move(
                 Event.END_SENT, "The last frame has been sent; the receiver is closing the file."
             )
+        elif self._record.streamer_lost:
+            self._record.warn(self._silence.warning())  # its last snapshot may be out of date
         elif self._receiver_lives() and self._both_agree():
             self._check_consumers()
             self._record.warn(

@@ -125,6 +125,19 @@ def test_a_remote_streamer_behind_an_interrupted_network_goes_on(remote: Remote)
     assert remote.streamer.calls.count("abort") == 0
 
 
+def test_a_series_that_ends_meanwhile_is_as_complete_as_the_streamer_says_later(remote: Remote) -> None:
+    remote.control.arm(settings(1))
+    remote.streamer.fall_silent()
+    remote.receiver.take(1)
+    remote.receiver.end()
+    remote.wait(20.0)
+    assert remote.state is SeriesState.TAKING
+    remote.streamer.say(state="idle", acquired=1, sent=1, end_sent=True)
+    remote.wait(0.2)
+    assert remote.state is SeriesState.IDLE
+    assert "1 of 1 frame stored" in remote.sentence
+
+
 def test_between_series_it_is_said_too_and_is_no_fault(remote: Remote) -> None:
     remote.streamer.fall_silent()
     remote.wait(5.0)
