@@ -97,8 +97,11 @@ class SeriesWatchdog:
         record = self._record
         if not self._streamer_lives():
             return
-        record.warn(self._silence.of_streamer() or self._end_left_over())
-        if not record.own_stream or self._do.is_configuring():
+        waits = self._silence.of_streamer() or self._end_left_over()
+        if not record.own_stream:
+            record.warn(waits)
+            return
+        if self._do.is_configuring():
             return
         status = record.streamer_status
         state = status.state if status is not None else ""
@@ -108,7 +111,7 @@ class SeriesWatchdog:
         elif record.lasts("box busy", state == "configuring") > self._limits.lasting:
             record.move(Event.CONFIGURE, sentence(message or "The detector is being configured"))
         else:
-            record.warn(warning_of(status))
+            record.warn(waits or warning_of(status))
 
     def _end_left_over(self) -> str:
         """End the series of an earlier process of this device; return a sentence about it, "" without one."""

@@ -170,3 +170,12 @@ def test_a_network_between_box_and_receiver_is_said(box: Remote) -> None:
     box.wait(0.1)
     assert "has not answered the receiver for 9 s" in box.control.view.warning
     assert box.state is SeriesState.TAKING
+
+
+def test_between_series_of_a_box_a_warning_of_its_own_stays(box: Remote) -> None:
+    box.wait(0.1)
+    box.control.record.entered()
+    box.streamer.say(warning="Energy was 9000, is 8047.78: write it again")
+    box.wait(2.0)
+    assert "write it again" in box.control.view.warning
+    assert len(box.control.record.entered()) == 1, "it is said once"
