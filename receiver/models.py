@@ -259,7 +259,8 @@ class Status:
     last_error: str = ""
     """The latest bad message, in words; it is never cleared."""
     refused: str = ""
-    """Why the last start message was refused; "" again with the next series, or `reset`."""
+    """Why the last start message was refused, or that frames came without one; "" again with the next series,
+    or `reset`."""
     drained: int = 0
     """Messages discarded while idle or in error."""
     frame_rate: float = 0.0

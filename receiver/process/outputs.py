@@ -175,6 +175,11 @@ class Outputs:
         """Enter the number of dropped frames of that series into the history."""
         self.view.not_taken_end()
 
+    def refuse(self, error: StinsError) -> None:
+        """Count a bad message, because of which others are dropped until the next series begins."""
+        self.bad.take(error)
+        self.bad.refused = str(error)
+
     def bad_message(self, error: StinsError) -> None:
         """Count a bad message by its kind, and log the first few."""
         self.bad.take(error)

@@ -159,6 +159,8 @@ class Pipeline:
     def reset(self) -> None:
         """Leave Error; does nothing in Running: stop the series first."""
         self.outputs.bad.refused = ""
+        if self.machine.state is State.ERROR:
+            self._collector.on_reset()
         if self.machine.state is not State.RUNNING:
             self.machine.handle(StateEvent.RESET, "reset requested")
 

@@ -6,16 +6,22 @@ Messages arrive in the order in which their streamer sent them (`connection`), s
 | state     | start message              | own frame or end                 | another's | reconnected  |
 |-----------|----------------------------|----------------------------------|-----------|--------------|
 | IDLE      | begin                      | –                                | stale     | –            |
-| RUNNING   | the same: duplicate;       | take; finish                     | stale     | → SUSPENDED  |
+| RUNNING   | the same: duplicate, or    | take; finish                     | stale     | → SUSPENDED  |
+|           | pending without a name;    |                                  |           |              |
 |           | else end (end lost), begin |                                  |           |              |
 | SUSPENDED | end (end lost), begin      | number > last: → RUNNING, take;  | stale     | –            |
 |           |                            | else stale                       |           |              |
 
 These are phases of the series; the states of the receiver are in `process.states`. Time-outs and requests to
 stop end a series in either phase. SUSPENDED is a series whose streamer was lost, or whose receiver was
-killed: the peer connected next may not know it. A start message that was received before begins a series only
-with its first frame, since it may merely be repeated; with name and number, in the same session, it is a
+killed: the peer connected next may not know it. A start message that was received before is *pending*: it may
+merely be repeated, so it begins a series only with its first frame; with name and number, in the same
+session, it is a duplicate. If it repeats that of a running series without a name, the next frame decides: if
+its index was counted already, the old series ends (end lost) and the next one begins; otherwise it is a
 duplicate.
+
+A series without a name also ends when its `msg_number` falls back: a counter has wrapped, or the streamer was
+restarted.
 """
 
 from __future__ import annotations
@@ -24,18 +30,22 @@ import logging
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.connection.known_starts import KnownStarts
-from penstock.receiver.processing.frame_processor import Result
+from penstock.receiver.models import FrameStatus
+from penstock.receiver.processing.frame_processor import Result, refusal
 from penstock.receiver.series.frame_entry import Entry
 from penstock.receiver.series.running_series import ResumedSeries, RunningSeries
 from penstock.receiver.series.sink import Sink
 from penstock.receiver.series.timeouts import GapClock, Timeouts
 from penstock.stins.errors import RemoteError, StinsError
-from penstock.stins.messages import Frame, Header, Message, SeriesEnd, Start
+from penstock.stins.messages import Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
 from penstock.stins.texts import named, of_series
 
 log = logging.getLogger(__name__)
 
 END_LOST = "its end message was lost, the next series has begun"
+FALLS_BACK = 2**15
+"""A `msg_number` that is lower than the highest by so much is not late: its counter has wrapped."""
+ARRIVED = frozenset(FrameStatus) - {FrameStatus.PENDING, FrameStatus.MISSING}
 NO_HEADER = (
     "frames of a series whose start message was not received are dropped; was the receiver started or reset "
     "in the middle of the series, or does another receiver take messages from the same streamer?"
@@ -66,6 +76,8 @@ class Collector:
         self._gap_clock = GapClock(config.gap)
         self._announced: str | None = ""
         """Name of the series whose start, or lack of a start, was noted last; "" for none."""
+        self._ended_at: int | None = None
+        """Number of the last end message of a series without a name."""
         self.series: RunningSeries | None = None
         self._not_taken: Header | None = None
         """Header of the last start message if its series could not begin, until its end message."""
@@ -88,7 +100,11 @@ class Collector:
         """
         if isinstance(message, Frame):
             series, image = self.series, message.image
-            if series is not None and self._belongs(series, image.series, image.msg_number):
+            if (
+                series is not None
+                and self._belongs(series, image.series, image.msg_number)
+                and (self._unconfirmed is None or not self._begins_next(series, image))
+            ):
                 self._entry.take(series, message, result)
             else:
                 self._another_frame(message, now, result)
@@ -114,11 +130,22 @@ class Collector:
         self._gap_clock.tick(series, now)
         if cause := self._timeouts.timeout_reason(series, now, suspended=self.is_suspended):
             self._finish(series, cause)
+            if series.header.series is None:
+                self._expect_start()
 
     def on_reconnect(self) -> None:
         """Suspend the running series: all connections were lost, read to the end, and made again."""
         self._known.on_reconnect()
         self.is_suspended = self.series is not None
+        if self.series is None:
+            self._expect_start()
+
+    def on_reset(self) -> None:
+        """Expect a start message, since the receiver has left Error: what arrives without one is reported."""
+        self._expect_start()
+        if self._not_taken is not None:
+            self._not_taken = None
+            self._sink.not_taken_end()
 
     def resume(self, start: Start, resumed: ResumedSeries, now: float) -> None:
         """Resume a series whose receiver was killed, like one whose streamer was lost."""
@@ -175,7 +202,10 @@ class Collector:
         if name is not None and header.series is not None:
             own = name == header.series
         else:
-            own = number is None or header.msg_number is None or number >= header.msg_number
+            first = header.msg_number
+            own = number is None or first is None or number > first
+            # Some streamers send the same number each time.
+            own = own or (number == first and not self._falls_back(series, name, number))
         if own and self.is_suspended:
             own = number is None or number > series.numbering.highest
             self.is_suspended = not own
@@ -190,7 +220,7 @@ class Collector:
         # Without a name it may be from a streamer that was restarted with the same settings.
         if series is not None and repeats and (header.series is not None or not series.numbering.messages):
             self._duplicate(header)
-        elif header not in self._known:
+        elif header not in self._known and not repeats:
             self._begin_next(start, now)
         elif header.series is None or header.msg_number is None or not self._known.is_of_this_session(header):
             log.warning(
@@ -220,14 +250,18 @@ class Collector:
     def _another_frame(self, frame: Frame, now: float, result: Result | None) -> None:
         """Take a frame that is not of the running series: it may begin the next one, else it is stale."""
         start = self._unconfirmed
-        name = frame.image.series
+        name, number = frame.image.series, frame.image.msg_number
+        self._end_if_fallen_back(name, number)
         if start is None or name != start.header.series:
+            if isinstance(frame.image, RefusedImage):
+                self.undecodable(error := refusal(frame.image))
+                self._sink.bad_message(error)
             self.drop()
             if self._is_not_taken(name):
                 self._sink.not_taken_frame()
-            elif self.series is None and name != self._announced:
+            elif self.series is None and name != self._announced and not self._is_late(name, number):
                 self._announced = name
-                self._sink.bad_message(StinsError("no_header", NO_HEADER + of_series(name)))
+                self._sink.refuse(StinsError("no_header", NO_HEADER + of_series(name)))
             return
         self._begin_next(start, now)
         self.drained -= 1
@@ -235,14 +269,70 @@ class Collector:
 
     def _end(self, end: SeriesEnd) -> None:
         series = self.series
+        if end.series is None:
+            self._expect_start(end.msg_number)
         if series is None or not self._belongs(series, end.series, end.msg_number):
+            self._end_if_fallen_back(end.series, end.msg_number)
             self.drop()
             if self._is_not_taken(end.series):
                 self._not_taken = None
                 self._sink.not_taken_end()
             return
         series.end = end
+        if series.header.series is None:
+            self._unconfirmed = None  # the start message was a duplicate: no frame came after it
         self._finish(series, None)
+
+    # -- streams without names -----------------------------------------------------------------
+
+    def _begins_next(self, series: RunningSeries, image: Image) -> bool:
+        """Return whether a frame begins the next series, whose start message is pending, and not that of the
+        running one, which has no name either; if it does not, the start message was a duplicate."""
+        start = self._unconfirmed
+        numbered = image.msg_number is not None and series.header.msg_number is not None
+        if start is None or start.header.series is not None or series.header.series is not None:
+            return False
+        if image.frame is None and not numbered:
+            return True  # nothing else tells them apart
+        index = series.numbering.index(image)
+        if series.account.in_range(index) and series.account.status(index) in ARRIVED:
+            return True
+        self._unconfirmed = None
+        return False
+
+    def _falls_back(self, series: RunningSeries, name: str | None, number: int | None) -> bool:
+        """Return whether the messages of a series without a name have fallen back to this number."""
+        first = series.header.msg_number
+        if number is None or first is None or name is not None or series.header.series is not None:
+            return False
+        if self.is_suspended:
+            return False
+        is_in_order = not self._several_sockets  # so that a lower number is not late
+        return (is_in_order and number < first) or series.numbering.highest - number >= FALLS_BACK
+
+    def _end_if_fallen_back(self, name: str | None, number: int | None) -> None:
+        series = self.series
+        if series is None or not self._falls_back(series, name, number):
+            return
+        self._finish(
+            series,
+            f"msg_number fell back from {series.numbering.highest} to {number} in the series: a counter of "
+            "16 or 32 bits has wrapped, or the streamer was restarted; what follows is dropped until a "
+            "start message arrives",
+        )
+        self._expect_start()
+
+    def _expect_start(self, after: int | None = None) -> None:
+        """Report the next frame without a start message.
+
+        Args:
+            after: number of the end message that has arrived; frames with a lower one are late.
+        """
+        self._announced, self._ended_at = "", after
+
+    def _is_late(self, name: str | None, number: int | None) -> bool:
+        """Return whether a frame without a name belongs to a series whose end message has arrived."""
+        return name is None and number is not None and self._ended_at is not None and number < self._ended_at
 
     def _is_not_taken(self, name: str | None) -> bool:
         """Return whether a message with this name belongs to a series that could not begin."""

@@ -40,5 +40,8 @@ class Sink(Protocol):
     def not_taken_end(self) -> None:
         """Note the end message of the series that could not begin last."""
 
+    def refuse(self, error: StinsError) -> None:
+        """Count a bad message, because of which others are dropped until the next series begins."""
+
     def bad_message(self, error: StinsError) -> None:
         """Count a message, or the blob of a frame, that violates the protocol."""

@@ -29,6 +29,7 @@ class Sink:
         self.ended: list[tuple[RunningSeries, Outcome]] = []
         self.errors: list[str] = []
         self.sentences: list[str] = []
+        self.refusals: list[str] = []
         self.refuses: Exception | None = None
         self.refused: list[tuple[str | None, str]] = []
         self.dropped = 0
@@ -58,6 +59,10 @@ class Sink:
 
     def not_taken_end(self) -> None:
         self.dropped_at_end.append(self.dropped)
+
+    def refuse(self, error: StinsError) -> None:
+        self.bad_message(error)
+        self.refusals.append(str(error))
 
     def bad_message(self, error: StinsError) -> None:
         self.errors.append(error.kind)

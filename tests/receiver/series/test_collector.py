@@ -266,8 +266,10 @@ def test_a_frame_of_an_older_series_is_stale_and_not_stored() -> None:
 
 
 def test_a_foreign_frame_from_before_the_header_is_stale() -> None:
-    bench = Bench()
-    bench.say(start(41, None, frames=1), frame(7, 40, None), frame(0, 42, None), end(43, None))
+    bench = Bench(**TWO)
+    bench.say(start(41, None, frames=1))
+    bench.wait(1.0)  # for messages before it
+    bench.say(frame(7, 40, None), frame(0, 42, None), end(43, None))
     assert (bench.sink.indices, bench.sink.counts.stale) == ([0], 1)
 
 

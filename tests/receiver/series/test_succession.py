@@ -15,7 +15,7 @@ from penstock.receiver.connection.reorder_buffer import FIRST_SECONDS
 from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import Interruption, ResumedSeries
 from penstock.stins.errors import BlobError, RemoteError
-from penstock.stins.messages import Message, Start
+from penstock.stins.messages import Frame, Message, RefusedImage, Start
 from tests.receiver.sample_series import Bench, end, frame, start
 
 ONE: dict[str, dict[str, int]] = {}
@@ -413,3 +413,154 @@ def test_a_frame_doubled_on_the_way_ends_no_series_before_the_last_has_come() ->
     assert bench.running
     bench.say(frame(2, 3))
     assert bench.sink.outcome.complete
+
+
+# -- streams without names -------------------------------------------------------------------------
+
+
+def unnamed(*indices: int, numbered: bool = False, first: int = 0) -> list[Message]:
+    """Frames without a name; with `numbered`, with a msg_number that counts from `first`."""
+    return [frame(n, first + place if numbered else None, None) for place, n in enumerate(indices)]
+
+
+@pytest.mark.parametrize("before", [0, 1, 2], ids=["first", "second", "third"])
+def test_a_start_message_that_comes_again_in_a_series_without_a_name_is_a_duplicate_if_it_goes_on(
+    before: int,
+) -> None:
+    bench, opening = Bench(), named("/a.h5", None, None, 4)
+    for _ in range(before):
+        bench.say(opening, *unnamed(0, 1, 2, 3), end(None, None))
+    bench.say(opening, *unnamed(0, 1), opening, *unnamed(2, 3), end(None, None))
+    assert complete(bench) == [True] * (before + 1)
+    assert bench.sink.counts.duplicate == 0
+    bench.say(frame(0, None, None))
+    assert not bench.running, "the start message is forgotten"
+
+
+@pytest.mark.parametrize("frames", [4, None])
+@pytest.mark.parametrize("before", [0, 1, 2], ids=["first", "second", "third"])
+def test_it_begins_the_next_series_if_an_index_comes_that_was_counted_already(
+    before: int, frames: int | None
+) -> None:
+    bench, opening = Bench(), named("/a.h5", None, None, frames)
+    for _ in range(before):
+        bench.say(opening, *unnamed(0, 1, 2, 3), end(None, None))
+    bench.say(opening, *unnamed(0, 1, 2), opening)
+    assert len(bench.sink.ended) == before, "it may be a duplicate"
+    bench.say(*unnamed(0, 1, 2, 3), end(None, None))
+    assert complete(bench) == [*[True] * before, False, True]
+    assert "its end message was lost, the next series has begun" in bench.sink.ended[before][1].reason
+    assert bench.sink.indices == [*[0, 1, 2, 3] * before, 0, 1, 2, 0, 1, 2, 3]
+    assert bench.collector.drained == 0
+
+
+def test_an_index_that_was_given_up_continues_the_series() -> None:
+    bench, opening = Bench(gap={"seconds": 2.0}), named("/a.h5", None, None, 4)
+    bench.say(opening, *unnamed(0, 2))
+    bench.wait(3.0)
+    bench.say(opening, *unnamed(1, 3), end(None, None))
+    assert (complete(bench), bench.sink.counts.late) == ([True], 1)
+
+
+def test_frames_without_any_number_belong_to_the_latest_start_message() -> None:
+    bench, opening = Bench(), named("/a.h5", None, None, 2)
+    anonymous = frame(None, None, None)
+    bench.say(opening, anonymous, opening, anonymous, anonymous, end(None, None))
+    assert complete(bench) == [False, True]
+
+
+def test_a_streamer_that_restarts_behind_a_proxy_begins_a_series_with_the_same_numbers() -> None:
+    bench, opening = Bench(), named("/a.h5", 0, None, 3)
+    bench.say(opening, *unnamed(0, 1, numbered=True, first=1))
+    bench.say(opening, *unnamed(0, 1, 2, numbered=True, first=1), end(4, None))
+    assert complete(bench) == [False, True]
+
+
+def test_frames_without_a_name_or_a_start_message_are_reported_once_per_series() -> None:
+    bench = Bench()
+    whole = [named("/a.h5", 0, None), *unnamed(0, 1, numbered=True, first=1), end(3, None)]
+    bench.say(*whole)
+    assert (bench.sink.errors, bench.sink.refusals) == ([], [])
+    bench.say(*unnamed(0, 1, numbered=True, first=5), end(7, None))
+    assert (bench.sink.errors, bench.collector.drained) == (["no_header"], 3)
+    assert "start message was not received" in bench.sink.refusals[0]
+    bench.say(*unnamed(0, 1, numbered=True, first=9), end(11, None))
+    assert bench.sink.errors == ["no_header"] * 2
+
+
+@pytest.mark.parametrize("series", ["a", None])
+def test_frames_after_a_reset_in_mid_series_are_reported(series: str | None) -> None:
+    bench = Bench()
+    bench.say(named("/a.h5", None, series, 9), frame(0, None, series))
+    bench.collector.fail("the disk is full")
+    bench.collector.on_reset()
+    bench.say(frame(1, None, series), frame(2, None, series), end(None, series))
+    assert (bench.sink.errors, len(bench.sink.refusals)) == (["no_header"], 1)
+
+
+def test_what_is_left_of_a_series_that_somebody_stopped_is_not_reported() -> None:
+    bench = Bench()
+    bench.say(named("/a.h5", None, None, 9), *unnamed(0))
+    bench.stop("stop requested")
+    bench.say(*unnamed(1, 2), end(None, None))
+    assert (bench.sink.errors, bench.collector.drained) == ([], 3)
+
+
+def test_a_late_frame_of_a_series_that_has_ended_is_not_reported() -> None:
+    bench = Bench(gap={"seconds": 2.0}, **TWO)
+    bench.say(named("/a.h5", 0, None, 2), frame(1, 2, None), end(3, None))
+    bench.wait(3.0)
+    bench.say(frame(0, 1, None))
+    assert (bench.running, bench.sink.errors, bench.collector.drained) == (False, [], 1)
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+@pytest.mark.parametrize("sockets", [ONE, TWO], ids=["one socket", "two sockets"])
+def test_a_counter_that_wraps_ends_a_series_without_a_name(bits: int, sockets: dict) -> None:
+    bench = Bench(**sockets)
+    bench.say(named("/a.h5", 2**bits - 3, None, 9))
+    bench.wait(1.0)
+    bench.say(*unnamed(0, 1, numbered=True, first=2**bits - 2), *unnamed(2, 3, numbered=True))
+    bench.wait(1.0)
+    assert (bench.running, bench.sink.counts.stored, bench.sink.counts.missing) == (False, 2, 7)
+    assert f"msg_number fell back from {2**bits - 1} to 0 in the series" in bench.sink.outcome.reason
+    assert bench.sink.errors == ["no_header"]
+    bench.say(end(2, None), named("/b.h5", 3, None, 1), frame(0, 4, None), end(5, None))
+    bench.wait(1.0)
+    assert complete(bench) == [False, True]
+
+
+def test_the_end_message_may_be_the_one_that_falls_back() -> None:
+    bench = Bench()
+    bench.say(
+        named("/a.h5", 2**16 - 3, None, 2), *unnamed(0, 1, numbered=True, first=2**16 - 2), end(0, None)
+    )
+    assert (complete(bench), bench.running) == ([True], False)
+    assert "msg_number fell back from 65535 to 0" in bench.sink.outcome.reason
+
+
+def test_a_series_that_began_with_number_zero_ends_where_its_counter_wraps() -> None:
+    bench = Bench()
+    bench.say(named("/a.h5", 0, None), frame(0, 1, None), frame(65534, 65535, None), frame(65535, 0, None))
+    assert not bench.running
+    assert "msg_number fell back from 65535 to 0" in bench.sink.outcome.reason
+
+
+def test_a_number_that_is_always_the_same_is_no_counter() -> None:
+    bench = Bench()
+    bench.say(named("/a.h5", 7, None, None), *(frame(n, 7, None) for n in range(3)), end(7, None))
+    assert (complete(bench), bench.sink.indices) == ([True], [0, 1, 2])
+
+
+def test_numbers_equal_to_those_of_the_frames_lose_none() -> None:
+    bench = Bench()
+    bench.say(named("/a.h5", 0, None, None), *(frame(n, n, None) for n in range(10)), end(10, None))
+    assert (complete(bench), bench.sink.indices) == ([True], list(range(10)))
+
+
+def test_a_refused_frame_of_no_series_is_counted_as_a_message_that_could_not_be_read() -> None:
+    bench = Bench()
+    refused = Frame(RefusedImage(frame=1, kind="missing_key", why="the shape is missing", msg_number=3), ())
+    bench.say(start(7, "a", frames=1), refused, frame(0, 8), end(9))
+    assert (bench.sink.errors, bench.sink.counts.undecodable) == (["missing_key"], 1)
+    assert not bench.sink.outcome.complete
