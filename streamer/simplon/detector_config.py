@@ -119,7 +119,7 @@ def _of_1_8() -> dict[str, Key]:
         "nimages": whole(1, most=MOST_FRAMES),  # [rel] 2022.1.2
         "ntrigger": whole(1, most=MOST_FRAMES),  # [rel] 2022.1.2
         "ntriggers_skipped": whole(0, 0),  # [um] 9.6
-        "roi_bit_depth": fixed(16, "uint"),  # [1.8] "Detector Subsystem"; rw only with regions
+        "roi_bit_depth": whole(16, 8, 16),  # [1.8] "Detector Subsystem"; of use only with regions
         "roi_mode": text("disabled", "disabled"),  # [1.8] "Detector Subsystem"
         "roi_y_size": whole(1, 1),  # [1.8] "Detector Subsystem"
         "sample_name": text(),  # [fcs]
