@@ -87,8 +87,8 @@ class Box:
             settings.show(subsystem, "status", "state", state)
         size, kept = settings.get("monitor", "config", "buffer_size"), len(self.monitor)
         said = {
-            "buffer_fill_level": [kept, size], "buffer_free": max(0, size - kept), "dropped": self.monitor.dropped,
-            "state": "overflow" if kept >= size else "normal",
+            "state": "overflow" if kept >= size else "normal", "dropped": self.monitor.dropped,
+            "buffer_fill_level": [kept, size], "buffer_free": max(0, size - kept),
             "next_image_number": [*self.monitor.first], "monitor_image_number": [*self.monitor.taken],
         }  # fmt: skip
         for name, value in said.items():

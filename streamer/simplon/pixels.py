@@ -10,10 +10,9 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from penstock.codecs import bslz4
+from penstock.codecs.packed import CODECS
 from penstock.stins.blobs import BSLZ4_HEADER_BYTES
 from penstock.streamer import patterns
-from penstock.streamer.simplon import lz4_blobs
 
 POOL, POOL_BYTES = 64, 64 * 2**20
 """Frames that are kept and sent in turn: as many as fit in these bytes, but at least 64."""
@@ -148,9 +147,13 @@ def _thresholds(image: np.ndarray, channels: int) -> list[np.ndarray]:
 
 
 def _packed(image: np.ndarray, compression: str) -> bytes:
-    match compression:
-        case "bslz4":
-            return bslz4.compress(image)
-        case "lz4":
-            return lz4_blobs.compress(image)
-    return image.tobytes()
+    codec = CODECS.get(compression)
+    return image.tobytes() if codec is None else codec.compress(image)
+
+
+def unpacked(picture: Picture, channel: int) -> np.ndarray:
+    """Return the image of a channel."""
+    kind, pixels = np.dtype(picture.dtype), picture.shape[0] * picture.shape[1]
+    codec, blob = CODECS.get(picture.compression), picture.blobs[channel]
+    plain = np.frombuffer(blob, kind) if codec is None else codec.decompress(blob, pixels, kind)
+    return plain.reshape(picture.shape)

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from penstock.codecs import bslz4
-from penstock.streamer.simplon import darray, lz4_blobs, tiff
+from penstock.streamer.simplon import darray, tiff
 from penstock.streamer.simplon.box import Box
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.monitor import PATIENCE, Shown
+from penstock.streamer.simplon.pixels import unpacked
 from penstock.streamer.simplon.settings import CHANGE_STATES, UNINITIALISED, now
 from penstock.streamer.simplon.subsystems import COMMANDS
 from penstock.streamer.triggers import Edge
@@ -179,13 +178,6 @@ def _tiff(image: Shown, threshold: str | None = None) -> bytes:
     name = names[0] if threshold is None else threshold
     if name not in names:
         raise KeyError(f"threshold {name}")
-    picture = image.picture
-    kind, pixels = np.dtype(picture.dtype), picture.shape[0] * picture.shape[1]
-    blob = picture.blobs[names.index(name)]
-    plain = (
-        bslz4.decompress(blob, pixels, kind) if picture.compression == "bslz4"
-        else lz4_blobs.decompress(blob, pixels, kind) if picture.compression == "lz4"
-        else np.frombuffer(blob, kind)
-    )  # fmt: skip
+    pixels = unpacked(image.picture, names.index(name))
     said = {"series_id": image.series, "image_id": image.number, "threshold": name}
-    return tiff.encoded(plain.reshape(picture.shape), **said, energy=image.channels[name])
+    return tiff.encoded(pixels, **said, energy=image.channels[name])

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.streamer.simplon import lz4_blobs
+from penstock.stins.blobs import LZ4_HEADER
 from penstock.streamer.simplon.detector_config import detector_config
 from penstock.streamer.simplon.key import OLD
 from penstock.streamer.simplon.pixels import Picture
 from penstock.streamer.simplon.settings import Settings, countrate_table
 
+BLOCK_AT = LZ4_HEADER.size + 4
+"""Bytes before the only block of an lz4 blob: the header of the filter, and the block's length."""
 SENT = frozenset(detector_config(OLD, 1, 1, ""))
 """Keys of the header: a real EIGER 1M with SIMPLON 1.8.0 sends those that 1.6.0 has."""
 
@@ -58,7 +60,7 @@ def image(
     encoding = {"bslz4": f"bs{bits}-lz4{order}", "lz4": f"lz4{order}", "none": "<"}[picture.compression]
     digest = picture.hash
     if picture.compression == "lz4":
-        blob = lz4_blobs.bare(blob)
+        blob = _block(blob)
         digest = hashlib.md5(blob, usedforsecurity=False).hexdigest()
     begun, ended, real = times
     rows, cols = picture.shape
@@ -73,6 +75,18 @@ def image(
     if appendix := settings.get("stream", "config", "image_appendix"):
         parts.append(appendix.encode())
     return parts
+
+
+def _block(blob: bytes) -> bytes:
+    """Return the LZ4 block in a blob of one block; one that has not shrunk is plain there."""
+    block, nbytes = blob[BLOCK_AT:], LZ4_HEADER.unpack_from(blob)[0]
+    if len(block) < nbytes:
+        return block
+    # All of it as literals: fewer than 15 bytes, or 15 and how many more in steps of 255 (LZ4 block format).
+    if nbytes < 15:
+        return bytes([nbytes << 4]) + block
+    steps, rest = divmod(nbytes - 15, 255)
+    return b"".join((b"\xf0", b"\xff" * steps, bytes([rest]), block))
 
 
 def end(series: int) -> list[bytes]:

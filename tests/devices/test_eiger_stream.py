@@ -16,6 +16,7 @@ from penstock.streamer.checks import complete_properties
 from penstock.streamer.own_stream.contract import BoxLost, BoxState
 from penstock.streamer.settings import TriggerMode
 from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.triggers import TriggerSource
 from penstock.streamer.unit import CameraError
 from tests.streamer import rig
 
@@ -66,6 +67,38 @@ def test_a_series_comes_with_its_user_part_and_the_next_without(pair: tuple[Cont
         eiger.prepare(wanted)
     eiger.reset()
     assert eiger.progress().state is BoxState.IDLE
+    pull.close(0)
+    context.term()
+
+
+def test_from_edge_to_edge_one_frame_each(pair: tuple[ControlUnit, Eiger]) -> None:
+    """Mode eies of SIMPLON 1.8.0: one edge more than frames."""
+    box, eiger = pair
+    camera = {**eiger.values(), "GateTriggerMode": "eies"}
+    wanted = rig.settings(
+        trigger_mode=TriggerMode.EXTERNAL_MULTI_GATE, n_triggers=3, exposure_time=0.01, camera=camera
+    )
+    if box.box.settings.api == "1.6.0":
+        with pytest.raises(CameraError, match="trigger_mode = 'eies' is not possible"):
+            eiger.prepare(wanted)
+        return
+    context = zmq.Context()
+    pull = context.socket(zmq.PULL)
+    pull.setsockopt(zmq.RCVTIMEO, int(1000 * DEADLINE))
+    pull.connect(box.stream_endpoint)
+    assert box.wait_receivers(1, DEADLINE)
+    source = DectrisV2Source() if eiger._stream == "v2" else DectrisV1Source()
+    eiger.prepare(wanted)
+    eiger.arm(USER)
+    host, _, port = box.trigger_address.rpartition(":")
+    edges = TriggerSource((host, int(port)))
+    for moment in (10.0, 10.02, 10.03, 10.07):
+        edges.pulse(moment=moment)
+    edges.close()
+    _, *frames, end = [source.decode(pull.recv_multipart()) for _ in range(5)]
+    assert isinstance(end, SeriesEnd)
+    exposures = [frame.image.exposure_time for frame in frames if isinstance(frame, Frame)]
+    assert exposures == pytest.approx([0.02, 0.01, 0.04])
     pull.close(0)
     context.term()
 

@@ -12,7 +12,7 @@ import pytest
 from fabio.tifimage import TifImage
 
 from penstock.streamer import patterns
-from penstock.streamer.simplon import lz4_blobs, tiff
+from penstock.streamer.simplon import tiff
 from penstock.streamer.simplon.monitor import Monitor, Shown
 from penstock.streamer.simplon.pixels import Picture
 
@@ -91,20 +91,3 @@ def test_the_tiff_has_pixels_and_the_tag_of_the_monitor(dtype: str, shape: tuple
     length, at = entries[0xC7F8]
     said = json.loads(data[at : at + length - 1])
     assert said == {"series_id": 7, "image_id": 3, "threshold": "1", "energy": 4000.0}
-
-
-@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
-def test_an_lz4_blob_is_what_the_hdf5_filter_stores(
-    dtype: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    import h5py
-    import hdf5plugin
-
-    image = patterns.gradient((64, 96), dtype, 5)
-    blob = lz4_blobs.compress(image)
-    with h5py.File(tmp_path_factory.mktemp("lz4") / "x.h5", "w") as file:
-        stored = file.create_dataset("data", image.shape, dtype, chunks=image.shape, **hdf5plugin.LZ4())
-        stored.id.write_direct_chunk((0, 0), blob)
-        assert np.array_equal(stored[()], image)
-    assert np.array_equal(lz4_blobs.decompress(blob, image.size, image.dtype).reshape(image.shape), image)
-    assert blob[16:] == lz4_blobs.bare(blob)

@@ -11,9 +11,13 @@ import cbor2
 import numpy as np
 import pytest
 
+from penstock.codecs import lz4
+from penstock.receiver.sources.dectris_v1 import DectrisV1Source
+from penstock.receiver.sources.dectris_v2 import DectrisV2Source
+from penstock.stins.messages import Frame
 from penstock.streamer import patterns
-from penstock.streamer.simplon import lz4_blobs, stream_v1, stream_v2
-from penstock.streamer.simplon.pixels import Pixels
+from penstock.streamer.simplon import stream_v1, stream_v2
+from penstock.streamer.simplon.pixels import Picture, Pixels, unpacked
 from tests.streamer.simplon.test_keys import COLS, ROWS, settings
 
 DATE = datetime(2024, 3, 7, tzinfo=UTC)
@@ -73,17 +77,37 @@ def test_v2_has_the_number_of_images_of_the_series_and_none_of_triggers(
     assert start["number_of_images"] == images and "number_of_triggers" not in start
 
 
-@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
-def test_lz4_is_a_bare_block_in_v1_and_framed_in_v2(dtype: str) -> None:
-    made, image = settings(), patterns.gradient((ROWS, COLS), dtype, 2)
-    picture = Pixels("gradient", (ROWS, COLS)).prepare(dtype, "lz4", 1, 3)[2]
-    framed = lz4_blobs.compress(image)
-    header, description, block, _ = stream_v1.image(made, 1, 2, picture, (0, 1, 1))
+@pytest.mark.parametrize("image", ["gradient", "noise", "small", "tiny"])
+def test_lz4_is_a_lone_block_in_v1_and_framed_in_v2(image: str) -> None:
+    """An image that does not shrink is plain within the frame, and still a block in V1."""
+    made = settings()
+    wanted = {
+        "gradient": patterns.gradient((ROWS, COLS), "uint32", 2),
+        "noise": np.random.default_rng(7).integers(0, 2**32, (ROWS, COLS), "uint32"),
+        "small": np.arange(20, dtype=np.uint32).reshape(4, 5),
+        "tiny": np.arange(3, dtype=np.uint32).reshape(1, 3),
+    }[image]
+    framed = lz4.compress(wanted)
+    picture = Picture(wanted.shape, "uint32", "lz4", (framed,))
+    header, description, block, _ = parts = stream_v1.image(made, 1, 2, picture, (0, 1, 1))
     assert json.loads(description)["encoding"] == "lz4<"
     assert json.loads(description)["size"] == len(block)
-    assert block == lz4_blobs.bare(framed)
     assert json.loads(header)["hash"] == hashlib.md5(block, usedforsecurity=False).hexdigest()
-    sent = cbor2.loads(stream_v2.image(made, 1, "X", DATE, 2, picture, (0, 1, 1))[0])
-    shape, typed = sent["data"]["threshold_1"].value
-    assert shape == [ROWS, COLS] and typed.value == cbor2.CBORTag(56500, ["lz4", 0, framed])
-    assert np.array_equal(lz4_blobs.decompress(framed, image.size, image.dtype), image.ravel())
+    assert lz4.decompress_block(block, wanted.nbytes) == wanted.tobytes()
+
+    v1, v2 = DectrisV1Source(), DectrisV2Source()
+    v1.decode(stream_v1.start(made, 1))
+    v2.decode(stream_v2.start(made, 1, "X", DATE))
+    taken = v1.decode(parts), v2.decode(stream_v2.image(made, 1, "X", DATE, 2, picture, (0, 1, 1)))
+    for frame in taken:
+        assert isinstance(frame, Frame) and frame.image.compression == "lz4"
+        pixels = lz4.decompress(frame.blobs[0], wanted.size, wanted.dtype)
+        assert np.array_equal(pixels.reshape(wanted.shape), wanted)
+
+
+def test_a_gradient_in_lz4_has_the_number_of_each_frame() -> None:
+    pictures = Pixels("gradient", (ROWS, COLS)).prepare("uint16", "lz4", 2, 3)
+    for number in (0, 1, 70):
+        image = unpacked(pictures[number], 0)
+        assert np.array_equal(image, patterns.gradient((ROWS, COLS), "uint16", number))
+        assert patterns.frame_number(unpacked(pictures[number], 1)) == number
