@@ -291,6 +291,12 @@ class SeriesRecord:
             return series if series is not None and series.id == self._view.series else None
 
     @property
+    def buffers_used(self) -> float:
+        """Share of the streamer's buffers that is used; 0 if it is unknown."""
+        status = self.own_streamer_status
+        return status.ring_used / status.ring_total if status is not None and status.ring_total else 0.0
+
+    @property
     def receiver_is_connected(self) -> bool:
         """True if the receiver has told that a streamer is connected to it."""
         with self.lock:

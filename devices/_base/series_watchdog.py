@@ -170,8 +170,7 @@ class SeriesWatchdog:
             self._check_consumers()
             self._record.warn(
                 self._silence.warning()
-                or self._stalled()
-                or self._unconnected()
+                or self._silence.unconnected()
                 or self._record.other_consumers
                 or self._slow()
             )
@@ -216,7 +215,7 @@ class SeriesWatchdog:
         if not record.receiver_runs:
             self._closed()
             return
-        waits = self._silence.warning() or self._stalled()
+        waits = self._silence.warning()
         record.warn(waits)
         if waits or record.receiver_silence is not None:
             return  # it may be closing the file; the receiver itself reports an error
@@ -301,48 +300,15 @@ class SeriesWatchdog:
             return False
         return True
 
-    def _stalled(self) -> str:
-        """Return a warning that the receiver takes no frames at present; "" if it does."""
-        status = self._record.receiver_status
-        if status is None or not status.stalled or self._record.receiver_silence is not None:
-            return ""
-        where = (
-            "in the detector" if self._record.own_stream
-            else f"at the streamer, {self._buffers():.0%} of whose buffers are used"
-        )  # fmt: skip
-        return (
-            f"The receiver's data process has not answered for {status.stalled:.0f} s (is its file system "
-            f"hanging?); frames wait {where}."
-        )
-
-    def _unconnected(self) -> str:
-        """Return a warning that no receiver is connected to the streamer; "" if one is."""
-        status = self._record.own_streamer_status
-        if status is None or status.peers:
-            return ""
-        if status.peers is None:
-            receiver = self._record.receiver_status
-            if receiver is None or any(item.connections for item in receiver.connections):
-                return ""
-            return "The receiver is not connected to the detector's stream; frames wait in the detector."
-        if self._record.receiver_silence is None:
-            return "No receiver is connected to the streamer; frames wait there."
-        return "No receiver is connected, and it does not answer."
-
     def _slow(self) -> str:
         """Return a warning that the receiver is slower than the camera; "" if it is not."""
-        used = self._buffers()
+        used = self._record.buffers_used
         if used < self._limits.buffers:
             return ""
         return (
             f"The receiver is slower than the detector: {used:.0%} of the streamer's buffers are used; "
             "when all are, the series ends with an overrun."
         )
-
-    def _buffers(self) -> float:
-        """Return the share of the streamer's buffers that is used."""
-        status = self._record.own_streamer_status
-        return status.ring_used / status.ring_total if status is not None and status.ring_total else 0.0
 
     def _check_consumers(self) -> None:
         record = self._record

@@ -45,8 +45,8 @@ class Silence:
         return record.receiver_silent() > limits.receiver_timeout
 
     def warning(self) -> str:
-        """Return a sentence about the side that does not answer; "" while both do."""
-        return self.of_streamer() or self._of_receiver() or self._of_network()
+        """Return a sentence about the side that does not answer, or takes nothing; "" while both do."""
+        return self.of_streamer() or self._of_receiver() or self._stalled() or self._of_network()
 
     def of_streamer(self) -> str:
         """Return a sentence about a streamer that does not answer; "" while it does."""
@@ -56,6 +56,20 @@ class Silence:
             f"The streamer has not answered for {self._record.streamer_silent():.0f} s: is the network "
             f"interrupted? It is given up after {self._limits.streamer_timeout:g} s."
         )
+
+    def unconnected(self) -> str:
+        """Return a warning that no receiver is connected to the streamer; "" if one is."""
+        status = self._record.own_streamer_status
+        if status is None or status.peers:
+            return ""
+        if status.peers is None:
+            receiver = self._record.receiver_status
+            if receiver is None or any(item.connections for item in receiver.connections):
+                return ""
+            return "The receiver is not connected to the detector's stream; frames wait in the detector."
+        if self._record.receiver_silence is None:
+            return "No receiver is connected to the streamer; frames wait there."
+        return "No receiver is connected, and it does not answer."
 
     def _of_receiver(self) -> str:
         silent = self._record.receiver_silent()
@@ -77,6 +91,20 @@ class Silence:
         return (
             f"The host that sends the frames has not answered the receiver for {silent} s: is the network "
             "interrupted? The series goes on when it is back."
+        )
+
+    def _stalled(self) -> str:
+        """Return a warning that the receiver takes no frames at present; "" if it does."""
+        status = self._record.receiver_status
+        if status is None or not status.stalled or self._record.receiver_silence is not None:
+            return ""
+        where = (
+            "in the detector" if self._record.own_stream
+            else f"at the streamer, {self._record.buffers_used:.0%} of whose buffers are used"
+        )  # fmt: skip
+        return (
+            f"The receiver's data process has not answered for {status.stalled:.0f} s (is its file system "
+            f"hanging?); frames wait {where}."
         )
 
     def _peers(self) -> int | None:
