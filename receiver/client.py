@@ -128,9 +128,15 @@ class ReceiverClient:
         """
         return self._json(Folders, "GET", "/folders", fields={"under": under}, wait=LIST_SECONDS)
 
-    def stop(self, reason: str = "stop requested") -> None:
-        """End the running series now; the file is closed as incomplete with this reason."""
-        self._call("POST", "/stop", body={"reason": reason})
+    def stop(self, reason: str = "stop requested", *, failed: bool = False) -> None:
+        """End the running series now; its file is closed, with this reason.
+
+        Args:
+            reason: reason in a sentence.
+            failed: the series has failed or was aborted. If not, a series whose number of frames was not
+                announced is complete, provided that no frame is missing.
+        """
+        self._call("POST", "/stop", body={"reason": reason, **({"failed": True} if failed else {})})
 
     def stop_at_end(self, series: str, reason: str) -> None:
         """Announce that this series' sender will end it early, which its end message cannot tell.

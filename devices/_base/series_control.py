@@ -312,7 +312,7 @@ class SeriesControl:
     def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
         try:
-            self._receiver.stop(reason)
+            self._receiver.stop(reason, failed=True)
         except NO_RECEIVER as error:
             log.warning("the receiver could not be told to stop: %s", error)
 

@@ -190,7 +190,7 @@ def create_app(supervisor: Supervisor) -> FastAPI:
     async def stop(request: StopRequest | None = None) -> Status:
         """End the running series; the answer comes when its file is closed."""
         request = request or StopRequest()
-        await supervisor.stop(request.reason, request.at_end_of)
+        await supervisor.stop(request.reason, request.at_end_of, failed=request.failed)
         return supervisor.status
 
     @app.post("/reset", tags=["series"], responses=refusals(409))

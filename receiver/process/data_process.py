@@ -60,7 +60,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                     case "stop" if command.series:
                         pipeline.stop_at_end(command.series, command.reason)
                     case "stop":
-                        pipeline.stop(command.reason)
+                        pipeline.stop(command.reason, stopped=not command.failed)
                     case "reset":
                         pipeline.reset()
                     case "rois":

@@ -55,6 +55,8 @@ class Command(msgspec.Struct, frozen=True):
     reason: str = ""
     series: str = ""
     """Id of the series that "stop" leaves to its end message; "" to end the running series now."""
+    failed: bool = False
+    """For "stop": the series has failed, or was aborted."""
     index: int = -1
     """Index of the requested frame."""
     rois: dict[str, Rectangle] = {}

@@ -145,12 +145,17 @@ class Pipeline:
         self._guarded(lambda: outputs.flush_if_due(now))
         outputs.step(self._collector.series, now)
 
-    def stop(self, reason: str) -> None:
-        """End the running series, if there is one, after all messages that have arrived."""
+    def stop(self, reason: str, *, stopped: bool = False) -> None:
+        """End the running series, if there is one, after all messages that have arrived.
+
+        Args:
+            reason: reason in a sentence.
+            stopped: a client wants it to end here, and nothing has failed.
+        """
         at = self._now()
         self._pass_on(self._arrivals.flush(), at)
         self._drain(at)
-        self._guarded(lambda: self._collector.stop(reason))
+        self._guarded(lambda: self._collector.stop(reason, stopped=stopped))
 
     def stop_at_end(self, series: str, why: str) -> None:
         """Count frames missing at the end of this series as not triggered: its sender ends it early."""

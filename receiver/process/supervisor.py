@@ -231,15 +231,16 @@ class Supervisor:
         """
         return series_check.check(self.name, self._config_in_use, self.status, series)
 
-    async def stop(self, reason: str, series: str = "") -> None:
+    async def stop(self, reason: str, series: str = "", *, failed: bool = False) -> None:
         """End the running series; return when its file is closed.
 
         Args:
             reason: reason in words.
             series: id of the series, if it is to continue until its end message, which its sender is about to
                 send early.
+            failed: the series has failed or was aborted, so that more may have been to come.
         """
-        await self._command("stop", quoted(reason, MAX_REASON), series)
+        await self._command(Command(0, "stop", quoted(reason, MAX_REASON), series, failed))
 
     async def reset(self) -> None:
         """Leave Error; restart the data process if it has died.
@@ -256,7 +257,7 @@ class Supervisor:
         elif self.status.state == "running":
             raise Refused("busy", f"receiver {self.name} is taking a series; stop it first")
         else:
-            await self._command("reset")
+            await self._command(Command(0, "reset"))
 
     async def use_rois(self, rois: Mapping[str, Rectangle], *, keep: bool) -> None:
         """Use these regions of interest in every series that begins after this returns.
@@ -426,12 +427,12 @@ class Supervisor:
         self._socket.send(msgspec.json.encode(msgspec.structs.replace(command, number=self._sent)))
         return self._sent
 
-    async def _command(self, action: str, reason: str = "", series: str = "") -> None:
+    async def _command(self, command: Command) -> None:
         while True:
             await self._revived()
             if not self.alive:
                 raise Refused("in_error", self.status.error)
-            if await self._carried_out(Command(0, action, reason, series)):
+            if await self._carried_out(command):
                 return
 
     async def _carried_out(self, command: Command) -> bool:

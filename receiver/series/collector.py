@@ -153,10 +153,15 @@ class Collector:
         self._begin(start, now, resumed)
         self.is_suspended = True
 
-    def stop(self, cause: str) -> None:
-        """End the running series now, if there is one."""
+    def stop(self, cause: str, *, stopped: bool = False) -> None:
+        """End the running series now, if there is one.
+
+        Args:
+            cause: reason in a sentence.
+            stopped: a client wants it to end here, and nothing has failed.
+        """
         if self.series is not None:
-            self._finish(self.series, cause)
+            self._finish(self.series, cause, stopped=stopped and not self._is_suspended)
 
     def stop_at_end(self, series: str, why: str) -> None:
         """Note that the sender is about to end this series early, which its end message cannot say.
@@ -360,9 +365,9 @@ class Collector:
             raise
         self.series, self._not_taken = series, None
 
-    def _finish(self, series: RunningSeries, cause: str | None) -> None:
+    def _finish(self, series: RunningSeries, cause: str | None, *, stopped: bool = False) -> None:
         """End the running series for this cause; `None` for its end message."""
-        outcome = series.close(cause)
+        outcome = series.close(cause, stopped=stopped)
         self._leave(series)
         self._sink.end(series, outcome)
 

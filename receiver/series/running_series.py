@@ -139,11 +139,12 @@ class RunningSeries:
         """How frames are assigned to triggers."""
         return self.numbering.index_source
 
-    def close(self, cause: str | None) -> Outcome:
+    def close(self, cause: str | None, *, stopped: bool = False) -> Outcome:
         """Close the account.
 
         Args:
             cause: why the series ends without all of its messages; `None` after its end message.
+            stopped: a client has stopped it; without an announced number, nothing more was to come then.
         """
         end, account = self.end, self.account
         lost = self.numbering.lost(end, account.arrived + account.out_of_range)
@@ -163,11 +164,12 @@ class RunningSeries:
         counts = account.counts()
         planned = counts.planned or 0
         good = counts.stored + counts.delivered + counts.discarded
-        complete = good == planned and (announced or cause is None) and not counts.has_losses
+        is_all = announced or stopped or self._ended_as_meant(cause)
+        complete = good == planned and is_all and not counts.has_losses
         if self.index_source == IndexSource.ARRIVAL and good != planned:
             self.numbering.index_source = "arrival, uncertain"
         sentences = [
-            _whole_sentence(planned) if complete else self._lacking(counts, cause, announced),
+            _whole_sentence(planned) if complete else self._lacking(counts, announced, is_all),
             *self.losses.sentences(account),
             *self._lost_messages(counts, tail),
             *self._counts_from_elsewhere(lost),
@@ -176,7 +178,12 @@ class RunningSeries:
         ]
         return Outcome(complete, quoted("; ".join(sentences), MAX_REASON))
 
-    def _lacking(self, counts: Counts, cause: str | None, announced: bool) -> str:
+    def _ended_as_meant(self, cause: str | None) -> bool:
+        """Return whether the sender has ended the series, and neither aborted it nor failed."""
+        reason = None if self.end is None else self.end.reason
+        return cause is None and reason not in (EndReason.ABORT, EndReason.FAULT)
+
+    def _lacking(self, counts: Counts, announced: bool, is_all: bool) -> str:
         parts = {
             "partial": counts.partial, "missing": counts.missing, "corrupt": counts.corrupt,
             "not triggered": counts.not_triggered,
@@ -189,7 +196,7 @@ class RunningSeries:
             said = (
                 f"{good} of {plural(counts.planned, 'planned frame')}" if announced else plural(good, "frame")
             )
-        return said + ", how many more were to come is not known" * (not announced and cause is not None)
+        return said + ", how many more were to come is not known" * (not is_all)
 
     def _lost_messages(self, counts: Counts, tail: int) -> list[str]:
         """Return, in words, which messages were lost, unless gaps between the frames show it."""

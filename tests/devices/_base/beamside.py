@@ -81,7 +81,8 @@ class StandInReceiver:
         self._clock.now += wait  # nothing changes while it is waited for
         return self.snapshot()
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: str, *, failed: bool = False) -> None:
+        assert failed, "the device stops its receiver only where something went wrong"
         self._answer()
         self.stops.append(reason)
 
