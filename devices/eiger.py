@@ -59,6 +59,11 @@ class Eiger(StreamingDetector):
         found = {name: self._box.limits(path) for name, path in named.items() if path}
         return {"ExposureTime": self._box.limits(series.COUNT_TIME), **found}
 
+    def most_frames(self) -> int:
+        """See `Unit`; the control unit's own limit, if it tells one."""
+        most = self._box.limits(f"{keys.DETECTOR}/nimages").maximum
+        return super().most_frames() if most is None else int(most)
+
     def readout_time(self) -> float:
         """See `Unit`."""
         return series.readout_time(self._box)

@@ -138,13 +138,13 @@ class ReceiverClient:
         """
         self._call("POST", "/stop", body={"reason": reason, **({"failed": True} if failed else {})})
 
-    def stop_at_end(self, series: str, reason: str) -> None:
+    def stop_at_end(self, series: str, reason: str, *, failed: bool = False) -> None:
         """Announce that this series' sender will end it early, which its end message cannot tell.
 
         Frames that have not arrived at the end message count as not triggered. Without effect if the series
-        is not running.
+        is not running. `failed`: see `stop`.
         """
-        self._call("POST", "/stop", body={"reason": reason, "at_end_of": series})
+        self._call("POST", "/stop", body={"reason": reason, "at_end_of": series, "failed": failed})
 
     def reset(self) -> None:
         """Leave the state Error."""

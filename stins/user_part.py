@@ -26,7 +26,8 @@ class UserPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Absolute path; "" for live view only."""
     overwrite: bool = False
     frames: Amount | None = None
-    """Number of planned frames; `None` if only the box knows it."""
+    """Number of planned frames; `None` if only the box knows it; 0 if frames come until Stop, and the box has
+    a number only because it needs one."""
     frames_per_trigger: Positive | None = None
     """Frames of each trigger as the device counts triggers; the box may see one trigger for all."""
     index_source: Name | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from penstock.streamer.errors import Refused
-from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, Value
+from penstock.streamer.settings import STANDARD, Limits, Parameter, Settings, TriggerMode, Value
 from penstock.streamer.unit import FrameFormat, Unit
 
 ROTATIONS = (0, 90, 180, 270)
@@ -56,6 +56,12 @@ def check_settings(settings: Settings, kind: type[Unit], limits: Mapping[str, Li
         raise Refused(
             "out_of_range",
             f"TriggerMode {settings.trigger_mode}: {kind.__name__} has {', '.join(kind.trigger_modes)}",
+        )
+    if settings.n_triggers == 0 and settings.trigger_mode is not TriggerMode.INTERNAL:
+        raise Refused(
+            "out_of_range",
+            "nTriggers 0 takes frames until Stop, with TriggerMode INTERNAL only; now it is "
+            f"{settings.trigger_mode}: set nTriggers to 1 or more, or TriggerMode to INTERNAL",
         )
     if settings.rotation not in ROTATIONS:
         raise Refused("out_of_range", f"Rotation {settings.rotation}; allowed are 0, 90, 180 and 270 degrees")

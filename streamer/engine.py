@@ -31,7 +31,7 @@ from penstock.streamer.push_socket import PushSocket
 from penstock.streamer.ring import Overrun, Ring
 from penstock.streamer.series import ENDINGS, Series
 from penstock.streamer.series_sender import SeriesSender
-from penstock.streamer.settings import Settings
+from penstock.streamer.settings import Settings, frames_in_words
 from penstock.streamer.states import Event, Machine, State
 from penstock.streamer.unit import CameraError
 
@@ -127,7 +127,7 @@ class Engine:
 
         def work() -> Checked:
             complete = self._complete(settings)
-            frames = self._camera.check(complete)
+            frames = self._camera.check(complete.numbered(self._camera.most_frames()))
             if frames is None:
                 return Checked(frames=settings.frames)
             check_orientation(complete, frames)
@@ -245,7 +245,7 @@ class Engine:
             state=state,
             message=message,
             series=series.id,
-            planned=series.planned,
+            planned=series.plan or 0,
             triggered=series.triggers,
             acquired=series.acquired,
             sent=series.sent,
@@ -300,7 +300,7 @@ class Engine:
     def _prepare(self, settings: Settings) -> Prepared:
         settings = self._complete(settings)
         try:
-            frames = self._camera.prepare(settings)
+            frames = self._camera.prepare(settings.numbered(self._camera.most_frames()))
         except CameraError:
             if self._machine.state is State.PREPARED:
                 self._machine.fire(Event.CANCEL, "the hardware is no longer set up as prepared before")
@@ -315,20 +315,21 @@ class Engine:
             frames,
             self._ring,
             self._clock,
+            self._camera.most_frames(),
             self._changed,
             self._parameters.refresh,
         )
         check_orientation(settings, frames)
-        self._announcement = header_of(series, self._camera), metadata_of(series.settings, self._camera)
+        self._announcement = header_of(series, self._camera), metadata_of(settings, self._camera)
         self._series = series
-        self._machine.fire(Event.PREPARE, f"{plural(series.planned, 'frame')} prepared")
+        self._machine.fire(Event.PREPARE, f"{frames_in_words(series.plan)} prepared")
         return Prepared(
             series=series.id,
             shape=series.orientation.shape,
             dtype=frames.dtype,
             compression=frames.compression,
             frame_bytes=frames.frame_bytes,
-            frames=series.planned,
+            frames=settings.frames,
             index_source=self._camera.index_source,
         )
 
@@ -391,7 +392,8 @@ class Engine:
         elif series.reason is EndReason.FAULT:
             self._machine.fire(Event.FAULT, series.ending)
         else:
-            counts = f"{series.sent} of {plural(series.planned, 'frame')} sent"
+            of = "" if series.plan is None else f" of {series.plan}"
+            counts = f"{series.sent}{of} frames sent"
             self._machine.fire(Event.END, f"{series.ending}, {counts}" if series.ending else counts)
 
     def _finishing(self, cause: str) -> None:

@@ -24,7 +24,7 @@ def header_of(series: Series, camera: Camera) -> Header:
     return Header(
         filename=settings.filename,
         series=series.id,
-        frames=series.planned,
+        frames=series.plan,
         shape=series.orientation.shape,
         type=frames.dtype,
         compression=frames.compression,

@@ -55,6 +55,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     compression: str
     frame_bytes: int
     frames: int
+    """Number of planned frames; 0 if frames come until Stop."""
     index_source: IndexSource
     source: str = "stins"
     """Type of the receiver's source that takes the frames."""
@@ -66,6 +67,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """A series that could be prepared now."""
 
     frames: int
+    """Number of planned frames; 0 if frames come until Stop."""
     frame_bytes: int = 0
     """Upper limit for the bytes of a frame, as in `Prepared`; 0 if only the camera's hardware can tell."""
     shape: tuple[int, ...] = ()

@@ -20,7 +20,7 @@ from penstock.streamer.clock import Clock
 from penstock.streamer.errors import Refused
 from penstock.streamer.orientation import Orientation
 from penstock.streamer.ring import Overrun, Ring
-from penstock.streamer.settings import Settings, TriggerMode
+from penstock.streamer.settings import MOST_TRIGGERS, Settings, TriggerMode
 from penstock.streamer.unit import CameraError, FrameFormat
 
 CAMERA_GRACE = 0.5
@@ -54,6 +54,7 @@ class Series:
     Args:
         ident: unique id of the series.
         clock: clock of the engine; every wait uses it.
+        most_frames: of the camera, for frames until Stop.
         changed: called after every change of the counts; must return at once.
         idle: called by the camera's thread in every wait; returns the moment, of `clock.monotonic`, at
             which it has to be called again.
@@ -66,18 +67,22 @@ class Series:
         frames: FrameFormat,
         ring: Ring,
         clock: Clock,
+        most_frames: int = MOST_TRIGGERS,
         changed: Callable[[], None] = lambda: None,
         idle: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.id = ident
-        self.settings = settings
+        self.plan = settings.planned
+        """Number of planned frames; `None` if frames come until Stop."""
+        self.settings = settings.numbered(most_frames)
         self.format = frames
         self.ring = ring
         self.clock = clock
         self.orientation = Orientation(
             frames.shape, frames.dtype, settings.rotation, settings.fliplr, settings.flipud
         )
-        self.planned = settings.frames
+        self.planned = self.settings.frames
+        """Most frames that the camera may give."""
         self.acquired = 0
         """Frames that the hardware has delivered."""
         self.sent = 0

@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from penstock.stins.texts import plural
+
 Value: TypeAlias = bool | int | float | str
 
 
@@ -90,6 +92,9 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
         return self.format or (SHOWN_AS if isinstance(self.default, float) else "")
 
 
+MOST_TRIGGERS = 2**31 - 1
+"""Most triggers of a series, and most frames per trigger."""
+
 STANDARD: tuple[Parameter, ...] = (
     Parameter(
         name="ExposureTime", default=0.1, unit="s", limits=Limits(0.0, None),
@@ -100,10 +105,11 @@ STANDARD: tuple[Parameter, ...] = (
         doc="Dead time asked for between two frames, above the read-out time.",
     ),
     Parameter(
-        name="nTriggers", default=1, limits=Limits(1, 2**31 - 1), doc="Triggers of the next series."
+        name="nTriggers", default=1, limits=Limits(0, MOST_TRIGGERS),
+        doc="Triggers of the next series; 0, with INTERNAL: frames until Stop.",
     ),
     Parameter(
-        name="nFramesPerTrigger", default=1, limits=Limits(1, 2**31 - 1),
+        name="nFramesPerTrigger", default=1, limits=Limits(1, MOST_TRIGGERS),
         doc="Frames that each trigger takes; frames planned = nTriggers x nFramesPerTrigger.",
     ),
     Parameter(
@@ -145,12 +151,18 @@ STANDARD: tuple[Parameter, ...] = (
 """The settings of every detector, in the order in which panels show them."""
 
 
+def frames_in_words(planned: int | None) -> str:
+    """Return a number of planned frames in words; `None` for frames until Stop."""
+    return "frames until Stop" if planned is None else plural(planned, "frame")
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one series, frozen at Arm. Times in seconds."""
 
     exposure_time: float
     latency_time: float
     n_triggers: int
+    """Triggers of the series; 0: frames until Stop. Units get a number in its place, see `numbered`."""
     n_frames_per_trigger: int
     trigger_mode: TriggerMode
     filename: str
@@ -169,5 +181,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def frames(self) -> int:
-        """Number of planned frames."""
+        """Number of planned frames; 0 if the series has frames until Stop."""
         return self.n_triggers * self.n_frames_per_trigger
+
+    @property
+    def planned(self) -> int | None:
+        """Number of planned frames; `None` if the series has frames until Stop."""
+        return self.frames or None
+
+    def numbered(self, most_frames: int) -> Settings:
+        """Return the settings for a unit, which needs a number: `most_frames` for frames until Stop."""
+        if self.n_triggers:
+            return self
+        return msgspec.structs.replace(self, n_triggers=max(1, most_frames // self.n_frames_per_trigger))

@@ -12,7 +12,7 @@ from typing import ClassVar
 import msgspec
 
 from penstock.stins.messages import IndexSource
-from penstock.streamer.settings import Limits, Parameter, Settings, TriggerMode, Value
+from penstock.streamer.settings import MOST_TRIGGERS, Limits, Parameter, Settings, TriggerMode, Value
 
 
 class CameraError(Exception):
@@ -60,6 +60,11 @@ class Unit(ABC):
     def limits(self) -> Mapping[str, Limits]:
         """Return the limits of this unit with its present settings, by parameter name, also of standard
         ones."""
+
+    def most_frames(self) -> int:
+        """Return the most frames of one trigger in INTERNAL mode: as many are asked of the unit for a series
+        with frames until Stop."""
+        return MOST_TRIGGERS
 
     @abstractmethod
     def readout_time(self) -> float:

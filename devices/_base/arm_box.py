@@ -216,9 +216,7 @@ class _Attempt:
         try:
             status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 0.2))
             if status.state == "running" and status.series is not None and status.series.id == series:
-                self._receiver.stop(
-                    f"the detector was not armed: {cause or 'Stop or Abort'}", failed=True
-                )
+                self._receiver.stop(f"the detector was not armed: {cause or 'Stop or Abort'}", failed=True)
                 status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 2.0))
             self._record.on_receiver(status)
         except NO_RECEIVER as error:

@@ -76,7 +76,7 @@ def check_receiver(
     """
     question = SeriesCheck(
         filename=settings.filename if settings.save_raw else "",
-        frames=settings.frames,
+        frames=settings.planned,
         frame_bytes=frames.frame_bytes or None,
         overwrite=settings.overwrite,
         endpoint=endpoint,

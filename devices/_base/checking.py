@@ -81,7 +81,8 @@ class Checker:
             period: period of its frames, in seconds.
             unchecked: what cannot be checked for a detector that streams by itself, in words; "" for others.
         """
-        seconds = settings.frames * period if settings.trigger_mode in OWN_PACE else None
+        paced = settings.trigger_mode in OWN_PACE and settings.planned is not None
+        seconds = settings.frames * period if paced else None
         free = status.free_bytes if status is not None else None
         draft = Answer(
             ok=False, frames=settings.frames, frame_bytes=view.frame_bytes, free_bytes=free, seconds=seconds

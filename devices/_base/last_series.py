@@ -35,7 +35,7 @@ def last_series(view: SeriesView, series: Series | None, verdict: str, started: 
             "file": filename,
             "complete": complete,
             "verdict": verdict,
-            "planned": counts.planned if view.endless else view.planned,
+            "planned": counts.planned if view.endless else view.planned_now,
             "counts": asdict(counts),
             "lost": lost,
             "started": (series.started if series is not None else 0.0) or started,

@@ -273,7 +273,8 @@ class SeriesControl:
             if view.state is not SeriesState.ARMING or settings is None:
                 return  # it has failed or was stopped meanwhile
             where = f"into {view.filename}" if view.filename else "for live view, without a file"
-            frames = "frames until Stop" if view.endless else plural(view.planned, "frame")
+            until_stop = view.endless or view.unplanned
+            frames = "frames until Stop" if until_stop else plural(view.planned, "frame")
             more = f"; {UNCHECKED}" if self.record.own_stream else ""
             self.record.move(Event.READY, f"Taking {frames}, {settings.trigger_mode}, {where}{more}.")
         self.record.catch_up()
@@ -289,6 +290,8 @@ class SeriesControl:
         own = record.own_streamer_status
         ended = own is not None and own.state in ("idle", "fault")
         if active and self.connected and not ended:
+            if record.own_stream and self.view.unplanned:
+                self._announce_end(cause, failed=True)  # or the box's end message would make it complete
             try:
                 self.streamer.abort(cause)
             except NO_STREAMER as error:
@@ -347,7 +350,7 @@ class SeriesControl:
             streamer = self._streamer
         word = "Abort" if aborted else "Stop"
         if record.own_stream and record.ready:
-            self._announce_end(f"ended by {word.lower()}{f': {cause}' if cause else ''}")
+            self._announce_end(f"ended by {word.lower()}{f': {cause}' if cause else ''}", failed=aborted)
         try:
             if streamer is not None:
                 (streamer.abort if aborted else streamer.stop)(cause)
@@ -355,10 +358,10 @@ class SeriesControl:
             # The series may have ended by itself a moment ago; `step` finds out.
             log.warning("%s: %s", word, error)
 
-    def _announce_end(self, why: str) -> None:
+    def _announce_end(self, why: str, *, failed: bool) -> None:
         """Tell the receiver before the box: the box's end message gives no reason, and frames that were never
         taken would count as missing."""
         try:
-            self._receiver.stop_at_end(self.view.series, why)
+            self._receiver.stop_at_end(self.view.series, why, failed=failed)
         except NO_RECEIVER as error:
             log.warning("the receiver could not be told that the series is %s: %s", why, error)

@@ -178,9 +178,10 @@ class SeriesRecord:
             self.ready = False
             self.failure, self.aborted, self.told_to_stop, self.other_consumers = "", False, False, ""
             self.stopped_by = ""
-            counts = Counts(planned=settings.frames, pending=settings.frames)
+            counts = Counts(planned=settings.planned, pending=settings.frames)
             self._view = replace(
                 self._view, series="", filename="", dataset="", planned=settings.frames, acquired=0,
+                unplanned=settings.planned is None,
                 ready_for_trigger=False, triggered=0, counts=counts, latest_frame=None,
             )  # fmt: skip
 

@@ -27,6 +27,9 @@ class SeriesView:
     filename: str = ""
     """File as the receiver sees it; "" if nothing is written."""
     planned: int = 0
+    unplanned: bool = False
+    """True if the series was armed with nTriggers 0, for frames until Stop: `planned` is 0, and the receiver
+    counts the planned frames at its end."""
     acquired: int = 0
     """Frames that the hardware has delivered."""
     counts_frames: bool = True
@@ -71,6 +74,13 @@ class SeriesView:
     def endless(self) -> bool:
         """True if the series is for live view only and runs until it is stopped."""
         return not self.filename and self.planned == ENDLESS
+
+    @property
+    def planned_now(self) -> int:
+        """Number of planned frames as far as it is known; -1 while nobody knows it."""
+        if not self.unplanned:
+            return self.planned
+        return -1 if self.counts.planned is None else self.counts.planned
 
     def with_streamer(self, status: StreamerStatus) -> SeriesView:
         """Return the view after a snapshot of the streamer."""
@@ -141,6 +151,11 @@ def account_sentence(view: SeriesView, where: str = "") -> str:
     if view.endless:
         first = f"{plural(counts.delivered, 'frame')} for live view"
         counts = replace(counts, delivered=0, not_triggered=0, pending=0)  # none of them is due
+    elif view.unplanned:
+        first = f"{plural(counts.stored, 'frame')} stored"
+        if counts.delivered and not counts.stored:
+            first = f"{plural(counts.delivered, 'frame')} delivered without storing"
+            counts = replace(counts, delivered=0)
     elif counts.delivered and not counts.stored:
         first = f"{counts.delivered} of {plural(view.planned, 'frame')} delivered without storing"
         counts = replace(counts, delivered=0)

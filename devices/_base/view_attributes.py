@@ -43,7 +43,7 @@ def _known(value: float | None) -> float | Unread:
 
 VIEW_ATTRIBUTES: tuple[ViewAttribute, ...] = (
     _reading("nFramesPlanned", 0, "Frames of the series: nTriggers x nFramesPerTrigger at Arm.",
-             lambda view: view.planned),
+             lambda view: view.planned_now),
     _reading(ACQUIRED, 0,
              "Frames that the hardware has delivered; in a step scan a point is done when its frame is "
              "counted.",

@@ -27,6 +27,8 @@ DISARM = 60.0
 """Seconds for disarm, in which the box's own file writer may still write its last frames."""
 TRIGGER = 60.0
 """Seconds for trigger beyond the frames that it starts: the box answers after the last of them."""
+LONGEST = 2_000_000.0
+"""Most seconds for one answer: a socket takes 24 days at most."""
 LOOK_EVERY = 0.2
 """Seconds between two queries of a box that is busy."""
 
@@ -91,7 +93,7 @@ class Commands:
             seconds: duration of the frames that it starts.
             exposure: exposure to send with the trigger, in seconds; `None` if `count_time` applies.
         """
-        self._simplon.command("trigger", seconds + TRIGGER, exposure)
+        self._simplon.command("trigger", min(seconds + TRIGGER, LONGEST), exposure)
 
     def stop(self, frame_time: float) -> None:
         """Finish the running frame, then disarm, upon which the stream sends its end message.

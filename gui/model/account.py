@@ -34,7 +34,7 @@ class Account:
     rate: float = 0.0
     """Frames received per second."""
     endless: bool = False
-    """For looking only, until it is stopped."""
+    """Until it is stopped: nobody knows how many frames come."""
 
     @property
     def done(self) -> int:
@@ -84,5 +84,5 @@ def account(values: Mapping[str, Value | None], *, file: str) -> Account:
         acquired=number("nFramesAcquired"),
         fates={fate: number(attribute) for fate, (attribute, _) in FATES.items()},
         rate=float(rate) if isinstance(rate, (int, float)) else 0.0,
-        endless=not file and planned == ENDLESS,
+        endless=planned < 0 or (not file and planned == ENDLESS),
     )

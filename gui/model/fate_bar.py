@@ -53,7 +53,9 @@ def visible_fates(account: Account) -> dict[str, int]:
 def legend(account: Account) -> list[tuple[str, str, int]]:
     """Return status, word and frames of each part: those with frames, and always the stored and the pending
     ones."""
-    always = {"delivered"} if account.endless else {"stored", "pending"}
+    always = {"stored", "pending"}
+    if account.endless:
+        always = {"stored" if account.planned < 0 else "delivered"}
     return [
         (fate, FATES[fate][1], count)
         for fate, count in visible_fates(account).items()

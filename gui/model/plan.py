@@ -22,9 +22,13 @@ class Plan:
     at_least: bool
     bytes: int
     """0: not known."""
+    until_stop: bool = False
+    """No number is set."""
 
     def sentence(self) -> str:
         """Return one line: "1,000 frames, 20 s, 4.4 GB"."""
+        if not self.frames:
+            return "frames until Stop" if self.until_stop else ""
         parts = [f"{self.frames:,} {'frame' if self.frames == 1 else 'frames'}"]
         if self.seconds is not None:
             parts.append(("at least " if self.at_least else "") + duration(self.seconds))
@@ -47,4 +51,5 @@ def plan(values: Mapping[str, Value | None]) -> Plan:
         seconds=frames * period if period > 0.0 else None,
         at_least=values.get("TriggerMode") not in PACED_BY_DETECTOR,
         bytes=frames * int(number("FrameBytes")),
+        until_stop=values.get("nTriggers") == 0,
     )

@@ -69,7 +69,7 @@ class Settings(qt.QWidget):
         self.camera.hide_fields(view.lacking)
         if self.file is not None:
             self.file.show_view(view)
-        self._plan.setText(view.plan.sentence() if view.plan.frames else "")
+        self._plan.setText(view.plan.sentence())
 
     def _make(self, attributes: Mapping[str, Attribute]) -> None:
         chosen = max(0, self._tabs.currentIndex())

@@ -58,7 +58,7 @@ def run(link: Link, last_frame: LastFrame, requested_frame: LastFrame, rois: Reg
                 fresh = True
                 match command.action:
                     case "stop" if command.series:
-                        pipeline.stop_at_end(command.series, command.reason)
+                        pipeline.stop_at_end(command.series, command.reason, failed=command.failed)
                     case "stop":
                         pipeline.stop(command.reason, stopped=not command.failed)
                     case "reset":

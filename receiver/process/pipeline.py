@@ -157,9 +157,9 @@ class Pipeline:
         self._drain(at)
         self._guarded(lambda: self._collector.stop(reason, stopped=stopped))
 
-    def stop_at_end(self, series: str, why: str) -> None:
+    def stop_at_end(self, series: str, why: str, *, failed: bool) -> None:
         """Count frames missing at the end of this series as not triggered: its sender ends it early."""
-        self._collector.stop_at_end(series, why)
+        self._collector.stop_at_end(series, why, failed=failed)
 
     def reset(self) -> None:
         """Leave Error; does nothing in Running: stop the series first."""

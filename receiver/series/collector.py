@@ -163,15 +163,16 @@ class Collector:
         if self.series is not None:
             self._finish(self.series, cause, stopped=stopped and not self._is_suspended)
 
-    def stop_at_end(self, series: str, why: str) -> None:
+    def stop_at_end(self, series: str, why: str, *, failed: bool = False) -> None:
         """Note that the sender is about to end this series early, which its end message cannot say.
 
         Args:
             series: id of the series; nothing happens if it is not the running one.
             why: reason in words, for the reason of the series.
+            failed: it has failed or was aborted.
         """
         if self.series is not None and self.series.id == series:
-            self.series.stopping = why
+            self.series.stopping, self.series.failing = why, failed
 
     def fail(self, why: str) -> bool:
         """End the running series in Error; return whether there was one.

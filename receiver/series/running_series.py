@@ -86,6 +86,8 @@ class RunningSeries:
         self.end: SeriesEnd | None = None
         self.stopping = ""
         """Why the sender ends the series early, in words, if its end message cannot say so."""
+        self.failing = False
+        """Whether the sender ends it early because it has failed or was aborted, likewise."""
         self.numbering = Numbering(start.header, origin, resumed=resumed is not None)
         """Gives each frame its index."""
         self.joined: Joined | None = None
@@ -181,7 +183,7 @@ class RunningSeries:
     def _ended_as_meant(self, cause: str | None) -> bool:
         """Return whether the sender has ended the series, and neither aborted it nor failed."""
         reason = None if self.end is None else self.end.reason
-        return cause is None and reason not in (EndReason.ABORT, EndReason.FAULT)
+        return cause is None and not self.failing and reason not in (EndReason.ABORT, EndReason.FAULT)
 
     def _lacking(self, counts: Counts, announced: bool, is_all: bool) -> str:
         parts = {

@@ -76,7 +76,7 @@ def _announced(header: Header, part: UserPart) -> Header:
         filename=part.filename,
         series=part.arm,
         overwrite=part.overwrite,
-        frames=header.frames if part.frames is None else part.frames,
+        frames=header.frames if part.frames is None else part.frames or None,
         index_source=part.index_source or header.index_source,
         trigger_mode=part.trigger_mode,
         frame_time=header.frame_time if part.frame_time is None else part.frame_time,

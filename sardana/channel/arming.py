@@ -86,7 +86,7 @@ class Arming:
         snapshot = self._detector.snapshot()
         if snapshot.state in ACTIVE:
             facts = self._detector.facts()
-            if snapshot.acquired < facts.planned:
+            if facts.planned < 0 or snapshot.acquired < facts.planned:
                 if not own or snapshot.series != own:
                     raise Refused(
                         "in_use",

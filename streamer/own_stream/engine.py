@@ -17,7 +17,6 @@ from typing import TypeVar
 import msgspec
 
 from penstock.stins.metadata import read as read_metadata
-from penstock.stins.texts import plural
 from penstock.stins.user_part import UserPart
 from penstock.streamer.checks import check_settings
 from penstock.streamer.clock import Clock
@@ -32,7 +31,7 @@ from penstock.streamer.own_stream.troubles import sentence_of, wrong
 from penstock.streamer.own_stream.watcher import LOOK_EVERY, Watcher
 from penstock.streamer.parameters import Parameters
 from penstock.streamer.protocol import Checked, Description, Prepared, StreamerStatus
-from penstock.streamer.settings import Settings, TriggerMode, Value
+from penstock.streamer.settings import Settings, TriggerMode, Value, frames_in_words
 from penstock.streamer.unit import CameraError
 
 log = logging.getLogger(__name__)
@@ -110,7 +109,7 @@ class OwnStreamEngine:
         self._lost.refuse()
         complete = self._complete(settings)
         try:
-            frames = self._detector.check(complete)
+            frames = self._detector.check(complete.numbered(self._detector.most_frames()))
         except CameraError as error:
             raise Refused("camera", f"{self._name}: {error}") from None
         if frames is None:
@@ -130,11 +129,12 @@ class OwnStreamEngine:
 
         def work() -> Prepared:
             complete = self._complete(settings)
-            frames = self._detector.prepare(complete)
+            numbered = complete.numbered(self._detector.most_frames())
+            frames = self._detector.prepare(numbered)
             self._take_over()
-            taken = self._detector.as_prepared(complete)
-            series = Series(uuid.uuid4().hex, taken, frames)
-            self._machine.fire(Event.PREPARE, f"{plural(complete.frames, 'frame')} prepared")
+            taken = self._detector.as_prepared(numbered)
+            series = Series(uuid.uuid4().hex, taken, frames, complete.planned)
+            self._machine.fire(Event.PREPARE, f"{frames_in_words(complete.planned)} prepared")
             self._series = series
             return Prepared(
                 series=series.id, shape=frames.shape, dtype=frames.dtype, compression=frames.compression,
@@ -220,7 +220,7 @@ class OwnStreamEngine:
             return msgspec.structs.replace(common, acquired=None)
         taking = state is State.ACQUIRING
         return msgspec.structs.replace(
-            common, series=series.id, planned=series.settings.frames, triggered=series.triggered,
+            common, series=series.id, planned=series.plan or 0, triggered=series.triggered,
             acquired=series.acquired, sent=series.acquired or 0, armed=series.armed,
             ready_for_trigger=taking and series.ready_for_trigger, end_sent=series.ended,
         )  # fmt: skip
@@ -302,12 +302,12 @@ class OwnStreamEngine:
             arm=series.id,
             filename=settings.filename,
             overwrite=settings.overwrite,
-            frames=settings.frames,
+            frames=series.plan or 0,
             frames_per_trigger=settings.n_frames_per_trigger,
             index_source=self._detector.index_source.value,
             trigger_mode=settings.trigger_mode.value,
             frame_time=period_of(settings, self._detector),
-            metadata=metadata_of(settings, self._detector),
+            metadata=metadata_of(series.as_set, self._detector),
         )
 
     def _refuse_when_busy(self) -> None:

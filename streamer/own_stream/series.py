@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from penstock.streamer.errors import Refused
 from penstock.streamer.settings import Settings, TriggerMode
 from penstock.streamer.unit import FrameFormat
@@ -14,10 +16,12 @@ class Series:
         ident: unique id of the series and of its arming.
         settings: complete settings.
         frames: format of the frames, from the box.
+        plan: number of planned frames; `None` if frames come until Stop.
     """
 
-    def __init__(self, ident: str, settings: Settings, frames: FrameFormat) -> None:
+    def __init__(self, ident: str, settings: Settings, frames: FrameFormat, plan: int | None) -> None:
         self.id = ident
+        self.plan = plan
         self.settings = settings
         self.frames = frames
         self.acquired: int | None = None
@@ -29,6 +33,11 @@ class Series:
         self.software_triggers = 0
         self.armed_at = self.ended_at = 0.0
         """When the trigger began, by the engine's clock."""
+
+    @property
+    def as_set(self) -> Settings:
+        """The settings as a client has set them, without the number that only the box needs."""
+        return self.settings if self.plan else msgspec.structs.replace(self.settings, n_triggers=0)
 
     @property
     def ready_for_trigger(self) -> bool:
@@ -46,7 +55,9 @@ class Series:
         settings, acquired = self.settings, self.acquired or 0
         if settings.trigger_mode is TriggerMode.SOFTWARE:
             return max(acquired, self.software_triggers * settings.n_frames_per_trigger)
-        return settings.frames if settings.trigger_mode is TriggerMode.INTERNAL else acquired
+        return (
+            acquired if self.plan is None or settings.trigger_mode is not TriggerMode.INTERNAL else self.plan
+        )
 
     def trigger(self) -> None:
         """Count a software trigger that begins.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event as Flag
 
-from penstock.stins.texts import plural
 from penstock.streamer.clock import Clock
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
 from penstock.streamer.own_stream.series import Series
@@ -101,7 +100,8 @@ class Watcher:
                 self._machine.fire(Event.FAIL, f"not armed within {ARMED_WITHIN:g} s", seen=seen)
         elif progress.state is BoxState.IDLE and busy != "arm":
             series.ended = True
-            counts = f"{series.triggered} of {plural(series.settings.frames, 'frame')} triggered"
+            of = "" if series.plan is None else f" of {series.plan}"
+            counts = f"{series.triggered}{of} frames triggered"
             said = self._machine.message if state is State.ENDING else ""
             self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)
         elif progress.state in (BoxState.ERROR, BoxState.UNINITIALISED):

@@ -47,7 +47,17 @@ def say_end(reason: str | None) -> Callable[[Bench], None]:
         (lose, False),
         (lose_and_stop, False),
     ],
-    ids=["end", "complete", "stop", "abort", "fault", "stopped", "failed", "connection lost", "stopped since"],
+    ids=[
+        "end",
+        "complete",
+        "stop",
+        "abort",
+        "fault",
+        "stopped",
+        "failed",
+        "connection lost",
+        "stopped since",
+    ],
 )
 def test_it_is_complete_if_it_was_ended_or_stopped_and_in_no_other_case(
     ends: Callable[[Bench], None], complete: bool
