@@ -64,6 +64,7 @@ class Facts:
     modes: tuple[str, ...] = ()
     armed_by: str = ""
     planned: int = 0
+    """Frames of the series; -1 if it has frames until Stop."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import shutil
 import time
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import tango
 
+from penstock.cli.main import main
 from penstock.streamer.triggers import TriggerSource
 from tests.system.accounts import check_account
 from tests.system.beamline import FAULT, MOVING, ON, RUNNING, Station, refusal, until, wait_state
@@ -103,6 +105,46 @@ def test_live_series_run_until_stop_without_a_file(station: Station, command: st
     assert not file.exists()
     assert station.detector.nTriggers == 3
     check_account(station, None, station.detector.nFramesPlanned, missing=0, stored=0)
+
+
+@pytest.mark.parametrize(("command", "complete"), [("Stop", True), ("Abort", False)])
+def test_without_a_number_of_triggers_frames_go_into_the_file_until_stop(
+    station: Station, command: str, complete: bool
+) -> None:
+    file = station.new_file()
+    station.set(nTriggers=0, DestinationFilename=str(file))
+    assert json.loads(station.detector.Check())["ok"]
+    station.detector.Arm()
+    assert "frames until Stop" in station.detector.Status()
+    until(lambda: station.detector.nFramesWritten > 10, "frames")
+    assert (station.detector.State(), station.detector.nFramesPlanned) == (RUNNING, -1)
+    station.detector.command_inout(command)
+    wait_state(station.detector, ON)
+    status = station.receiver.client.status()
+    assert status.series is not None and status.series.complete is complete, status.series
+    stored = status.counts.stored
+    last = json.loads(station.detector.LastSeries)
+    assert (last["complete"], last["counts"]["stored"]) == (complete, stored)
+    assert station.detector.Status().startswith(f"Ready. Last series: {stored} frames stored in {file}")
+    assert main(["check", str(file)]) == (0 if complete else 1)
+    if complete:
+        check_account(station, file, stored, stored=stored)
+
+
+def test_without_a_number_of_triggers_continuous_has_no_file_and_other_modes_are_refused(
+    station: Station,
+) -> None:
+    file = station.new_file()
+    station.set(nTriggers=0, DestinationFilename=str(file), TriggerMode="SOFTWARE")
+    assert "nTriggers 0 takes frames until Stop, with TriggerMode INTERNAL only" in refusal(
+        station.detector.Arm
+    )
+    assert station.detector.State() == ON
+    station.detector.Continuous()
+    until(lambda: station.detector.nFramesReceived > 2, "frames")
+    station.detector.Stop()
+    wait_state(station.detector, ON)
+    assert not file.exists()
 
 
 def test_the_live_image_comes_by_events_at_a_bounded_rate(station: Station) -> None:

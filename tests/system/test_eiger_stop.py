@@ -34,6 +34,22 @@ def test_frames_that_were_not_taken_are_not_triggered(unit: EigerUnit, command: 
         assert reason == f"2 of 5 frames: 3 not triggered; ended by {command.lower()}"
 
 
+@pytest.mark.parametrize(("command", "complete"), [("Stop", True), ("Abort", False)])
+def test_without_a_number_of_triggers_the_box_gets_its_most_and_frames_come_until_stop(
+    unit: EigerUnit, command: str, complete: bool
+) -> None:
+    file = unit.arm("INTERNAL", 0)
+    until(lambda: unit.detector.nFramesWritten > 2, "frames")
+    assert unit.detector.nFramesPlanned == -1
+    unit.detector.command_inout(command)
+    wait_state(unit.detector, ON)
+    series, counts = unit.receiver.client.status().series, unit.receiver.client.status().counts
+    assert (series.filename, series.complete, counts.missing) == (str(file), complete, 0), series.reason
+    assert f"ended by {command.lower()}" in series.reason
+    last = unit.last()
+    assert (last["complete"], last["planned"], last["lost"]) == (complete, counts.stored, [])
+
+
 def test_a_live_series_has_lost_nothing(unit: EigerUnit) -> None:
     unit.detector.Continuous()
     until(lambda: unit.detector.nFramesAcquired > 2, "frames")

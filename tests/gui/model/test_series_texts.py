@@ -15,6 +15,7 @@ from penstock.gui.model.attribute import Value
 from penstock.gui.model.buffers import fills, notice
 from penstock.gui.model.fate_bar import in_words, legend, segments
 from penstock.gui.model.outcome import Outcome, ending, outcome
+from penstock.gui.model.plan import plan
 from penstock.gui.model.progress import Progress, progress
 from penstock.gui.model.sentences import message, stop_question, why_locked
 from penstock.gui.model.view import DetectorView, Presence
@@ -70,6 +71,26 @@ def test_an_endless_series_has_neither_percent_nor_time_left() -> None:
     assert (said.frames, said.percent, said.left) == ("1,234 frames", "", "until stopped")
     assert said.file == "Live view only: nothing is written"
     assert progress(seen("ON", **values)).left == "stopped"
+
+
+def test_a_series_without_a_number_into_a_file_shows_what_is_stored_until_it_is_stopped() -> None:
+    values: dict[str, Value | None] = {
+        "nFramesPlanned": -1, "nFramesWritten": 1234, "nFramesPending": 0, "FileWritten": "/data/a.h5",
+    }  # fmt: skip
+    view = running(**values)
+    said = progress(view)
+    assert (said.frames, said.percent, said.left) == ("1,234 frames", "", "until stopped")
+    assert said.file == "/data/a.h5"
+    assert in_words(view.account) == "stored 1,234"
+    said = progress(seen("ON", **{**values, "nFramesPlanned": 1234}))
+    assert (said.frames, said.percent) == ("1,234 of 1,234 frames", "100 %")
+
+
+def test_a_plan_without_a_number_says_until_when() -> None:
+    values = {"nFramesPerTrigger": 1, "FrameTime": 0.1, "FrameBytes": 8, "TriggerMode": "INTERNAL"}
+    assert plan({"nTriggers": 0, **values}).sentence() == "frames until Stop"
+    assert plan({"nTriggers": 2, **values}).sentence() == "2 frames, 200 ms, 16 B"
+    assert plan({}).sentence() == ""
 
 
 @pytest.mark.parametrize(("mode", "left"), [("INTERNAL", "1 min 40 s left"), ("SOFTWARE", "")])

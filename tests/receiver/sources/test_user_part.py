@@ -99,6 +99,12 @@ def test_somebody_elses_series_has_neither_name_nor_overwrite(kind: str, make: M
 
 
 @STREAMS
+def test_a_number_that_only_the_box_needs_is_no_plan(kind: str, make: Make, own: str) -> None:
+    user = UserPart(arm=OTHER, filename="/data/scan_1.h5", frames=0).encode()
+    assert began(create(kind), make("start", 1, user)).header.frames is None
+
+
+@STREAMS
 def test_a_box_that_numbers_anew_after_it_was_initialised_continues_no_arming(
     kind: str, make: Make, own: str
 ) -> None:

@@ -58,10 +58,13 @@ class Memory:
         self.sent = 0
         self.ending.clear()
         self.state = BoxState.ARMED
+        planned = settings.frames if settings else None
+        if user is not None and user.frames == 0:
+            planned = None  # until Stop: its own number means nothing
         header = Header(
             filename="" if user is None else user.filename,
             series=f"box-{self.armings}" if user is None else user.arm,
-            frames=settings.frames if settings else None, shape=SHAPE, type=DTYPE, compression="none",
+            frames=planned, shape=SHAPE, type=DTYPE, compression="none",
             overwrite=user.overwrite if user else False,
             trigger_mode=user.trigger_mode if user else None, frame_time=user.frame_time if user else None,
             index_source=user.index_source if user else None,

@@ -14,7 +14,7 @@ from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.contract import BoxLost, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
-from penstock.streamer.settings import TriggerMode, Value
+from penstock.streamer.settings import MOST_TRIGGERS, TriggerMode, Value
 from tests.streamer.own_stream.box import Box
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import DEADLINE, settings
@@ -71,6 +71,20 @@ def test_an_internal_series_is_started_by_itself_and_ends_with_the_box(rig: BoxR
     status = rig.until(lambda status: status.state == "idle" and status.end_sent)
     assert (status.series, status.planned, status.acquired, status.peers) == (series, 4, 4, None)
     assert status.message == "4 of 4 frames triggered"
+
+
+def test_a_series_until_stop_gives_the_box_a_number_and_the_receiver_none(rig: BoxRig) -> None:
+    prepared = rig.arm(n_triggers=0, filename="/data/x.h5")
+    status = rig.until(lambda status: (status.acquired or 0) > 2)
+    assert (prepared.frames, status.planned, status.triggered) == (0, 0, status.acquired)
+    assert rig.box.settings is not None and rig.box.settings.frames == MOST_TRIGGERS
+    done(rig.engine.stop())
+    start, frames, _ = rig.series()
+    assert start.header.frames is None
+    assert start.metadata["acquisition"]["triggers"] == 0
+    assert len(frames) > 2
+    ended = rig.until(lambda status: status.end_sent and status.state == "idle")
+    assert ended.message == f"stopped, {ended.triggered} frames triggered"
 
 
 def test_a_box_without_a_counter_of_frames_says_that_nobody_knows(make_rig: Callable[..., BoxRig]) -> None:
