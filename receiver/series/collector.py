@@ -161,7 +161,7 @@ class Collector:
             stopped: a client wants it to end here, and nothing has failed.
         """
         if self.series is not None:
-            self._finish(self.series, cause, stopped=stopped and not self._is_suspended)
+            self._finish(self.series, cause, stopped=stopped and not self.is_suspended)
 
     def stop_at_end(self, series: str, why: str, *, failed: bool = False) -> None:
         """Note that the sender is about to end this series early, which its end message cannot say.
