@@ -183,21 +183,14 @@ class DectrisV1Source:
 
     def _with_pixels(self, image: _Image, parts: Sequence[Buffer]) -> Frame:
         # A fifth part is the image appendix: the user's own text, not needed for the frame.
-        per_trigger = self._frames_per_trigger if image.series == self._series else None
-        series = self._armings.name(str(image.series))
-        trigger = None if per_trigger is None else image.frame // per_trigger
         if len(parts) not in (4, 5):
-            # Its number is known: it is corrupt at its index, with this sentence, whatever it lacks.
-            wrong = f"{plural(len(parts), 'part')}, where V1 has 4, or 5 with an appendix"
-            return Frame(
-                Image(
-                    shape=(1, 1), type="uint8", compression=wrong, frame=image.frame, series=series,
-                    trigger=trigger,
-                ),
-                (b"",),
-            )  # fmt: skip
+            raise RemoteError(
+                "wrong_parts",
+                f"frame {image.frame} has {plural(len(parts), 'part')}; V1 has 4, or 5 with an appendix",
+            )
         data = _vendor.decode(_data, parts[1], "second part of a frame")
         times = _vendor.decode(_times, parts[3], "fourth part of a frame")
+        per_trigger = self._frames_per_trigger if image.series == self._series else None
         columns, rows = data.shape
         # `stins.blobs.check` finds a truncated blob, and knows its frame.
         compression, blob = _compression(data.encoding, data.type), parts[2]
@@ -210,8 +203,8 @@ class DectrisV1Source:
                 compression=compression,
                 frame=image.frame,
                 exposure_time=None if times.real_time is None else times.real_time * NANOSECOND,
-                series=series,
-                trigger=trigger,
+                series=self._armings.name(str(image.series)),
+                trigger=None if per_trigger is None else image.frame // per_trigger,
                 timestamp_hw=None if times.start_time is None else times.start_time * NANOSECOND,
             ),
             (blob,),

@@ -345,9 +345,7 @@ def test_only_what_differs_is_written(channel: Channel, detector: StandIn, clock
 
 
 @pytest.mark.parametrize("planned", [1_000_000, -1], ids=["live", "until Stop, into a file"])
-def test_a_series_of_somebody_else_is_not_touched(
-    planned: int, channel: Channel, detector: StandIn
-) -> None:
+def test_a_series_of_somebody_else_is_not_touched(planned: int, channel: Channel, detector: StandIn) -> None:
     detector.state, detector.series, detector.status = "RUNNING", "theirs", "Taking frames until Stop."
     detector.known = Facts(armed_by="Java client, PID 7 on daq-1", planned=planned)
     with pytest.raises(
