@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from penstock.devices._base.demonstration import Demonstration
 from penstock.devices._base.stage import eiger
-from tests.pages import DEADLINE, run
+from tests.pages import DEADLINE, run, steps
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -52,6 +53,42 @@ def test_the_how_to_for_a_new_source_works_as_it_is_written(checkout: Path) -> N
 @pytest.mark.parametrize("page", ["add-a-field-to-the-file.md", "add-an-endpoint.md"])
 def test_the_how_to_for_an_addition_to_the_receiver_works_as_it_is_written(page: str, checkout: Path) -> None:
     run(ROOT / "docs/how-to" / page, checkout, {"PYTHONPATH": str(checkout / "links")})
+
+
+@pytest.fixture
+def checkout_of_all_pages(checkout: Path) -> tuple[Path, list[str]]:
+    """A checkout to which all code of all pages was added, and the modules of the package among it."""
+    modules = []
+    for page in PAGES:
+        for step in steps(page.read_text()):
+            if step.kind == "file" and step.name.endswith(".py"):
+                path = checkout / step.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                assert not path.exists(), f"{page} and another page, or the checkout, have a file {step.name}"
+                path.write_text(step.text)
+                if step.name.partition("/")[0] in FOLDERS:
+                    modules.append(f"penstock.{step.name.removesuffix('.py').replace('/', '.')}")
+            elif step.kind == "command" and step.text.startswith("sed -i"):
+                subprocess.run(["bash", "-c", step.text], cwd=checkout, check=True)
+    return checkout, modules
+
+
+def test_what_is_copied_from_a_page_passes_make_lint(checkout_of_all_pages: tuple[Path, list[str]]) -> None:
+    checkout, modules = checkout_of_all_pages
+    assert "penstock.devices.zebra" in modules
+    told = []
+    for command in (
+        ["ruff", "check", "--quiet", "."],
+        ["ruff", "format", "--check", "--quiet", "."],
+        ["mypy", *(f"--module={module}" for module in modules)],
+    ):
+        done = subprocess.run(
+            command, cwd=checkout, env=os.environ | {"MYPYPATH": str(checkout / "links")},
+            capture_output=True, text=True, timeout=DEADLINE,
+        )  # fmt: skip
+        if done.returncode != 0:
+            told.append(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    assert not told, "\n".join(told)
 
 
 @pytest.mark.parametrize(
