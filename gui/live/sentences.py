@@ -83,6 +83,8 @@ def _running(status: Status) -> str:
         parts.append(f"writing {name}" if name else "live view only, nothing is written")
         if status.series.reason:
             parts.append(status.series.reason)
+    if silent := max((each.silent_seconds for each in status.connections), default=0):
+        parts.append(f"the streamer's host has not answered for {silent} s")
     return " · ".join(parts)
 
 

@@ -44,6 +44,16 @@ def test_while_running_it_counts_the_frames_and_names_the_file() -> None:
     assert (says.title, says.text) == ("RUNNING", "412 of 1,000 frames · writing scan-0007_sim-1.h5")
 
 
+def test_an_interrupted_network_is_said_while_the_series_waits_for_it() -> None:
+    connection = Connection(endpoint="tcp://camera:9999", connections=1, silent_seconds=9)
+    series = Series(id="1", filename=FILE, active=True)
+    status = Status(state="running", series=series, connections=[connection])
+
+    says = message(Snapshot(url=URL, status=status))
+
+    assert says.text.endswith(" · the streamer's host has not answered for 9 s")
+
+
 def test_a_series_that_writes_nothing_is_said_to_write_nothing() -> None:
     status = Status(state="running", series=Series(id="1", filename=None, active=True))
 
