@@ -220,13 +220,20 @@ def test_the_extras_are_those_that_the_documentation_names() -> None:
     assert set(metadata.metadata("penstock").get_all("Provides-Extra") or []) == EXTRAS
 
 
-def _make_would(folder: Path) -> str:
-    """What `make environment` would do with a virtual environment in this folder."""
+def _make_would(folder: Path, target: str = "environment") -> str:
+    """What `make environment` would do with a virtual environment in this folder, or another target."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     return subprocess.run(
-        ["make", "--dry-run", "environment", f"VENV={folder}"],
+        ["make", "--dry-run", target, f"VENV={folder}"],
         cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
+
+
+def test_make_quick_runs_tests_that_exist() -> None:
+    (command,) = re.findall(r"^.*pytest .*$", _make_would(ROOT / ".venv", "quick"), re.MULTILINE)
+    paths = re.findall(r"tests/\S+", command)
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 def test_make_installs_again_where_a_copy_was_installed_over_the_folder(tmp_path: Path) -> None:
