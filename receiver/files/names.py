@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files import storage
 from penstock.receiver.files.storage import NameTakenError
-from penstock.receiver.files.stores.data_files.layout import check_segments_free
+from penstock.receiver.files.stores.segments.layout import check_segments_free
 
 MOST_NUMBER = 1_000_000
 """Highest number that is appended to a template's name."""

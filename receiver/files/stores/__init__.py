@@ -13,11 +13,11 @@ from typing import Any
 from penstock.receiver.files.stores.channels import ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.data_files.store import DataFilesStore
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.errors import OverLimitError
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.stores.reopen import finish
+from penstock.receiver.files.stores.segments.store import SegmentStore
 
 __all__ = ["FrameFormat", "FrameStore", "OverLimitError", "Writing", "create", "finish"]
 
@@ -45,7 +45,7 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     if frames.channels:
         return ChannelStore(detector, frames)
     if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
-        return DataFilesStore(detector, frames, writing.path, writing)
+        return SegmentStore(detector, frames, writing.path, writing)
     # Not with SWMR, for which HDF5 keeps its writes in order.
     if frames.nbytes >= LEAST_PREALLOCATED_BYTES and not writing.swmr and _has_places(detector, frames):
         return PreallocatedStore(detector, frames, writing)

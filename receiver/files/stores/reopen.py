@@ -18,12 +18,12 @@ from h5py import h5d
 from penstock.receiver.files.stores.channels import STATUS, ChannelStore
 from penstock.receiver.files.stores.chunked import ChunkedStore
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
-from penstock.receiver.files.stores.data_files.data_file import DATASET
-from penstock.receiver.files.stores.data_files.layout import segments_of, segments_there
-from penstock.receiver.files.stores.data_files.store import DataFilesStore
 from penstock.receiver.files.stores.disk_file import descriptor_of, path_of
 from penstock.receiver.files.stores.gaps import close_gaps
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
+from penstock.receiver.files.stores.segments.layout import segments_of, segments_there
+from penstock.receiver.files.stores.segments.segment_file import DATASET
+from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.series.account import IN_FILE
 
@@ -216,7 +216,7 @@ def _finish_segments(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
         store.close(synced=False)
 
 
-def _segment_store(detector: Any, frames: FrameFormat, path: Path, writing: Writing) -> DataFilesStore:
+def _segment_store(detector: Any, frames: FrameFormat, path: Path, writing: Writing) -> SegmentStore:
     data = detector["data"]
     writing = replace(writing, frames_per_file=max(source.length for source in segments_of(data)))
-    return DataFilesStore(detector, frames, path, writing, data)
+    return SegmentStore(detector, frames, path, writing, data)

@@ -11,7 +11,7 @@ import pytest
 from penstock.codecs.packed import CODECS
 from penstock.receiver.files.stores import chunked, gaps, preallocated
 from penstock.receiver.files.stores.channels import ChannelStore
-from penstock.receiver.files.stores.data_files.store import DataFilesStore
+from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.stins.messages import Frame
 from tests.receiver.files.stores.written import Written
 from tests.receiver.merge.test_receiver import Detector
@@ -71,8 +71,8 @@ TWO = {"shape": (2, *SHAPE), "channels": ("threshold_1", "threshold_2")}
         ({**PLAIN, "shape": (2, *SHAPE)}, {"swmr": True}, {"images": 2}, chunked.ChunkedStore),
         ({**PLAIN, **TWO}, {}, {"images": 2}, ChannelStore),
         ({**PACKED, **TWO}, {"swmr": True}, {"images": 2, "compression": "bslz4"}, ChannelStore),
-        (PLAIN, {"frames_per_file": 3}, {}, DataFilesStore),
-        (PACKED, {"frames_per_file": 3}, {"compression": "bslz4"}, DataFilesStore),
+        (PLAIN, {"frames_per_file": 3}, {}, SegmentStore),
+        (PACKED, {"frames_per_file": 3}, {"compression": "bslz4"}, SegmentStore),
     ],
 )
 def test_each_store(
@@ -80,7 +80,7 @@ def test_each_store(
 ) -> None:
     assert write(tmp_path / "x.h5", header, writing, **kind) is store
     files = sorted(tmp_path.glob("*.h5"))
-    assert len(files) == (4 if store is DataFilesStore else 1)
+    assert len(files) == (4 if store is SegmentStore else 1)
     read_by_older_hdf5(*files)
 
 

@@ -23,7 +23,7 @@ ROOM_BYTES = 2**18
 """Bytes that the first flush of a segment may need."""
 
 
-class DataFile:
+class SegmentFile:
     """A segment, locked while it is open for writing.
 
     HDF5 does not open it for readers meanwhile, and a virtual dataset shows the fill value in its place: both
@@ -129,12 +129,12 @@ def may_replace(name: str, folder: int) -> bool:
         return False
     try:
         with h5py.File(f"{storage.by_descriptor(folder)}/{name}", "r", locking=False) as file:
-            return _is_data_file(file)
+            return _is_segment(file)
     except (OSError, RuntimeError, KeyError, TypeError):
         return True  # HDF5 cannot read it: the writer was killed
 
 
-def _is_data_file(file: h5py.File) -> bool:
+def _is_segment(file: h5py.File) -> bool:
     return list(file) == ["entry"] and list(file["entry"]) == ["data"]
 
 
@@ -151,7 +151,7 @@ def holds_nothing(name: str, folder: int) -> bool:
             return True
     try:
         with h5py.File(place, "r", locking=False) as found:
-            if not _is_data_file(found):
+            if not _is_segment(found):
                 return False
             data = found["entry/data"].get("data")
             return data is None or data.id.get_num_chunks() == 0

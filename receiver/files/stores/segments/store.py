@@ -24,21 +24,21 @@ from penstock.receiver.files.stores import disk_file
 from penstock.receiver.files.stores.allocation import make_room
 from penstock.receiver.files.stores.chunked import ChunkedStore, stored_frame
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing, describe
-from penstock.receiver.files.stores.data_files.data_file import (
-    DATASET,
-    DataFile,
-    holds_nothing,
-    may_replace,
-)
-from penstock.receiver.files.stores.data_files.layout import (
+from penstock.receiver.files.stores.disk_file import descriptor_of
+from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
+from penstock.receiver.files.stores.replace_data import replace_data
+from penstock.receiver.files.stores.segments.layout import (
     create_data,
     existing_segments,
     file_name,
     segments_there,
 )
-from penstock.receiver.files.stores.disk_file import descriptor_of
-from penstock.receiver.files.stores.errors import FilesGoneError, OverLimitError
-from penstock.receiver.files.stores.replace_data import replace_data
+from penstock.receiver.files.stores.segments.segment_file import (
+    DATASET,
+    SegmentFile,
+    holds_nothing,
+    may_replace,
+)
 from penstock.receiver.files.stores.superblock import repair
 from penstock.receiver.models import FrameStatus
 from penstock.stins.messages import Frame
@@ -54,7 +54,7 @@ FIRST_MAPPED = 1024
 class Segment:
     """An open segment."""
 
-    file: DataFile
+    file: SegmentFile
     store: ChunkedStore
     left: int
     """Number of frames until it is full; after a reopening, more than can come."""
@@ -66,7 +66,7 @@ class Segment:
     """Frames written since the last flush."""
 
 
-class DataFilesStore(FrameStore):
+class SegmentStore(FrameStore):
     """Frames in segments of `writing.frames_per_file` each.
 
     Args:
@@ -210,7 +210,7 @@ class DataFilesStore(FrameStore):
         there = number in self._written
         if there:
             repair(self._place(number))  # its writer may have been killed
-        file = DataFile(self._folder, name, "r+" if there else "x")
+        file = SegmentFile(self._folder, name, "r+" if there else "x")
         try:
             found = file.group.get("data")
             store = ChunkedStore(file.group, self._frames, data=found)
@@ -271,7 +271,7 @@ class DataFilesStore(FrameStore):
 
     def _cut(self, number: int, rows: int) -> None:
         repair(self._place(number))  # its writer may have been killed
-        file = DataFile(self._folder, file_name(self._path, number), "r+")
+        file = SegmentFile(self._folder, file_name(self._path, number), "r+")
         try:
             file.file[DATASET].resize(rows, axis=0)
         finally:

@@ -15,8 +15,8 @@ from h5py import h5d, h5p, h5s, h5t
 
 from penstock.receiver.files import storage
 from penstock.receiver.files.stores.contract import FrameFormat
-from penstock.receiver.files.stores.data_files.data_file import DATASET
 from penstock.receiver.files.stores.disk_file import path_of
+from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.processing.fill_value import fill_value
 
 

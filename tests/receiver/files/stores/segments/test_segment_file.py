@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from penstock.receiver.files.stores.data_files.data_file import may_replace
+from penstock.receiver.files.stores.segments.segment_file import may_replace
 from penstock.receiver.files.stores.superblock import HEAD, SIGNATURE, can_be_torn
 
 

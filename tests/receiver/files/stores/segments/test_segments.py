@@ -23,9 +23,9 @@ from penstock.receiver.files.recovery import interrupted
 from penstock.receiver.files.reopened import reopen_file
 from penstock.receiver.files.storage import NameTakenError
 from penstock.receiver.files.stores.chunked import ChunkedStore
-from penstock.receiver.files.stores.data_files import data_file
-from penstock.receiver.files.stores.data_files import store as segments
-from penstock.receiver.files.stores.data_files.store import DataFilesStore
+from penstock.receiver.files.stores.segments import segment_file
+from penstock.receiver.files.stores.segments import store as segments
+from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.reader import SeriesFile
@@ -122,7 +122,7 @@ def test_a_late_frame_finds_its_place(late: float, path: Path) -> None:
     time.sleep(0.001)  # more than no patience at all
     series.writer.flush()
     store = series.store
-    assert isinstance(store, DataFilesStore)
+    assert isinstance(store, SegmentStore)
     assert (0 in store._open) is bool(late)
     series.add(frame(2), frame(8))
     series.writer.flush()
@@ -378,7 +378,7 @@ def test_a_disk_that_is_full_when_a_segment_begins_ends_the_series_before_it(
     series.add(*map(frame, (0, 1, 2, 4, 5, 6, 7)))  # the first segment waits for a frame that is late
     with monkeypatch.context() as patch:
         if moment == "it is created":
-            patch.setattr(data_file, "make_room", full)
+            patch.setattr(segment_file, "make_room", full)
         else:
             patch.setattr(ChunkedStore, "write", full)
         with pytest.raises(WriterError, match="could not write frame 8: .*No space left"):
@@ -407,7 +407,7 @@ def test_a_segment_that_cannot_be_ended_keeps_no_other_from_it(
 ) -> None:
     series = written(path)
     series.add(*map(frame, (0, 1, 4, 5)))
-    assert isinstance(series.store, DataFilesStore)
+    assert isinstance(series.store, SegmentStore)
     monkeypatch.setattr(series.store._open[0].store, "finish", full)
     with pytest.raises(WriterError, match="the end of the frames: No space left"):
         series.close("stopped")
