@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.stins.errors import RemoteError, StinsError
 from penstock.stins.messages import Header, Message
+from penstock.stins.texts import of_series
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -20,6 +21,24 @@ class Stale(msgspec.Struct, frozen=True):
     """A number of messages that belong to no running or coming series."""
 
     count: int = 1
+
+
+class NoHeader(StinsError):
+    """Frames are dropped, because the start message of their series was not received.
+
+    Args:
+        series: name of the series, if there is one.
+        endpoint: module that sends them, if modules are joined.
+    """
+
+    def __init__(self, series: str | None, endpoint: str = "") -> None:
+        sender = f" from {endpoint}" if endpoint else ""
+        super().__init__(
+            "no_header",
+            f"frames{sender} of a series whose start message was not received are dropped; was the receiver "
+            "started or reset in the middle of the series, or does another receiver take messages from the "
+            f"same streamer?{of_series(series)}",
+        )
 
 
 class NotTaken(RemoteError):

@@ -50,6 +50,7 @@ class Ending:
     def has_ended(self, stream: Stream, end: SeriesEnd, now: float) -> None:
         """Take the end message of a module."""
         stream.end, stream.lost = end, ""
+        stream.expects_start = True
         self._ended_at = now
 
     def has_begun_next(self, stream: Stream, now: float) -> None:

@@ -116,7 +116,9 @@ class Merge:
             return self._not_waited_for(now)
         if isinstance(message, Start):
             return self._take_start(stream, message, now)
-        return [] if self._beginning.keep(stream, message) else [Stale()]
+        if self._beginning.keep(stream, message):
+            return []
+        return [*stream.without_start(message), Stale()]
 
     def tick(self, now: float, idle: Sequence[bool], connected: Sequence[bool]) -> list[Event]:
         """Advance the clocks; call it a few times per second.
@@ -148,12 +150,15 @@ class Merge:
 
     def forget(self) -> int:
         """Drop everything, since the receiver goes to Error; return the number of dropped messages."""
+        for stream in self._streams:
+            stream.expects_start = True
         return self._leave() + sum(stale.count for stale in self._beginning.forget_all())
 
     # -- from one series to the next -----------------------------------------------------------
 
     def _take_start(self, stream: Stream, start: Start, now: float) -> list[Event]:
         runs = self._frames is not None
+        stream.expects_start = False
         if start.header in self._beginning.known or (runs and stream.has_begun(start)):
             return [Stale()]  # a duplicate
         events = self._beginning.start(stream, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.receiver.connection.events import NoHeader
 from penstock.receiver.connection.numbering import Numbering
 from penstock.stins.messages import Frame, Message, SeriesEnd, Start
 
@@ -26,6 +27,8 @@ class Stream:
         self.absent = False
         """Whether a frame has waited for it too long, and it has sent nothing since."""
 
+        self.expects_start = True
+        """Whether its next message is a start message, unless that is lost."""
         self.next: Start | None = None
         """Its start message of the next series."""
         self.behind: list[Message] = []
@@ -42,6 +45,15 @@ class Stream:
             return False
         name = series_of(message)
         return name is None or self.start.header.series in (None, name)
+
+    def without_start(self, message: Message) -> list[NoHeader]:
+        """Return an error for the first frame of a series whose start message was not received."""
+        if isinstance(message, SeriesEnd):
+            self.expects_start = True
+        elif self.expects_start:
+            self.expects_start = False
+            return [NoHeader(series_of(message), self.endpoint)]
+        return []
 
     def has_begun(self, start: Start) -> bool:
         """Return whether this is the start message of the running series."""

@@ -19,7 +19,7 @@ import msgspec
 
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.config.rectangles import Rectangle
-from penstock.receiver.connection.events import Cut, Event, NotTaken, Stale
+from penstock.receiver.connection.events import Cut, Event, NoHeader, NotTaken, Stale
 from penstock.receiver.files.storage import StorageError
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.live.last_frame import LastFrame
@@ -311,7 +311,10 @@ class Pipeline:
             elif isinstance(event, StinsError):
                 if isinstance(event, NotTaken) and self._collector.series is None:
                     self.outputs.not_taken(event.header, event)
-                self.outputs.bad_message(event)
+                if isinstance(event, NoHeader):
+                    self.outputs.refuse(event)
+                else:
+                    self.outputs.bad_message(event)
             elif isinstance(event, Cut):
                 self._drain(now)
                 self._guarded(partial(self._collector.stop, event.cause))

@@ -29,6 +29,7 @@ from __future__ import annotations
 import logging
 
 from penstock.receiver.config import ReceiverConfig
+from penstock.receiver.connection.events import NoHeader
 from penstock.receiver.connection.known_starts import KnownStarts
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.frame_processor import Result, refusal
@@ -46,10 +47,6 @@ END_LOST = "its end message was lost, the next series has begun"
 FALLS_BACK = 2**15
 """A `msg_number` that is lower than the highest by so much is not late: its counter has wrapped."""
 ARRIVED = frozenset(FrameStatus) - {FrameStatus.PENDING, FrameStatus.MISSING}
-NO_HEADER = (
-    "frames of a series whose start message was not received are dropped; was the receiver started or reset "
-    "in the middle of the series, or does another receiver take messages from the same streamer?"
-)
 
 
 class Collector:
@@ -267,7 +264,7 @@ class Collector:
                 self._sink.not_taken_frame()
             elif self.series is None and name != self._announced and not self._is_late(name, number):
                 self._announced = name
-                self._sink.refuse(StinsError("no_header", NO_HEADER + of_series(name)))
+                self._sink.refuse(NoHeader(name))
             return
         self._begin_next(start, now)
         self.drained -= 1

@@ -90,6 +90,38 @@ def test_frames_that_name_no_series_are_counted_for_the_one_that_was_not_taken(s
     assert [each.counts.dropped for each in receiver.client.history(2)] == [0, 4]
 
 
+def test_frames_without_a_name_whose_start_message_was_lost_are_refused(shared: Shared) -> None:
+    receiver, streamer = shared
+    path = receiver.root / "x.h5"
+    receiver.ended(streamer.series_of("", 1))
+    before, drained = receiver.client.status().errors.get("no_header", 0), receiver.client.status().drained
+    whole = [[text(htype="image", frame=n, **PLAIN), bytes(4)] for n in range(2)] + [
+        [text(htype="series_end")]
+    ]
+    for message in [[text(htype="header", filename=str(path), frames=2)], *whole, *whole]:
+        streamer.send(message)
+    status = receiver.wait(lambda status: status.drained == drained + 3)
+    assert (status.state, status.counts.stored, status.series.complete) == ("idle", 2, True)
+    assert status.errors["no_header"] == before + 1
+    assert status.refused.startswith("frames of a series whose start message was not received are dropped")
+    assert f"no_header: {status.refused}" in receiver.log.read_text()
+    assert receiver.ended(streamer.series_of("", 1)).refused == ""
+
+
+def test_frames_after_a_reset_in_mid_series_are_refused(shared: Shared) -> None:
+    receiver, streamer = shared
+    before = receiver.client.status().errors.get("no_header", 0)
+    streamer.start("/elsewhere/x.h5", frames=3)
+    streamer.frame(0)
+    receiver.wait(lambda status: status.state == "error")
+    receiver.client.reset()
+    streamer.frame(1)
+    streamer.frame(2)
+    status = receiver.wait(lambda status: status.refused != "")
+    assert (status.state, status.errors["no_header"]) == ("idle", before + 1)
+    assert "was the receiver started or reset in the middle of the series" in status.refused
+
+
 def test_a_taken_name_of_a_segment_is_refused_too_also_where_only_frames_say_their_shape(
     start_receiver: Callable[..., ReceiverProcess], streamer: Streamer
 ) -> None:

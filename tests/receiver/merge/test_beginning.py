@@ -54,7 +54,30 @@ def test_the_next_series_is_taken_after_one_whose_start_message_was_lost() -> No
     bench.say(2, frame(0, 2), end(), start("b"))
     assert bench.running
     assert bench.sink.begun[0].id == "b"
-    assert bench.sink.errors == ["series_differ"]
+    assert bench.sink.errors == ["no_header", "series_differ"]
+
+
+@pytest.mark.parametrize("series", ["a", None])
+def test_modules_without_start_messages_are_reported_once_per_series(series: str | None) -> None:
+    bench = ModuleBench()
+    for _ in range(2):
+        bench.say_all(frame(0, series=series), frame(1, series=series), end(series))
+    assert bench.sink.errors == ["no_header"] * 6, "one per module and series"
+    assert (
+        "frames from tcp://m1:9010 of a series whose start message was not received"
+        in bench.sink.sentences[1]
+    )
+
+
+def test_modules_in_mid_series_after_a_reset_are_reported_but_not_those_of_a_stopped_series() -> None:
+    bench = ModuleBench()
+    bench.say_all(start(frames=9), frame(0))
+    bench.collector.stop("stop requested")
+    bench.say_all(frame(1))
+    assert bench.sink.errors == []
+    bench.merge.forget()  # in Error
+    bench.say_all(frame(2), frame(3))
+    assert bench.sink.errors == ["no_header"] * 3
 
 
 def test_detectors_that_count_their_series_anew_lose_none() -> None:
