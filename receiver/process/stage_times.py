@@ -143,7 +143,10 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     stamps_ahead: int = 0
 
 
-LOSSES = ("missing", "partial", "corrupt", "not_triggered", "out_of_range", "dropped")
+LOSSES = (
+    "missing", "partial", "corrupt", "not_triggered", "out_of_range", "undecodable", "lost_messages",
+    "dropped",
+)  # fmt: skip
 """Counts of a series that are losses."""
 QUEUES: Mapping[str, str] = {
     "held": "messages that wait for their predecessors or for other modules, limited by hold_mb",
