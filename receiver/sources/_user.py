@@ -17,7 +17,7 @@ REMEMBERED = 10_000
 
 
 class Armings:
-    """The armings of one control unit: each belongs to one series, and to no other."""
+    """The armings of one box: each belongs to one series, and to no other."""
 
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
@@ -29,8 +29,8 @@ class Armings:
         """Return the start message with the file name and settings of the user part.
 
         Args:
-            header: header as the control unit sends it, with its own series number.
-            metadata: metadata as the control unit sends them.
+            header: header as the box sends it, with its own series number.
+            metadata: metadata as the box sends them.
             user: the user part as sent: JSON text or a mapping, from Penstock or anybody else.
             where: name of its place in the message, for errors.
 
@@ -40,7 +40,7 @@ class Armings:
         Raises:
             RemoteError: the user part has a wrong "filename", or has the key "arm" but is not Penstock's.
         """
-        # A control unit numbers its series from 1 again after initialisation: the number may be an arming's.
+        # A box numbers its series from 1 again after initialisation: the number may be an arming's.
         self._armed = "", ""
         self.frames_per_trigger = None
         filename, rest = _vendor.user_data(user, where)
@@ -64,13 +64,13 @@ class Armings:
         return Start(msgspec.structs.replace(header, filename=filename), metadata)
 
     def name(self, series: str) -> str:
-        """Return the id of a series: its arming's id if it has one, otherwise the control unit's own."""
+        """Return the id of a series: its arming's id if it has one, otherwise the box's own."""
         armed, arm = self._armed
         return arm if series == armed and arm else series
 
 
 def _announced(header: Header, part: UserPart) -> Header:
-    """Return the header with the user part's values, but the control unit's own number of frames."""
+    """Return the header with the user part's values, but the box's own number of frames."""
     return msgspec.structs.replace(
         header,
         filename=part.filename,
