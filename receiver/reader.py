@@ -364,14 +364,8 @@ def _detector(file: h5py.File, path: Path, name: str | None) -> h5py.Group:
         )
     default = text(file.attrs.get("default"))
     entries.sort(key=lambda group: group.name != f"/{default}")
-    detectors = [
-        group
-        for entry in entries
-        for instrument in entry.values()
-        if _is(instrument, "NXinstrument")
-        for group in instrument.values()
-        if _is(group, "NXdetector")
-    ]
+    instruments = [group for entry in entries for group in entry.values() if _is(group, "NXinstrument")]
+    detectors = [group for instrument in instruments for group in _detectors(instrument)]
     if name is not None:
         detectors = [group for group in detectors if group.name.rpartition("/")[2] == name]
         if not detectors:
@@ -395,6 +389,15 @@ def _broken(group: h5py.Group, depth: int = 3) -> str:
         if isinstance(node, h5py.Group) and depth and (found := _broken(node, depth - 1)):
             return found
     return ""
+
+
+def _detectors(instrument: h5py.Group) -> Iterator[h5py.Group]:
+    """Yield the detectors of an instrument, each by its own name: soft links may give it a second one."""
+    groups = {name: group for name, group in instrument.items() if _is(group, "NXdetector")}
+    links = {name for name in groups if isinstance(instrument.get(name, getlink=True), h5py.SoftLink)}
+    for name, group in groups.items():
+        if name not in links or all(group != groups[other] for other in groups.keys() - links):
+            yield group
 
 
 def _is(node: Any, nx_class: str) -> bool:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,3 +48,12 @@ def _h5dump() -> str:
             pytest.fail("h5dump is missing, though `make judges` should have installed hdf5-tools")
         pytest.skip("h5dump is missing; `make judges` installs it")
     return path
+
+
+def read_nxmx(file: Path) -> Any:
+    """What nxmx finds in a file, see `nxmx_contents`."""
+    script = Path(__file__).with_name("nxmx_contents.py")
+    command = [str(program_of("hdf5", "python")), str(script), str(file)]
+    judged = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert judged.returncode == 0, judged.stderr
+    return json.loads(judged.stdout)

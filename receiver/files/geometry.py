@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from penstock.receiver.files.nexus import Field
+from penstock.receiver.files.values import number
 
 PLANCK_LIGHT = 12398.419843320026
 """h c in eV angstrom: exact since the SI of 2019."""
@@ -50,10 +51,10 @@ def find(metadata: Mapping[str, Any]) -> Geometry | None:
     Zeros mean "not set", as everywhere in the header; a beam centre is not set if both numbers are 0.
     """
     keys = ("distance", "beam_center_x", "beam_center_y", "x_pixel_size", "y_pixel_size")
-    numbers = [_number(metadata.get(key)) for key in keys]
-    if any(number is None for number in numbers):
+    numbers = [number(metadata.get(key)) for key in keys]
+    if None in numbers:
         return None
-    distance, x, y, width, height = (float(number or 0.0) for number in numbers)
+    distance, x, y, width, height = (float(value or 0.0) for value in numbers)
     if min(distance, width, height) <= 0 or (x, y) == (0, 0):
         return None
     return Geometry(distance, (x, y), (width, height), _wavelength(metadata))
@@ -120,19 +121,9 @@ def _axis(
 def _wavelength(metadata: Mapping[str, Any]) -> float | None:
     """Return the wavelength in angstrom, from the wavelength or the energy of the header."""
     for key in ("incident_wavelength", "wavelength"):
-        if (length := _number(metadata.get(key))) is not None and length > 0:
+        if (length := number(metadata.get(key))) is not None and length > 0:
             return length
     for key in ("incident_energy", "photon_energy"):
-        if (energy := _number(metadata.get(key))) is not None and energy > 0:
+        if (energy := number(metadata.get(key))) is not None and energy > 0:
             return PLANCK_LIGHT / energy
     return None
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None

@@ -56,13 +56,14 @@ RESERVED = frozenset(
         "depends_on",
         "transformations",
         "detector_module",
+        "detectorSpecific",
         "channel_status",
         "modules",
         "module_status",
         "rois",
     }
 )
-"""Names in the NXdetector group that are reserved for the writer and `receiver.files.geometry`."""
+"""Names in the NXdetector group that are reserved for the writer and `receiver.files.geometry` and `nxmx`."""
 
 HEADER = "header"
 """NXcollection of the detector for keys without a place of their own."""

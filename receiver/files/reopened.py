@@ -117,7 +117,10 @@ def detector_of(file: h5py.File) -> Any:
     Raises:
         OSError, KeyError: there is none.
     """
-    for group in file["entry/instrument"].values():
+    instrument = file["entry/instrument"]
+    for name, group in instrument.items():
+        if isinstance(instrument.get(name, getlink=True), h5py.SoftLink):
+            continue  # another name of the detector
         if group.attrs.get("NX_class") == "NXdetector":
             return group
     raise OSError(f"{disk_file.path_of(file)} has no NXdetector")

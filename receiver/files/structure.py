@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 
-from penstock.receiver.files import geometry, nexus, per_frame
+from penstock.receiver.files import geometry, nexus, nxmx, per_frame
 from penstock.receiver.files.stores import FrameFormat
-from penstock.receiver.files.stores.contract import describe
+from penstock.receiver.files.stores.contract import describe, set_ascii
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
@@ -69,6 +70,9 @@ class Structure:
         if where is not None and len(image) == 2:
             name = self.detector.name.rpartition("/")[2]
             _write_fields(self.entry, geometry.fields(where, image, name))
+            if where.wavelength is not None:
+                _write_fields(self.entry, nxmx.fields(series.described, where.wavelength, frames.dtype, name))
+                self._link_for_xds(data)
 
     def write_counts(self, account: Account) -> None:
         """Write the counts, at every flush: a file left by a kill then says how many frames it has."""
@@ -83,7 +87,40 @@ class Structure:
         set_text(record["state"], "complete" if outcome.complete else "incomplete")
         set_text(record["reason"], outcome.reason)
         set_text(record["index_source"], series.index_source)
+        write_rows(self.entry, self.detector)
         self.entry["end_time"] = _iso(time.time())
+
+    def _link_for_xds(self, data: Any) -> None:
+        """Make the names under which neggia and eiger2cbf look for mask, frames and their number."""
+        if "detector" not in self.entry["instrument"]:
+            self.entry["instrument/detector"] = h5py.SoftLink(self.detector.name)
+        if nxmx.SPECIFIC not in self.detector:
+            specific = _group(self.detector, nxmx.SPECIFIC, "NXcollection")
+            specific["nimages"] = np.uint64(0)
+            specific["ntrigger"] = np.uint64(1)
+            if "pixel_mask" in self.detector:
+                specific["pixel_mask"] = self.detector["pixel_mask"]
+        if not data.is_virtual:
+            self.entry["data/data_000001"] = data
+
+
+def write_rows(entry: Any, detector: Any) -> None:
+    """Write what follows from the number of frames: it for neggia, and the sample's angle at each of them."""
+    frames = len(detector["frame_status"])
+    if (specific := detector.get(nxmx.SPECIFIC)) is not None and "nimages" in specific:
+        specific["nimages"][()] = frames
+    axes = entry.get("/".join((*nxmx.SAMPLE, nxmx.TRANSFORMATIONS)))
+    for name in nxmx.DIRECTIONS if axes is not None else ():
+        if name not in axes or not (step := axes[f"{name}_increment_set"][()]):
+            continue
+        angles, attributes = axes[name][0] + step * np.arange(max(frames, 1)), dict(axes[name].attrs)
+        for made, values in ((name, angles), (f"{name}_end", angles + step)):
+            if made in axes:
+                del axes[made]
+            dataset = axes.create_dataset(made, data=values)
+            set_ascii(dataset, "units", "deg")
+        attributes.pop("units")
+        axes[name].attrs.update(attributes)
 
 
 def set_text(dataset: Any, value: str) -> None:
@@ -115,10 +152,11 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     """
     penstock, now = version(), _iso(time.time())
     file.attrs.update(
-        NX_class="NXroot", default="entry", file_name=str(path), file_time=now,
+        default="entry", file_name=str(path), file_time=now,
         creator=f"Penstock {penstock}", h5py_version=h5py.__version__,
         HDF5_Version=h5py.version.hdf5_version,
     )  # fmt: skip
+    set_ascii(file, "NX_class", "NXroot")
     entry = _group(file, "entry", "NXentry")
     entry.attrs["default"] = "data"
     entry["start_time"] = now
@@ -133,6 +171,7 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     per_frame.create(group)
     if series.rois is not None:
         region_rows.create(group, series.rois.rois)
+        _mark_classes(group)
     record = _group(group, "series", "NXcollection")
     planned = series.account.planned
     record["id"] = _text(series.id)
@@ -153,8 +192,18 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
 
 def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
     group = parent.create_group(name)
-    group.attrs["NX_class"] = nx_class
+    set_ascii(group, "NX_class", nx_class)
     return group
+
+
+def _mark_classes(group: h5py.Group) -> None:
+    """Write the classes of all groups below this one in ASCII."""
+
+    def mark(_: str, item: Any) -> None:
+        if (nx_class := item.attrs.get("NX_class")) is not None:
+            set_ascii(item, "NX_class", nx_class)
+
+    group.visititems(mark)
 
 
 def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
@@ -162,13 +211,15 @@ def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
         group = entry
         for name, nx_class in zip(field.path, field.classes, strict=False):
             group = group[name] if name in group else _group(group, name, nx_class)
+        if field.path[-1] in group:
+            continue  # the sender has said it
         if field.same_as is not None:
             group[field.path[-1]] = entry["/".join(field.same_as)]
             continue
         dataset = group.create_dataset(field.path[-1], data=field.value)
         dataset.attrs.update(field.attributes)
         if field.units is not None:
-            dataset.attrs["units"] = field.units
+            set_ascii(dataset, "units", field.units)
         if field.long_name is not None:
             dataset.attrs["long_name"] = field.long_name
 

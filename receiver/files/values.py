@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -31,6 +32,17 @@ def fit(value: Any, kind: Kind) -> Value | None:
         return None
     least, most = {Kind.NUMBER: (0, 1), Kind.IMAGE: (2, 3), Kind.TABLE: (1, 32)}[kind]
     return made if least <= made.ndim <= most else None
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number as a float; `None` for any other value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def plain_value(value: Any) -> Value:

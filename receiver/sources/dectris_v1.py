@@ -40,6 +40,8 @@ NAMES: Mapping[str, str] = {key: key for key in _UNCHANGED} | {
 }
 """NeXus names of keys of the detector configuration. Units agree: s, m, eV, pixel, angstrom."""
 
+AXES = ("omega", "kappa", "chi", "phi", "two_theta")
+"""Axes of goniometer and detector in keys such as `omega_start`."""
 NANOSECOND = 1e-9
 
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=_vendor.MAX_NUMBER)]
@@ -133,6 +135,8 @@ class DectrisV1Source:
                 )
             config = _vendor.read_object(rest.pop(0), "detector configuration")
         metadata = _vendor.translate(config, NAMES)
+        if axes := _goniometer(config):
+            metadata["goniometer"] = axes
         left_out: list[StinsError] = []
         while len(rest) >= 2 and (described := _described(rest[0])) is not None:
             part = rest.pop(0)
@@ -209,6 +213,19 @@ class DectrisV1Source:
             ),
             (blob,),
         )
+
+
+def _goniometer(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the axes by name, each with its values, as stream V2 sends them; they stay in "vendor", too."""
+    found = {
+        name: {
+            key: config[f"{name}_{key}"]
+            for key in ("start", "increment", "axis")
+            if f"{name}_{key}" in config
+        }
+        for name in AXES
+    }
+    return {name: values for name, values in found.items() if values}
 
 
 def _compression(encoding: str, dtype: str) -> str:

@@ -42,7 +42,7 @@ TYPED: Mapping[int, str] = {
 
 _UNCHANGED = (
     "beam_center_x", "beam_center_y", "count_time", "countrate_correction_lookup_table", "flatfield",
-    "frame_time", "incident_energy", "incident_wavelength", "pixel_mask", "saturation_value",
+    "frame_time", "goniometer", "incident_energy", "incident_wavelength", "pixel_mask", "saturation_value",
     "sensor_material", "sensor_thickness", "threshold_energy",
 )  # fmt: skip
 NAMES: Mapping[str, str] = {key: key for key in _UNCHANGED} | {

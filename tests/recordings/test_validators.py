@@ -25,6 +25,8 @@ from tests.recordings.validators import Report
 
 KNOWN = YAML(typ="safe", pure=True).load((Path(__file__).parent / "validator_warnings.yaml").read_text())
 DETECTOR = "/entry/instrument/eiger_1"
+ALIAS = "/entry/instrument/detector"
+"""A link to it in files that are NXmx."""
 WORDS = {
     "title": "Rings", "proposal": 20250001, "experiment_description": "A trial.", "scan_id": 17,
     "collection_identifier": "day-1", "beamline": "ForMAX", "shoe_size": 38,
@@ -96,6 +98,7 @@ def expect_known_warnings(report: Report, validator: str, kind: str, detector: s
     unknown = [
         warning
         for warning in report.warnings
+        if not warning[0].startswith(f"{ALIAS}/")  # the same once more
         if not any(fnmatchcase(warning[0], address) and warning[1] == says for address, says in patterns)
     ]
     assert unknown == []

@@ -63,7 +63,7 @@ def check_tango_sum(station: Station, planned: int) -> None:
 def file_counts(path: Path, planned: int) -> dict[str, int]:
     """Counts as the file has them, checked against its own frame statuses."""
     with h5py.File(path) as file:
-        (detector,) = (
+        detector, *_ = (  # and a link to it, where the file is NXmx
             group for group in file["entry/instrument"].values()
             if isinstance(group, h5py.Group) and group.attrs.get("NX_class") == "NXdetector"
         )  # fmt: skip

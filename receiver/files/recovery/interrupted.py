@@ -12,7 +12,7 @@ from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.journal import Entry
 from penstock.receiver.files.reopened import DAMAGED, detector_of, reopen_file
 from penstock.receiver.files.stores.superblock import FOR_SWMR, version_of
-from penstock.receiver.files.structure import set_text
+from penstock.receiver.files.structure import set_text, write_rows
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.stins.texts import of_series, plural
@@ -84,6 +84,7 @@ def mark_interrupted(path: str | Path, reason: str) -> Account:
             try:
                 stores.finish(detector, statuses)
                 region_rows.cut(detector, len(statuses))
+                write_rows(found.file["entry"], detector)
             except DAMAGED:
                 damaged = True
         known = detector["frame_status"]

@@ -16,7 +16,7 @@ from h5py import Dataset, h5d, h5p, h5s, h5t
 
 from penstock.codecs.packed import CODECS
 from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
-from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe
+from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe, set_ascii
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.joined import Joined, JoinedFrame
@@ -133,12 +133,12 @@ class ModuleStore(FrameStore):
             while name in detector:  # a key of the sender
                 name += "_"
             group = detector.create_group(name)
-            group.attrs["NX_class"] = "NXdetector_module"
+            set_ascii(group, "NX_class", "NXdetector_module")
             for name, value, units in (
                 ("x", module.x, "pixel"), ("y", module.y, "pixel"), ("rotation", module.rotation, "deg"),
             ):  # fmt: skip
                 group[name] = value
-                group[name].attrs["units"] = units
+                set_ascii(group[name], "units", units)
             if layout is not None:
                 place = layout.places[number]
                 group["data_origin"] = np.array((place.row, place.column), np.int64)

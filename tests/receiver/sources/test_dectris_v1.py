@@ -101,6 +101,22 @@ def test_rest_of_the_appendix_is_kept_as_the_users_own() -> None:
     assert decoded_start(start(appendix=b"scan 7")).metadata["user"] == "scan 7"
 
 
+def test_the_goniometer_is_an_object_and_its_keys_stay_the_vendors() -> None:
+    config = {
+        **CONFIG,
+        "omega_start": 90.0,
+        "omega_increment": 0.1,
+        "omega_axis": [-1, 0, 0],
+        "phi_start": 10,
+    }
+    metadata = decoded_start(start(config=config)).metadata
+    assert metadata["goniometer"] == {
+        "omega": {"start": 90.0, "increment": 0.1, "axis": [-1, 0, 0]}, "phi": {"start": 10},
+    }  # fmt: skip
+    assert metadata["vendor"]["omega_start"] == 90.0
+    assert "goniometer" not in decoded_start(start()).metadata
+
+
 @pytest.mark.parametrize(("mode", "source"), [("ints", "hardware counter"), ("exts", None)])
 def test_only_the_internal_mode_vouches_for_its_numbers(mode: str, source: str | None) -> None:
     # Else a missed edge shifts all frames that follow, unseen.

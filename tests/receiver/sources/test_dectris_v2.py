@@ -121,6 +121,11 @@ def test_the_distance_is_that_of_the_translation_whichever_way_its_axis_points(
     assert decoded_start(start(detector_translation=translation)).metadata.get("distance") == distance
 
 
+def test_the_goniometer_is_that_of_the_file() -> None:
+    axes = {"omega": {"start": 90.0, "increment": 0.1}}
+    assert decoded_start(start(goniometer=axes)).metadata["goniometer"] == axes
+
+
 def test_values_of_one_channel_stand_alone_and_of_several_by_their_names() -> None:
     one = decoded_start(start(threshold_energy={"threshold_1": 4000.0})).metadata
     assert one["threshold_energy"] == 4000.0
