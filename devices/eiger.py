@@ -43,6 +43,7 @@ class Eiger(StreamingDetector):
         self._local = {p.name: p.default for p in keys.LOCAL}
         self._frame_time = self._trigger_time = 0.0
         self._exposure: float | None = None
+        self._dropped_before: int | None = None
 
     def connect(self) -> Progress:
         """See `StreamingDetector`; before initialisation a control unit only gives its state."""
@@ -154,6 +155,7 @@ class Eiger(StreamingDetector):
     def arm(self, user: UserPart) -> None:
         """See `StreamingDetector`."""
         self._commands.arm(user)
+        self._dropped_before = self._dropped_so_far()
 
     def trigger(self) -> None:
         """See `StreamingDetector`."""
@@ -170,6 +172,17 @@ class Eiger(StreamingDetector):
     def progress(self) -> Progress:
         """See `StreamingDetector`; the control unit has no counter of frames."""
         return self._commands.progress()
+
+    def dropped(self) -> int | None:
+        """See `StreamingDetector`; the control unit counts from its last arm, or from its start."""
+        now, before = self._dropped_so_far(), self._dropped_before
+        return None if now is None or before is None else max(0, now - before)
+
+    def _dropped_so_far(self) -> int | None:
+        try:
+            return int(self._readings.read("StreamDropped"))
+        except CameraError:
+            return None
 
     def reset(self) -> None:
         """See `StreamingDetector`; the defaults after an initialisation are read back."""

@@ -107,6 +107,9 @@ class StreamerStatus(msgspec.Struct, frozen=True, kw_only=True):
     ring_used: int = 0
     ring_total: int = 0
     end_sent: bool = False
+    ended_early: bool | None = False
+    """True if the box of a detector that streams by itself has ended the series before its last frame without
+    being told to; `None` if only the frames that have arrived can tell."""
     readings: dict[str, Value] = {}
     """Values of read-only parameters, such as temperatures, without those that could not be read for 5 s."""
 

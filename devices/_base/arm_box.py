@@ -32,6 +32,8 @@ TAKEN_LIMIT = 20.0
 the mask and flat field of 16 million pixels has 145 MB."""
 UNDO_LIMIT = 0.3
 """Seconds for which a refusal waits while everything is undone; a Tango client waits 3 s for all of Arm."""
+START_LIMIT = 0.5
+"""Seconds for the start message of a series that Stop or Abort has ended while it was being armed."""
 POLL = 0.05
 """Seconds between two queries of a box that is being disarmed."""
 
@@ -208,12 +210,19 @@ class _Attempt:
         if status.state == "fault":
             raise StreamerRefused("fault", status.message)
 
+    def _await_start(self, series: str) -> None:
+        budget, status = Budget(self._record.clock, START_LIMIT), self._receiver.status()
+        while (status.series is None or status.series.id != series) and (left := budget.left()) > 0.0:
+            status = self._receiver.status(seen=status.version, wait=left)
+
     def _end_at_receiver(self, cause: str) -> None:
         """End the series at the receiver if its start message has arrived: the next Arm must find it idle."""
         series = self._record.view.series
         if not series:
             return
         try:
+            if not cause:  # Stop or Abort: the start message may be under way
+                self._await_start(series)
             status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 0.2))
             if status.state == "running" and status.series is not None and status.series.id == series:
                 self._receiver.stop(f"the detector was not armed: {cause or 'Stop or Abort'}", failed=True)

@@ -312,6 +312,11 @@ class SeriesControl:
         """Check whether the box is still busy with settings or Reset, and show the resulting values."""
         self.box.finish()
 
+    def explain(self, why: str) -> None:
+        """Tell the receiver why the box has ended the series by itself; "" if frames were lost."""
+        self.record.stopped_by = why
+        self._announce_end(why, failed=True)
+
     def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
         try:

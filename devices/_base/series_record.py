@@ -64,8 +64,12 @@ class SeriesRecord:
         self.aborted = False
         self.stopped_by = ""
         """Why the series was stopped without a client's request, in words; "" otherwise."""
+        self.ended_alone = False
+        """True if the box has ended the series although nobody had called Stop or Abort here."""
         self.other_consumers = ""
         """Other consumers that received frames of this series, in words; "" if there were none."""
+        self.told_why = False
+        """True if the receiver was told why the box has ended the series."""
         self.told_to_stop = False
         """True if the receiver was told to stop, since the end message will not reach it."""
 
@@ -177,7 +181,7 @@ class SeriesRecord:
             self.series_number += 1
             self.ready = False
             self.failure, self.aborted, self.told_to_stop, self.other_consumers = "", False, False, ""
-            self.stopped_by = ""
+            self.stopped_by, self.ended_alone, self.told_why = "", False, False
             counts = Counts(planned=settings.planned, pending=settings.frames)
             self._view = replace(
                 self._view, series="", filename="", dataset="", planned=settings.frames, acquired=0,

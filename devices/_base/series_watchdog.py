@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol
 
+from penstock.devices._base.early_end import reason_of
 from penstock.devices._base.left_over import LeftOver
 from penstock.devices._base.series_record import SeriesRecord
 from penstock.devices._base.series_view import SeriesView, account_sentence, lossless
@@ -47,6 +48,9 @@ class Actions(Protocol):
 
     def fail(self, cause: str, *, lost: bool = False) -> None:
         """Fail the series; `lost`: the streamer is lost."""
+
+    def explain(self, why: str) -> None:
+        """Tell the receiver why the box has ended the series by itself; "" if frames were lost."""
 
     def stop_receiver(self, reason: str) -> None:
         """Have the receiver end the series, with this reason in the file."""
@@ -161,6 +165,7 @@ class SeriesWatchdog:
             self._do.fail(f"the detector failed: {status.message}")
         elif status is not None and status.state == "idle":
             # Even if no receiver has taken the end message: it is then told over HTTP.
+            self._record.ended_alone = self._record.view.state is SeriesState.TAKING
             self._record.move(
                 Event.END_SENT, "The last frame has been sent; the receiver is closing the file."
             )
@@ -220,6 +225,14 @@ class SeriesWatchdog:
         if waits or record.receiver_silence is not None:
             return  # it may be closing the file; the receiver itself reports an error
         quiet = record.without_progress()
+        if (
+            record.own_stream
+            and not record.told_why
+            and quiet > self._limits.explained
+            and record.ended_alone
+        ):
+            record.told_why = True
+            self._do.explain(reason_of(record))
         if not record.told_to_stop and quiet > self._limits.end_lost:
             log.warning("the receiver has not received the end message; telling it to stop")
             record.told_to_stop = True

@@ -37,6 +37,8 @@ class WatchdogLimits:
     """From the last frame until a box that is still armed is disarmed: some stay armed for ever."""
     lasting: float = 0.3
     """For a box to be in fault, or busy, without a series: longer than a snapshot can be out of date."""
+    explained: float = 0.3
+    """After the end message of a box, with frames missing, until the receiver is told why."""
     end_lost: float = 3.0
     """After the end message, without an end or a new frame at the receiver, until it is told to stop."""
     closing: float = 10.0

@@ -159,7 +159,7 @@ class Pipeline:
 
     def stop_at_end(self, series: str, why: str, *, failed: bool) -> None:
         """Count frames missing at the end of this series as not triggered: its sender ends it early."""
-        self._collector.stop_at_end(series, why, failed=failed)
+        self._guarded(lambda: self._collector.stop_at_end(series, why, failed=failed))
 
     def reset(self) -> None:
         """Leave Error; does nothing in Running: stop the series first."""

@@ -43,6 +43,8 @@ from penstock.stins.texts import named, of_series
 
 log = logging.getLogger(__name__)
 
+REASON_WITHIN = 2.0
+"""Seconds within which the device of a detector's own box says why its series has ended early."""
 END_LOST = "its end message was lost, the next series has begun"
 FALLS_BACK = 2**15
 """A `msg_number` that is lower than the highest by so much is not late: its counter has wrapped."""
@@ -76,6 +78,8 @@ class Collector:
         self._ended_at: int | None = None
         """Number of the last end message of a series without a name."""
         self.series: RunningSeries | None = None
+        self._reason_due = 0.0
+        """When a series whose end message has arrived ends without the reason of its device."""
         self._not_taken: Header | None = None
         """Header of the last start message if its series could not begin, until its end message."""
         self.is_suspended = False
@@ -108,7 +112,7 @@ class Collector:
         elif isinstance(message, Start):
             self._start(message, now)
         else:
-            self._end(message)
+            self._end(message, now)
 
     def tick(self, now: float, connections: int) -> None:
         """Advance the clocks; call it a few times per second and whenever connections change.
@@ -123,6 +127,10 @@ class Collector:
         self._timeouts.observe(connections, now)
         series = self.series
         if series is None:
+            return
+        if series.end is not None:
+            if now >= self._reason_due:
+                self._finish(series, None)
             return
         self._gap_clock.tick(series, now)
         if cause := self._timeouts.timeout_reason(series, now, suspended=self.is_suspended):
@@ -161,15 +169,17 @@ class Collector:
             self._finish(self.series, cause, stopped=stopped and not self.is_suspended)
 
     def stop_at_end(self, series: str, why: str, *, failed: bool = False) -> None:
-        """Note that the sender is about to end this series early, which its end message cannot say.
+        """Note that this series ends early, which its end message cannot say; it may have arrived already.
 
         Args:
             series: id of the series; nothing happens if it is not the running one.
-            why: reason in words, for the reason of the series.
+            why: reason in words, for the reason of the series; "" if frames were lost.
             failed: it has failed or was aborted.
         """
         if self.series is not None and self.series.id == series:
             self.series.stopping, self.series.failing = why, failed
+            if self.series.end is not None:
+                self._finish(self.series, None)
 
     def fail(self, why: str) -> bool:
         """End the running series in Error; return whether there was one.
@@ -270,7 +280,7 @@ class Collector:
         self.drained -= 1
         self.handle(frame, now, result)
 
-    def _end(self, end: SeriesEnd) -> None:
+    def _end(self, end: SeriesEnd, now: float) -> None:
         series = self.series
         if end.series is None:
             self._expect_start(end.msg_number)
@@ -284,7 +294,10 @@ class Collector:
         series.end = end
         if series.header.series is None:
             self._unconfirmed = None  # the start message was a duplicate: no frame came after it
-        self._finish(series, None)
+        if series.awaits_reason:
+            self._reason_due = now + REASON_WITHIN
+        else:
+            self._finish(series, None)
 
     # -- streams without names -----------------------------------------------------------------
 
@@ -345,7 +358,7 @@ class Collector:
 
     def _begin_next(self, start: Start, now: float) -> None:
         if self.series is not None:
-            self._finish(self.series, END_LOST)
+            self._finish(self.series, END_LOST if self.series.end is None else None)
         self._begin(start, now)
 
     def _begin(self, start: Start, now: float, resumed: ResumedSeries | None = None) -> None:

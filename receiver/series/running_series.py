@@ -141,6 +141,19 @@ class RunningSeries:
         """How frames are assigned to triggers."""
         return self.numbering.index_source
 
+    @property
+    def awaits_reason(self) -> bool:
+        """Whether frames lack at its end message, and only the device that has armed the box knows why.
+
+        Of a box's series only such a device gives the trigger mode, and a box's end message gives no counts.
+        """
+        end, account = self.end, self.account
+        armed = self.header.trigger_mode is not None and self.header.series is not None
+        if end is None or end.triggered is not None or not armed or self.stopping:
+            return False
+        lost = self.numbering.lost(end, account.arrived + account.out_of_range)
+        return lost is None and account.planned is not None and not account.all_accounted()
+
     def close(self, cause: str | None, *, stopped: bool = False) -> Outcome:
         """Close the account.
 

@@ -137,6 +137,10 @@ class StreamingDetector(Unit):
             BoxLost: it does not answer.
         """
 
+    def dropped(self) -> int | None:
+        """Return how many frames of the last series the box took but did not send; `None` if unknown."""
+        return None
+
     @abstractmethod
     def reset(self) -> None:
         """Bring the box to IDLE from any state: disarm or initialise it, which may take a minute.

@@ -223,6 +223,7 @@ class OwnStreamEngine:
             common, series=series.id, planned=series.plan or 0, triggered=series.triggered,
             acquired=series.acquired, sent=series.acquired or 0, armed=series.armed,
             ready_for_trigger=taking and series.ready_for_trigger, end_sent=series.ended,
+            ended_early=series.ended_early,
         )  # fmt: skip
 
     def close(self, reason: str = "the detector's control was told to end") -> None:
@@ -347,6 +348,7 @@ class OwnStreamEngine:
     # Threads of one call ----------------------------------------------------------------------
 
     def _trigger(self, series: Series) -> None:
+        series.triggered_at = self._clock.monotonic()
         try:
             self._detector.trigger()
         except Exception as error:

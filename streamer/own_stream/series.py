@@ -8,6 +8,9 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.settings import Settings, TriggerMode
 from penstock.streamer.unit import FrameFormat
 
+ON_TIME = 0.99
+"""Share of a trigger's length before which a box cannot have taken all its frames; clocks differ by less."""
+
 
 class Series:
     """A series; see the module.
@@ -31,8 +34,10 @@ class Series:
         self.triggering = settings.trigger_mode is TriggerMode.INTERNAL
         """True while a software trigger is running; in INTERNAL mode the start of the series."""
         self.software_triggers = 0
-        self.armed_at = self.ended_at = 0.0
-        """When the trigger began, by the engine's clock."""
+        self.armed_at = self.ended_at = self.triggered_at = 0.0
+        """When arming, the end and the last trigger began, by the engine's clock."""
+        self.ended_early: bool | None = False
+        """See `StreamerStatus`."""
 
     @property
     def as_set(self) -> Settings:
@@ -58,6 +63,25 @@ class Series:
         return (
             acquired if self.plan is None or settings.trigger_mode is not TriggerMode.INTERNAL else self.plan
         )
+
+    def ends_early(self, now: float, period: float, dropped: int | None) -> bool | None:
+        """Return whether the box, which is idle now by itself, has left frames out; `None` if unknown.
+
+        Args:
+            now: time of the engine's clock.
+            period: time from frame to frame, in seconds.
+            dropped: frames that the box has taken but not sent; `None` if unknown.
+        """
+        settings = self.settings
+        if self.acquired is not None:
+            return self.acquired < settings.frames
+        if settings.trigger_mode in (TriggerMode.SOFTWARE, TriggerMode.INTERNAL):
+            frames, triggers = settings.n_frames_per_trigger, settings.n_triggers
+            if settings.trigger_mode is TriggerMode.INTERNAL:
+                frames, triggers = settings.frames, 0
+            least = (frames - 1) * period + settings.exposure_time
+            return self.software_triggers < triggers or now - self.triggered_at < ON_TIME * least
+        return None if dropped == 0 else False
 
     def trigger(self) -> None:
         """Count a software trigger that begins.

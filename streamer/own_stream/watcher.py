@@ -6,6 +6,7 @@ from collections.abc import Callable
 from threading import Event as Flag
 
 from penstock.streamer.clock import Clock
+from penstock.streamer.header import period_of
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
 from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import IN_SERIES, Event, Machine, State
@@ -100,6 +101,9 @@ class Watcher:
                 self._machine.fire(Event.FAIL, f"not armed within {ARMED_WITHIN:g} s", seen=seen)
         elif progress.state is BoxState.IDLE and busy != "arm":
             series.ended = True
+            if state is State.ACQUIRING:
+                period = period_of(series.settings, self._detector)
+                series.ended_early = series.ends_early(now, period, self._detector.dropped())
             of = "" if series.plan is None else f" of {series.plan}"
             counts = f"{series.triggered}{of} frames triggered"
             said = self._machine.message if state is State.ENDING else ""

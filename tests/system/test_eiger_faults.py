@@ -255,13 +255,53 @@ def test_another_client_ends_our_series_and_then_arms_its_own(unit: EigerUnit) -
     unit.trigger()
     unit.box.box.command("disarm")
     wait_state(unit.detector, ON)
-    assert "1 of 5 frames stored" in unit.detector.Status()
     unit.box.arm_by_somebody_else()
     wait_state(unit.detector, FAULT)
     assert "armed by somebody else" in unit.detector.Status()
     assert unit.state == "ready"
     unit.calm()
     unit.take_series()
+
+
+@pytest.mark.parametrize(
+    ("mode", "command", "taken"),
+    [("SOFTWARE", "disarm", 1), ("INTERNAL", "abort", 0), ("EXTERNAL_MULTI", "disarm", 1)],
+)
+def test_another_client_that_ends_our_series_is_named_and_the_rest_was_never_exposed(
+    unit: EigerUnit, mode: str, command: str, taken: int
+) -> None:
+    file = unit.arm(mode, 5, ExposureTime=0.002 if taken else 20.0)
+    if mode == "SOFTWARE":
+        unit.trigger()
+    elif mode == "EXTERNAL_MULTI":
+        source = TriggerSource(("127.0.0.1", int(unit.box.trigger_address.rpartition(":")[2])))
+        source.pulse(moment=0.0)
+        source.close()
+        until(lambda: unit.detector.nFramesAcquired == 1, "acquired")
+    else:
+        until(lambda: unit.state == "acquire", "exposing")
+    unit.box.box.command(command)
+    wait_state(unit.detector, ON)
+    by = "another client has ended this series at the detector"
+    assert unit.detector.Status() == (
+        f"Ready. A{by[1:]}. Last series: {taken} of 5 frames stored in {file}, {5 - taken} not triggered."
+    )
+    assert by in str(unit.last()["verdict"])
+    with h5py.File(file) as written:
+        assert by in " ".join(str(value) for value in texts(written))
+    unit.calm()
+
+
+def texts(file: h5py.File) -> list[str]:
+    found: list[str] = []
+
+    def look(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        found.extend(str(value) for value in item.attrs.values())
+        if isinstance(item, h5py.Dataset) and h5py.check_string_dtype(item.dtype) and item.shape == ():
+            found.append(item.asstr()[()])
+
+    file.visititems(look)
+    return found
 
 
 def test_another_client_arms_so_fast_that_only_the_receiver_sees_it(unit: EigerUnit) -> None:

@@ -126,6 +126,39 @@ def test_what_a_sender_that_ends_early_has_not_sent_was_not_triggered(came: tupl
     assert bench.sink.outcome.reason.endswith(f"{behind} not triggered; ended by stop")
 
 
+def test_of_a_series_armed_by_a_device_an_early_end_waits_for_the_devices_reason() -> None:
+    bench = Bench()
+    armed = {"frames": 5, "trigger_mode": "SOFTWARE"}
+    bench.say(start(**armed), frame(0), end())
+    assert bench.running, "was the rest lost, or never exposed?"
+    bench.collector.stop_at_end("another", "ended elsewhere")
+    assert bench.running
+    bench.collector.stop_at_end("a", "ended by another client")
+    assert (bench.sink.counts.missing, bench.sink.counts.not_triggered) == (0, 4)
+    assert bench.sink.outcome.reason == "1 of 5 frames: 4 not triggered; ended by another client"
+
+
+def test_frames_that_a_box_has_lost_are_missing_once_its_device_says_so_or_nothing_for_a_moment() -> None:
+    armed = {"frames": 5, "trigger_mode": "SOFTWARE"}
+    for tell in (lambda bench: bench.collector.stop_at_end("a", ""), lambda bench: bench.wait(2.1)):
+        bench = Bench()
+        bench.say(start(**armed), frame(0), end())
+        bench.wait(1.5)
+        assert bench.running
+        tell(bench)
+        assert not bench.running
+        assert (bench.sink.counts.missing, bench.sink.counts.not_triggered) == (4, 0)
+
+
+def test_the_next_series_does_not_wait_and_one_that_is_whole_or_not_armed_by_a_device_neither() -> None:
+    bench = Bench()
+    bench.say(start(frames=2, trigger_mode="SOFTWARE"), frame(0), end())
+    bench.say(start(series="b", frames=1, trigger_mode="SOFTWARE"), frame(0, series="b"), end(series="b"))
+    assert not bench.running and len(bench.sink.ended) == 2
+    bench.say(start(series="c", frames=2), frame(0, series="c"), end(series="c"))
+    assert not bench.running
+
+
 def test_whether_a_lost_end_message_had_frames_before_it_nobody_knows() -> None:
     bench = Bench()
     bench.say(start(frames=5), frame(0))

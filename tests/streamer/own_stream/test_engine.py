@@ -13,8 +13,10 @@ from penstock.streamer.errors import Refused
 from penstock.streamer.own_stream import watcher
 from penstock.streamer.own_stream.contract import BoxLost, Progress
 from penstock.streamer.own_stream.engine import OwnStreamEngine
+from penstock.streamer.own_stream.series import Series
 from penstock.streamer.own_stream.states import TABLE, Event, Machine, State
 from penstock.streamer.settings import MOST_TRIGGERS, TriggerMode, Value
+from penstock.streamer.unit import FrameFormat
 from tests.streamer.own_stream.box import Box
 from tests.streamer.own_stream.rig import Rig, done
 from tests.streamer.rig import DEADLINE, settings
@@ -228,6 +230,32 @@ def test_no_state_is_seen_without_the_time_at_which_it_began(
     done(rig.engine.abort())
     rig.until_state("idle")
     assert begun[Event.ARM] > 0.0 and begun[Event.END] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "after", "acquired", "dropped", "early"),
+    [
+        (TriggerMode.SOFTWARE, 1, 9.0, None, 0, True),  # one trigger was not given
+        (TriggerMode.SOFTWARE, 2, 9.0, None, 0, False),
+        (TriggerMode.SOFTWARE, 2, 0.1, None, 0, True),  # before the last one's frames can be there
+        (TriggerMode.INTERNAL, 0, 0.5, None, 0, True),
+        (TriggerMode.INTERNAL, 0, 1.0, None, 0, False),
+        (TriggerMode.EXTERNAL, 0, 9.0, None, 0, None),
+        (TriggerMode.EXTERNAL_MULTI, 0, 0.0, None, 0, None),
+        (TriggerMode.EXTERNAL_MULTI, 0, 0.0, None, 1, False),  # the box has dropped some
+        (TriggerMode.EXTERNAL_MULTI, 0, 0.0, None, None, False),
+        (TriggerMode.EXTERNAL_MULTI, 0, 0.0, 5, None, True),
+        (TriggerMode.EXTERNAL_MULTI, 0, 0.0, 6, None, False),
+    ],
+)
+def test_whether_a_box_has_ended_a_series_early(
+    mode: TriggerMode, given: int, after: float, acquired: int | None, dropped: int | None,
+    early: bool | None,
+) -> None:  # fmt: skip
+    wanted = settings(trigger_mode=mode, n_triggers=2, n_frames_per_trigger=3, exposure_time=0.1)
+    series = Series("a", wanted, FrameFormat(shape=(3, 4), dtype="uint16", frame_bytes=24))
+    series.software_triggers, series.acquired, series.triggered_at = given, acquired, 50.0
+    assert series.ends_early(50.0 + after, 0.15, dropped) is early
 
 
 # Settings -----------------------------------------------------------------------------------------
