@@ -221,7 +221,7 @@ class _Attempt:
         if not series:
             return
         try:
-            if not cause:  # Stop or Abort: the start message may be under way
+            if self._is(SeriesState.STOPPING):  # its start message may be under way
                 self._await_start(series)
             status = arming.await_idle(self._receiver, series, Budget(self._record.clock, 0.2))
             if status.state == "running" and status.series is not None and status.series.id == series:

@@ -253,7 +253,7 @@ def test_whether_a_box_has_ended_a_series_early(
     early: bool | None,
 ) -> None:  # fmt: skip
     wanted = settings(trigger_mode=mode, n_triggers=2, n_frames_per_trigger=3, exposure_time=0.1)
-    series = Series("a", wanted, FrameFormat(shape=(3, 4), dtype="uint16", frame_bytes=24))
+    series = Series("a", wanted, FrameFormat(shape=(3, 4), dtype="uint16", frame_bytes=24), 6)
     series.software_triggers, series.acquired, series.triggered_at = given, acquired, 50.0
     assert series.ends_early(50.0 + after, 0.15, dropped) is early
 
