@@ -20,6 +20,7 @@ from penstock.bench.load import Case, Run, high_water_mark
 from penstock.bench.warm import warm
 from penstock.devices._base.processes import PENSTOCK, PYTHON, Child, free_port
 from penstock.receiver.client import ReceiverClient
+from penstock.streamer.slices import slices
 
 PENSTOCK_RECEIVER = "penstock"
 BARE = "bare pyzmq + h5py"
@@ -118,7 +119,7 @@ class Receiver:
         Raises:
             RuntimeError: the series was not complete.
         """
-        self._ended.wait(SERIES_SECONDS)
+        any(map(self._ended.wait, slices(SERIES_SECONDS)))
         after = self._cpu()
         self._check()
         cpu = {name: round(after[name] - self._before[name], 6) for name in after}

@@ -39,6 +39,7 @@ from penstock.codecs import bslz4
 from penstock.devices._base.demonstration import DemonstrationFailed
 from penstock.devices._base.processes import PENSTOCK, Child, ProcessFailed
 from penstock.devices._base.stage import eiger
+from penstock.streamer.slices import slices
 
 BAR = 0.9
 """Minimum ratio of the receiver's frame rate to the limit's."""
@@ -151,7 +152,7 @@ class ControlUnit:
         self._connected.clear()
 
         def wait() -> None:
-            if not self._connected.wait(PATIENCE):
+            if not any(map(self._connected.wait, slices(PATIENCE))):
                 raise RuntimeError("the receiver has not connected to the control unit")
 
         yield wait

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from penstock.checks.contender import lock, race
+from penstock.streamer.slices import slices
 
 MEGABYTE = 10**6
 BLOCK = 2 * 2**20
@@ -377,10 +378,13 @@ def _contending(task: str, path: Path, argument: str) -> Iterator[Callable[[], s
         process.stdin.flush()
 
         def finish() -> str:
-            try:
-                out, _ = process.communicate(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                raise OSError(errno.ETIMEDOUT, f"no answer within {PATIENCE:g} s: it hangs") from None
+            out = None
+            for seconds in slices(PATIENCE):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    out, _ = process.communicate(timeout=seconds)
+                    break
+            if out is None:
+                raise OSError(errno.ETIMEDOUT, f"no answer within {PATIENCE:g} s: it hangs")
             if process.returncode:
                 raise OSError(errno.EIO, "the second process failed")
             return out.strip()
