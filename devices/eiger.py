@@ -61,9 +61,10 @@ class Eiger(StreamingDetector):
         return {"ExposureTime": self._box.limits(series.COUNT_TIME), **found}
 
     def most_frames(self) -> int:
-        """See `Unit`; the control unit's own limit, if it tells one."""
+        """See `Unit`; the control unit's own limit, if it is lower: a higher one may be that of nimages x
+        ntrigger, which it also applies to the ntrigger of the series before."""
         most = self._box.limits(f"{keys.DETECTOR}/nimages").maximum
-        return super().most_frames() if most is None else int(most)
+        return super().most_frames() if most is None else min(int(most), super().most_frames())
 
     def readout_time(self) -> float:
         """See `Unit`."""

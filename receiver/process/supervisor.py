@@ -25,6 +25,7 @@ from penstock.receiver.config.rectangles import Rectangle
 from penstock.receiver.files import storage
 from penstock.receiver.files.recovery import recover
 from penstock.receiver.files.recovery.journal import Journal
+from penstock.receiver.files.recovery.recover import SeriesLeft
 from penstock.receiver.live import last_frame
 from penstock.receiver.live.frame_refusal import FrameRefused
 from penstock.receiver.live.requested_frame import SHARE, FrameAnswer
@@ -103,6 +104,7 @@ class Supervisor:
         self._version = 0
         self._sent = 0
         self._last_death: tuple[str, int] | None = None  # series, and number of safe frames
+        self._has_progress = True  # whether frames were stored or a series has ended since the last death
         self._reviving: asyncio.Task[None] | None = None
         self._closing = False
         self._changed = asyncio.Event()  # a new one after each change
@@ -329,6 +331,9 @@ class Supervisor:
                 self._version += 1
             if self._snapshot.status.state == "running" != snapshot.status.state:
                 self._free.refresh()
+                self._has_progress = True
+            if snapshot.status.state == "running" and snapshot.status.counts.flushed:
+                self._has_progress = True
             for past in snapshot.ended:
                 self.history.add(past)
             self._snapshot = snapshot
@@ -369,15 +374,23 @@ class Supervisor:
         self._reviving = asyncio.get_running_loop().create_task(self._after_death(sentence))
 
     async def _after_death(self, sentence: str) -> None:
-        """Restart the data process if its series can be resumed, else mark its file and go to Error.
+        """Restart the data process, which resumes its series or marks its file; or mark it here, in Error.
 
         The journal tells the series: one that has just begun is in no snapshot yet. A series is not resumed
-        if no more of its frames are safe than when the data process last died.
+        if no more of its frames are safe than when the data process last died. After a series that cannot be
+        resumed, the data process is restarted for the next one, unless it dies again before it has stored a
+        frame or ended a series.
         """
         journal = Journal(self.name, self.config)
-        if await asyncio.to_thread(self._may_go_on, journal):
+        left = await asyncio.to_thread(lambda: recover.series_left(journal, self.config))
+        if self._may_go_on(left):
             if self._closing:
                 return  # the next start finds the file
+            series = self._snapshot.status.series
+            if series is not None and series.active and series.id not in left.all:
+                # No start will find it: it has no file, or there is no journal.
+                series = replace(series, active=False, complete=False, reason=sentence, ended=time.time())
+                self.history.add(PastSeries(series=series, counts=self._snapshot.status.counts))
             try:
                 await self.start()
             except RuntimeError as error:
@@ -401,13 +414,14 @@ class Supervisor:
         self._snapshot = Snapshot(dead, 0, measures=self._snapshot.measures)
         self._notify()
 
-    def _may_go_on(self, journal: Journal) -> bool:
-        left = recover.resumable_series(journal, self.config)
-        if left is None:
-            return False
+    def _may_go_on(self, left: SeriesLeft) -> bool:
+        """Return whether to restart a data process that has died, which has left these series."""
+        has_progress, self._has_progress = self._has_progress, False
+        if left.resumable is None:
+            return has_progress and self.config.resume
         status = self._snapshot.status
-        known = status.series is not None and status.series.id == left
-        death = (left, status.counts.flushed if known else 0)
+        known = status.series is not None and status.series.id == left.resumable
+        death = (left.resumable, status.counts.flushed if known else 0)
         again, self._last_death = death != self._last_death, death
         return again
 

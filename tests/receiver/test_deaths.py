@@ -21,7 +21,7 @@ from penstock.receiver.models import PastSeries, Status
 from penstock.receiver.series.account import COUNTERS
 from tests.receiver.disks import small_file_system
 from tests.receiver.processes import DEADLINE, ReceiverProcess
-from tests.streams import Streamer, pixels
+from tests.streams import Streamer, pixels, text
 
 Start = Callable[..., ReceiverProcess]
 LARGE = (255, 257)
@@ -93,10 +93,49 @@ def test_kill_9_of_the_data_process_loses_nothing_that_was_flushed(
     assert (state, "SIGKILL" in reason) == ("incomplete", True)
 
 
-def test_after_kill_9_reset_starts_the_data_process_again_and_the_next_series_is_taken(
+def unnamed(streamer: Streamer, path: Path, frames: int) -> None:
+    """The beginning of a series whose stream does not name it: it cannot be resumed."""
+    streamer.send([text(htype="header", filename=str(path), frames=100, trigger_mode="SOFTWARE")])
+    for number in range(frames):
+        array = pixels(number)
+        head = {"shape": array.shape, "type": "uint16", "compression": "none", "frame": number}
+        streamer.send([text(htype="image", **head), array.tobytes()])
+
+
+def test_a_data_process_that_dies_in_a_series_without_a_name_is_started_again_and_takes_the_next(
+    receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    for number in range(2):
+        path = receiver.root / f"unnamed-{number}.h5"
+        unnamed(streamer, path, 5)
+        receiver.wait(
+            lambda status, path=path: (
+                status.series is not None
+                and status.series.filename == str(path)
+                and status.counts.flushed == 5
+            )
+        )
+        os.kill(receiver.data_process(), signal.SIGKILL)
+        status = receiver.wait(lambda status: bool(status.series) and status.series.complete is False)
+        assert (status.state, status.error, status.series.filename) == ("idle", "", str(path))
+        assert (status.counts.stored, status.counts.missing) == (5, 95)
+        holds(path, 5)
+        assert state_of(path)[0] == "incomplete"
+        receiver.connected()
+        path = receiver.root / f"next-{number}.h5"
+        assert receiver.ended(streamer.series_of(str(path), 3)).series.complete
+        holds(path, 3)
+
+
+def test_one_that_dies_again_without_having_done_anything_is_an_error_until_reset(
     receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
     first = receiver.data_process()
+    os.kill(first, signal.SIGKILL)
+    children = Path(f"/proc/{receiver.process.pid}/task/{receiver.process.pid}/children")
+    wait_until(lambda: children.read_text().split() not in ([], [str(first)]))
+    status = receiver.wait(lambda status: any(item.connections for item in status.connections))
+    assert (status.state, status.error) == ("idle", "")
     for number in range(2):  # twice: a new process must not be taken for the old one
         os.kill(receiver.data_process(), signal.SIGKILL)
         receiver.wait(lambda status: status.state == "error")
@@ -105,6 +144,8 @@ def test_after_kill_9_reset_starts_the_data_process_again_and_the_next_series_is
         assert (status.state, status.error) == ("idle", "")
         streamer.encoder = type(streamer.encoder)()
         path = receiver.root / f"{number}.h5"
+        if number == 0:
+            continue
         status = receiver.ended(streamer.series_of(str(path), 3))
         assert (status.state, status.series.complete) == ("idle", True)
         holds(path, 3)

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -50,13 +51,22 @@ class Recovered:
     resumable: Resumable | None = None
 
 
-def resumable_series(journal: Journal, config: ReceiverConfig) -> str | None:
-    """Return the id of the last series in the journal if it can be resumed."""
-    found = None
+class SeriesLeft(NamedTuple):
+    """The ids of the series in the journal."""
+
+    all: frozenset[str]
+    resumable: str | None
+    """The last one if it can be resumed."""
+
+
+def series_left(journal: Journal, config: ReceiverConfig) -> SeriesLeft:
+    """Return which series are in the journal."""
+    found, resumable = set(), None
     for left in journal.left():
-        found = left.entry.series if is_resumable(left.entry, config) else None
+        found.add(left.entry.series)
+        resumable = left.entry.series if is_resumable(left.entry, config) else None
         left.release()
-    return found
+    return SeriesLeft(frozenset(found), resumable)
 
 
 def recover(journal: Journal, config: ReceiverConfig) -> Recovered:

@@ -530,7 +530,7 @@ def test_in_error_a_receiver_is_alive_but_not_ready_and_says_why(pair: Pair) -> 
 
 
 def test_health_is_bad_when_the_data_process_is_dead_and_good_after_reset(tmp_path: Path) -> None:
-    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1")
+    receiver = ReceiverProcess(tmp_path, "tcp://127.0.0.1:1", resume=False)
     try:
         os.kill(receiver.data_process(), 9)
         receiver.wait(lambda status: status.state == "error")

@@ -261,6 +261,7 @@ def test_a_live_view_whose_data_process_was_killed_is_in_it_as_incomplete(
     streamer.frame(0)
     receiver.received(1)
     os.kill(receiver.data_process(), signal.SIGKILL)
-    receiver.wait(lambda status: status.state == "error")
+    status = receiver.wait(lambda status: status.series is None or not status.series.active)
+    assert (status.state, status.error) == ("idle", "")
     assert history_of(receiver) == [(series, None, False, 0)]
     assert "ended by signal SIGKILL" in receiver.client.history()[0].series.reason
