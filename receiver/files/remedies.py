@@ -32,6 +32,7 @@ BY_ERRNO = {
         AWAY,
     ),
 }  # fmt: skip
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 BY_KIND: dict[type[Exception], str] = {
     FilesGoneError: "Find out who did that (a clean-up job, a sync program?)",
     OverLimitError: "The series ends here",
@@ -94,6 +95,11 @@ def gone(path: Path, counts: Counts, series: str) -> str:
 def _reason(error: Exception) -> str:
     code = errno_of(error)
     return os.strerror(code) if code else str(error)
+
+
+def is_no_space(error: Exception) -> bool:
+    """Return whether something could not be written for want of space or permission, which may come later."""
+    return errno_of(error) in NO_SPACE
 
 
 def errno_of(error: Exception) -> int:

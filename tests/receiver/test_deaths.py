@@ -263,6 +263,29 @@ def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flush
     assert (status.state, status.series.complete) == ("idle", True)
 
 
+def test_a_file_that_the_disk_made_impossible_to_close_is_marked_by_the_next_start_after_a_clean_shutdown(
+    tmp_path: Path, streamer: Streamer
+) -> None:
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint)
+    try:
+        receiver.connected()
+        path = receiver.root / "x.h5"
+        stream(streamer, path, 5)
+        receiver.flushed(5)
+        resource.prlimit(receiver.data_process(), resource.RLIMIT_FSIZE, (4096, 4096))
+        assert receiver.stop() == 0
+    finally:
+        receiver.close()
+    assert state_of(path)[0] == "in progress"
+    receiver = ReceiverProcess(tmp_path, streamer.endpoint)
+    try:
+        state, reason = state_of(path)
+        assert (state, "could not write the end of the file" in reason) == ("incomplete", True)
+        assert receiver.client.history(1)[0].series.filename == str(path)
+    finally:
+        receiver.close()
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Where a receiver's files go: a file system of 16 MB."""

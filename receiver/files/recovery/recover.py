@@ -18,6 +18,7 @@ import msgspec
 from penstock.receiver.config import ReceiverConfig
 from penstock.receiver.files.recovery.interrupted import Untouched, look_at, mark_interrupted
 from penstock.receiver.files.recovery.journal import Journal, Left, is_resumable
+from penstock.receiver.files.remedies import is_no_space
 from penstock.receiver.files.reopened import DAMAGED, Reopened, reopen_file
 from penstock.receiver.files.stores.reopen import format_of
 from penstock.receiver.files.structure import IN_PROGRESS
@@ -130,7 +131,7 @@ def _formatted(header: Header, reopened: Reopened) -> Header:
 def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
     for left in entries:
         entry, account = left.entry, Account(None)
-        sentence = entry.failed or reason
+        sentence, stays = entry.failed or reason, False
         try:
             if look_at(entry) != IN_PROGRESS:
                 left.remove()  # it was closed at the last moment
@@ -144,8 +145,14 @@ def _mark(entries: Iterable[Left], reason: str, recovered: Recovered) -> None:
             log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
         except DAMAGED as error:
             sentence = f"{sentence}; {entry.filename} could not be marked as incomplete: {error}"
+            if is_no_space(error):
+                sentence += "; a receiver that is started when it can be written marks it"
+                stays = True
             log.error("%s: %s%s", entry.filename, sentence, of_series(entry.series))
-        left.remove()
+        if stays:
+            left.release()
+        else:
+            left.remove()
         series = Series(
             id=entry.series,
             filename=entry.filename,

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import logging
 import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,23 @@ def test_a_file_that_could_not_be_closed_is_marked_with_that_reason(
     recovered = recover(Journal("sim-1", config), config)
     assert recovered.resumable is None
     assert recovered.marked[0].series.reason == "the disk was full; 4 of 6 frames are in the file"
+
+
+def test_a_file_that_cannot_be_marked_for_want_of_space_is_marked_by_a_later_start(
+    config: ReceiverConfig, path: Path
+) -> None:
+    enter(config, path).keep("the disk was full")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, before[1]))
+    try:
+        (past,) = recover(Journal("sim-1", config), config).marked
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "could not be marked as incomplete" in past.series.reason
+    assert past.series.reason.endswith("a receiver that is started when it can be written marks it")
+    (past,) = recover(Journal("sim-1", config), config).marked
+    assert past.series.reason == "the disk was full; 4 of 6 frames are in the file"
+    assert recover(Journal("sim-1", config), config).marked == []
 
 
 def test_a_file_that_may_not_be_written_is_left_as_it_is(
