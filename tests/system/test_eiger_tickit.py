@@ -100,7 +100,7 @@ def test_a_series_of_the_independent_simulator_is_in_the_file(
         stored = [index for index, fate in enumerate(found[name]["frame_status"]) if fate == 1]
         assert len(stored) == proxy.images
         assert frames[stored[0]].any()  # its one canned frame
-        assert found[name]["distance"][()] == pytest.approx(0.25)
-        # In V2 its start message is a canned one, with the beam centre that it was recorded with.
+        # In V2 its start message is a canned one, with the geometry that it was recorded with.
         canned = name.endswith("v2")
+        assert found[name]["distance"][()] == pytest.approx(0.237159 if canned else 0.25, abs=1e-6)
         assert found[name]["beam_center_x"][()] == pytest.approx(2049.384 if canned else 2074.5)
