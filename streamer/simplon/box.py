@@ -7,6 +7,7 @@ from threading import Event, Lock
 from typing import Any
 
 from penstock.streamer.push_socket import PushSocket
+from penstock.streamer.simplon import couplings
 from penstock.streamer.simplon.faults import Faults
 from penstock.streamer.simplon.monitor import Monitor, Shown
 from penstock.streamer.simplon.pixels import Picture, Pixels
@@ -64,6 +65,7 @@ class Box:
         Raises:
             KeyError: there is no such command.
             Refused: the state does not allow it.
+            ValueError: the settings do not.
         """
         if name not in COMMANDS[subsystem]:
             raise KeyError(name)
@@ -143,8 +145,7 @@ class Box:
             channels = settings.channels
             if not channels:
                 raise Refused("no threshold is enabled")
-            if not settings.frames:
-                raise Refused("no image would be taken: trigger mode eies needs one edge more than images")
+            couplings.refuse_series(settings.of["detector", "config"], api=settings.api)
             settings.state = "configure"
             self._wait(self.faults.slow_arm)
             self._number += 1

@@ -78,8 +78,8 @@ def couple(config: dict[str, Key], name: str, *, api: str, recorded: bool = Fals
             _translate(config)
         case "detector_translation":
             _place(config, value)
-        case "trigger_mode" | "nimages" | "ntrigger" if api == NEW:
-            _refuse_frames(config)
+        case "trigger_mode" | "nimages" if api == NEW:
+            _refuse_images_per_gate(config)
         case "count_time":
             readout = config["detector_readout_time"].value
             config["frame_time"].value = max(config["frame_time"].value, value + readout)
@@ -117,6 +117,18 @@ def frames(config: Mapping[str, Key]) -> int:
     return int(triggers * images)
 
 
+def refuse_series(config: Mapping[str, Key], *, api: str) -> None:
+    """Refuse what cannot be armed: one of the numbers may still be that of the last series until then.
+
+    Raises:
+        ValueError: a series of no image, or of too many.
+    """
+    if not frames(config):
+        raise ValueError("no image would be taken: trigger mode eies needs one edge more than images")
+    if api == NEW and config["nimages"].value * config["ntrigger"].value > MOST_FRAMES:
+        raise ValueError(f"nimages x ntrigger is above {MOST_FRAMES}")
+
+
 def _energy(config: dict[str, Key], energy: float, element: str | None = None) -> None:
     least, most = ENERGY_RANGE
     if not least <= energy <= most:
@@ -139,12 +151,10 @@ def _refuse_difference(config: Mapping[str, Key]) -> None:
         raise ValueError(f"threshold/difference/mode needs all thresholds; enable {' and '.join(off)} first")
 
 
-def _refuse_frames(config: Mapping[str, Key]) -> None:
+def _refuse_images_per_gate(config: Mapping[str, Key]) -> None:
     mode, images = config["trigger_mode"].value, config["nimages"].value
     if mode in ENABLE and images != 1:
         raise ValueError(f"nimages is {images}; it can only be 1 in trigger mode {mode}")
-    if images * config["ntrigger"].value > MOST_FRAMES:
-        raise ValueError(f"nimages x ntrigger would be above {MOST_FRAMES}")
 
 
 def _translate(config: dict[str, Key]) -> None:

@@ -21,6 +21,9 @@ from penstock.streamer.simplon.settings import CHANGE_STATES, UNINITIALISED, now
 from penstock.streamer.simplon.subsystems import COMMANDS
 from penstock.streamer.triggers import Edge
 
+LONGEST_WAIT = 600.0
+"""Most seconds for which a client may wait for an image."""
+
 
 class Failure(Exception):
     """An HTTP status and its sentence."""
@@ -131,7 +134,9 @@ class Routes:
     def _images(self, path: list[str], query: dict[str, list[str]]) -> Any:
         """Return the list of images, or one as TIFF: 408 if none comes in time."""
         monitor = self._box.monitor
-        seconds = float(query["timeout"][0]) / 1000 if "timeout" in query else PATIENCE
+        seconds = PATIENCE
+        if "timeout" in query:
+            seconds = min(int(query["timeout"][0]) / 1000, LONGEST_WAIT)
         match path:
             case [""]:
                 return monitor.listed()

@@ -152,6 +152,7 @@ def test_the_monitor_gives_images_by_turn_and_by_number(client: Client) -> None:
     assert status == 408 and seconds >= 0.5
     status, _, seconds = asked(client, "GET", "/monitor/api/1.8.0/images/monitor?timeout=20")
     assert status == 408 and seconds >= 0.02
+    assert asked(client, "GET", "/monitor/api/1.8.0/images/next?timeout=soon")[0] == 400
 
 
 @pytest.mark.parametrize("compression", ["bslz4", "lz4", "none"])
