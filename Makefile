@@ -195,7 +195,7 @@ $(JUDGES)/fastcs/stamp: Makefile
 $(JUDGES)/hdf5/stamp: Makefile
 	@rm -rf $(@D)
 	@"$$(.ci/find-python)" -m venv $(@D)
-	@echo "Installing h5py with HDF5 1.14 and nxmx into $(@D): some 300 MB, half a minute"
+	@echo "Installing h5py with HDF5 1.14 and nxmx into $(@D): some 450 MB, half a minute"
 	@$(@D)/bin/pip install --quiet h5py==3.12.1 hdf5plugin==7.1.0 nxmx==0.0.8
 	@touch $@
 
