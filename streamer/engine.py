@@ -392,8 +392,8 @@ class Engine:
         elif series.reason is EndReason.FAULT:
             self._machine.fire(Event.FAULT, series.ending)
         else:
-            of = "" if series.plan is None else f" of {series.plan}"
-            counts = f"{series.sent}{of} frames sent"
+            frames = plural(series.sent if series.plan is None else series.plan, "frame")
+            counts = f"{frames} sent" if series.plan is None else f"{series.sent} of {frames} sent"
             self._machine.fire(Event.END, f"{series.ending}, {counts}" if series.ending else counts)
 
     def _finishing(self, cause: str) -> None:

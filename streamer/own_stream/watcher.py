@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event as Flag
 
+from penstock.stins.texts import plural
 from penstock.streamer.clock import Clock
 from penstock.streamer.header import period_of
 from penstock.streamer.own_stream.contract import BoxLost, BoxState, Progress, StreamingDetector
@@ -104,8 +105,10 @@ class Watcher:
             if state is State.ACQUIRING:
                 period = period_of(series.settings, self._detector)
                 series.ended_early = series.ends_early(now, period, self._detector.dropped())
-            of = "" if series.plan is None else f" of {series.plan}"
-            counts = f"{series.triggered}{of} frames triggered"
+            frames = plural(series.triggered if series.plan is None else series.plan, "frame")
+            counts = (
+                f"{frames} triggered" if series.plan is None else f"{series.triggered} of {frames} triggered"
+            )
             said = self._machine.message if state is State.ENDING else ""
             self._machine.fire(Event.ENDED, f"{said}, {counts}" if said else counts, seen=seen)
         elif progress.state in (BoxState.ERROR, BoxState.UNINITIALISED):

@@ -14,7 +14,7 @@ from tests.streamer.rig import Rig, done, settings
     [
         ({"exposure_time": 101.0}, "ExposureTime 101.0 s; the greatest is 100 s"),
         ({"exposure_time": float("nan")}, "ExposureTime nan s"),
-        ({"n_triggers": 0}, "nTriggers 0; the least is 1"),
+        ({"n_triggers": -1}, "nTriggers -1; the least is 0"),
         ({"trigger_mode": TriggerMode.EXTERNAL}, "TriggerMode EXTERNAL: FakeCamera has INTERNAL, SOFTWARE"),
         ({"rotation": 45}, "Rotation 45; allowed are 0, 90, 180 and 270 degrees"),
         ({"camera": {"Gain": 6.0}}, "Gain 6.0; the greatest is 5"),
