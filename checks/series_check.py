@@ -268,8 +268,6 @@ def _account(
         if counts.get(name):
             messages = plural(counts[name], "message was", "messages were")
             yield _as_note(name, f"{messages} {name.replace('_', ' ')}")
-    if lost := counts.get("lost_messages"):
-        yield _as_note("lost_messages", plural(lost, "message was lost", "messages were lost"))
 
 
 def _order(series: SeriesFile, status: np.ndarray[Any, Any] | None) -> Iterator[Finding]:

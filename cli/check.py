@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli._linked import series_files
 from penstock.cli._output import add_json, emit, say
-from penstock.stins.texts import plural
+from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
     from penstock.checks.series_check import Verdict
@@ -92,6 +92,6 @@ def _describe(verdict: Verdict, *, strict: bool) -> Iterator[str]:
     yield f"{kind}, {planned} planned"
     shown = {name: count for name, count in verdict.counts.items() if count}
     if shown:
-        yield "  " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items())
+        yield "  " + ", ".join(counted(count, name) for name, count in shown.items())
     for finding in verdict.findings:
         yield f"  {finding.level}: {finding.sentence}"

@@ -33,7 +33,7 @@ from penstock.cli._address import add_receiver, receiver_url
 from penstock.cli._numbers import real
 from penstock.cli._output import add_json, emit
 from penstock.cli.main import UserError
-from penstock.stins.texts import plural
+from penstock.stins.texts import counted, plural
 
 if TYPE_CHECKING:
     from penstock.receiver.models import Connection, Status
@@ -176,4 +176,4 @@ def _counts(status: Status) -> Iterator[str]:
         if count is None:
             yield f"an unknown number {name}"
         elif name != "flushed" and (count or name in ALWAYS):
-            yield f"{count} {name.replace('_', ' ')}"
+            yield counted(count, name)

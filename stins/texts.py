@@ -21,6 +21,12 @@ def plural(count: int | None, one: str, many: str | None = None) -> str:
     return f"{'an unknown number of' if count is None else count} {many or one + 's'}"
 
 
+def counted(number: int, name: str) -> str:
+    """Return a count of an account in words: "2 not triggered", "1 lost message"."""
+    words = name.replace("_", " ")
+    return f"{number} {words.removesuffix('s') if number == 1 else words}"
+
+
 def named(filename: str | None) -> str:
     """Return what a sentence about a series begins with: its file, by which a person knows it."""
     return quoted(filename, MAX_SHOWN) if filename else "a live series"
