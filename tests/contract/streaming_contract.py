@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import ClassVar
 
 import pytest
 
 from penstock.stins import blobs
-from penstock.stins.messages import Start
+from penstock.stins.messages import Frame, SeriesEnd, Start
+from penstock.stins.user_part import UserPart
 from penstock.streamer.own_stream import watcher
-from penstock.streamer.own_stream.contract import StreamingDetector
+from penstock.streamer.own_stream.contract import BoxLost, StreamingDetector
 from penstock.streamer.settings import TriggerMode
+from penstock.streamer.unit import CameraError
 from tests.contract.unit_contract import UnitContract
 from tests.streamer.own_stream.rig import Rig, done
+from tests.streamer.rig import settings
 
 GATED = TriggerMode.EXTERNAL_MULTI_GATE
 LONG = 30.0
@@ -31,9 +35,21 @@ class StreamingContract(UnitContract):
     """Of most series, in seconds."""
     slow_setting: ClassVar[tuple[str, float]]
     """A parameter that can be set, and a value other than the box has."""
+    readout: ClassVar[float]
+    """Least dead time between two frames of this box, in seconds."""
+    frame_that_runs: ClassVar[float] = 0.2
+    """Exposure of a frame that is stopped while it runs, in seconds."""
 
     def open(self) -> AbstractContextManager[StreamingDetector]:
         """A unit that has not been connected, and its box, idle, until the `with` ends."""
+        raise NotImplementedError
+
+    def build(self) -> StreamingDetector:
+        """Another unit of the box that `open` has opened, not connected."""
+        raise NotImplementedError
+
+    def set_by_somebody_else(self, unit: StreamingDetector, name: str, value: float) -> None:
+        """Another client sets this parameter in the box."""
         raise NotImplementedError
 
     def edge(self, unit: StreamingDetector, seconds: float) -> None:
@@ -162,7 +178,32 @@ class StreamingContract(UnitContract):
         rig.until_state("idle")
         assert rig.series()[1] == []
 
+    def test_stop_finishes_the_frame_that_runs(self, rig: Rig) -> None:
+        rig.arm(self.frame_that_runs, trigger_mode=TriggerMode.INTERNAL, n_triggers=20)
+        while not isinstance(rig.receive(), Frame):
+            pass
+        done(rig.engine.stop())  # the second frame has begun
+        message, more = rig.receive(), 0
+        while isinstance(message, Frame):
+            message, more = rig.receive(), more + 1
+        assert isinstance(message, SeriesEnd) and more == 1
+        rig.until_state("idle")
+
+    def test_a_counter_of_frames_counts(self, rig: Rig) -> None:
+        self.take(rig, TriggerMode.INTERNAL, 3)
+        status = rig.until(lambda status: status.state == "idle" and status.end_sent)
+        assert status.acquired == 3 or (status.acquired is None and not self.detector.counts_frames)
+
     # Settings
+
+    def test_what_another_client_has_set_is_shown_once_it_is_read_again(self, rig: Rig) -> None:
+        name, value = self.slow_setting
+        self.set_by_somebody_else(rig.unit, name, value)
+        done(rig.engine.reset())
+        assert rig.engine.describe().values[name] == pytest.approx(value)
+
+    def test_the_dead_time_is_the_boxs(self, unit: StreamingDetector) -> None:
+        assert unit.readout_time() == pytest.approx(self.readout)
 
     def test_what_the_box_has_is_shown_and_what_is_set_is_read_back(self, rig: Rig) -> None:
         name, value = self.slow_setting
@@ -209,7 +250,47 @@ class StreamingContract(UnitContract):
             finally:
                 rig.close()
 
+    def test_the_user_part_is_gone_after_an_arming_that_failed(self, rig: Rig) -> None:
+        rig.unit.prepare(settings(exposure_time=self.exposure, camera=dict(rig.unit.values())))
+        self.arm_by_somebody_else(rig.unit)
+        assert isinstance(rig.receive(), Start)
+        ours = UserPart(arm="0123456789abcdef", filename="/data/x.h5")
+        with pytest.raises(CameraError):  # it is armed already
+            rig.unit.arm(ours)
+        rig.unit.abort()
+        self.arm_by_somebody_else(rig.unit)
+        while not isinstance(theirs := rig.receive(), Start):
+            pass
+        assert not theirs.header.filename and theirs.header.series != ours.arm
+
     # Faults
+
+    def test_a_unit_is_made_without_its_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        reached: list[object] = []
+
+        def connect(made: socket.socket, address: object) -> None:
+            if made.type is socket.SOCK_STREAM:
+                reached.append(address)
+
+        with self.open() as unit:
+            self.power(unit, on=False)
+            monkeypatch.setattr(socket.socket, "connect", connect)
+            self.build().close()
+            unit.close()
+        assert reached == []
+
+    def test_a_box_that_is_off_is_lost_whatever_is_asked_of_it(self, unit: StreamingDetector) -> None:
+        name, value = self.slow_setting
+        wanted = settings(exposure_time=self.exposure, camera=dict(unit.values()))
+        unit.prepare(wanted)
+        self.power(unit, on=False)
+        calls: tuple[Callable[[], object], ...] = (
+            unit.connect, unit.progress, unit.reset, lambda: unit.apply({name: value}),
+            lambda: unit.prepare(wanted), lambda: unit.arm(UserPart(arm="0123456789abcdef", filename="")),
+        )  # fmt: skip
+        for call in calls:
+            with pytest.raises(BoxLost):
+                call()
 
     @pytest.mark.parametrize("armed", [False, True], ids=["idle", "armed"])
     def test_a_box_that_is_switched_off_is_a_fault_that_reset_leaves(

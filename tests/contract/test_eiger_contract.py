@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -24,9 +24,11 @@ class EigerContract(StreamingContract):
     detector = Eiger
     exposure = 0.02
     slow_setting = ("Energy", 10000.0)
+    readout = 1e-7
     api: ClassVar[str]
     stream: ClassVar[str]
     _box: ControlUnit
+    _given: Mapping[str, object]
     _edges = 0
 
     @contextmanager
@@ -36,8 +38,17 @@ class EigerContract(StreamingContract):
             box.box.command("initialize")
             self._box = box
             port = int(box.stream_endpoint.rpartition(":")[2])
-            given = {"Host": "127.0.0.1", "Port": box.http_port, "Stream": self.stream, "StreamPort": port}
-            yield Eiger(complete_properties(Eiger, given))
+            self._given = {
+                "Host": "127.0.0.1", "Port": box.http_port, "Stream": self.stream, "StreamPort": port,
+            }  # fmt: skip
+            yield self.build()
+
+    def build(self) -> Eiger:
+        return Eiger(complete_properties(Eiger, self._given))
+
+    def set_by_somebody_else(self, unit: StreamingDetector, name: str, value: float) -> None:
+        assert name == "Energy"
+        self._box.box.settings.put("detector", "photon_energy", value)
 
     def edge(self, unit: StreamingDetector, seconds: float) -> None:
         host, _, port = self._box.trigger_address.rpartition(":")

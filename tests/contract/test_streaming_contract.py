@@ -18,10 +18,18 @@ class TestBox(StreamingContract):
     source = "stins"
     exposure = 0.002
     slow_setting = ("Energy", 10000.0)
+    readout = 1e-4
 
     @contextmanager
     def open(self) -> Iterator[Box]:
         yield Box({})
+
+    def build(self) -> Box:
+        return Box({})
+
+    def set_by_somebody_else(self, unit: StreamingDetector, name: str, value: float) -> None:
+        assert isinstance(unit, Box)
+        unit.box.values[name] = value
 
     def edge(self, unit: StreamingDetector, seconds: float) -> None:
         host, _, port = str(unit.read("TriggerAddress")).rpartition(":")

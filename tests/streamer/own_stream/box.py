@@ -49,6 +49,8 @@ class Memory:
         self.go = threading.Event()
         """Set: what was asked to be slow or to hang goes on."""
         self.ending = threading.Event()
+        self.finishing = self.exposing = False
+        """Stop was called: the frame that is being exposed, if one is, is the last."""
         self.lock = threading.RLock()
 
     def send_start(self) -> None:
@@ -57,6 +59,7 @@ class Memory:
         self.armings += 1
         self.sent = 0
         self.ending.clear()
+        self.finishing = False
         self.state = BoxState.ARMED
         planned = settings.frames if settings else None
         if user is not None and user.frames == 0:
@@ -190,6 +193,8 @@ class Box(StreamingDetector):
             self._take_time("slow-arm")
             if "hang-arm" in self._wrong():
                 box.go.wait(PATIENCE)
+            if box.state is BoxState.ARMED:
+                raise CameraError("the box is armed already")
             if "fail-arm" in self._wrong():
                 raise CameraError("the box does not arm (500)")
             with box.lock:
@@ -214,13 +219,20 @@ class Box(StreamingDetector):
 
     def stop(self) -> None:
         self._reach()
+        with self.box.lock:
+            self.box.finishing = True
+            if not self.box.exposing:
+                self._end()
+
+    def abort(self) -> None:
+        self._reach()
+        self.box.go.set()
+        self._end()
+
+    def _end(self) -> None:
         self.box.ending.set()
         with self.box.lock:
             self.box.send_end()
-
-    def abort(self) -> None:
-        self.box.go.set()
-        self.stop()
 
     def reset(self) -> None:
         self._reach()
@@ -228,7 +240,7 @@ class Box(StreamingDetector):
         for fault in ("uninitialised", "broken"):
             self.faults.discard(fault)
         self.box.values["Faults"] = ""
-        self.stop()
+        self._end()
 
     def close(self) -> None:
         self.box.ending.set()
@@ -240,15 +252,22 @@ class Box(StreamingDetector):
     # Parts
 
     def _take(self, frames: int, settings: Settings) -> None:
+        box = self.box
         for _ in range(frames):
-            if self.box.ending.wait(settings.exposure_time):
-                return
-            with self.box.lock:
-                if self.box.ending.is_set():
+            with box.lock:
+                if box.finishing or box.ending.is_set():
                     return
-                self.box.send_frame()
-                if self.box.sent == settings.frames and "lose-end" not in self._wrong():
-                    self.box.send_end()
+                box.exposing = True
+            box.ending.wait(settings.exposure_time)
+            with box.lock:
+                box.exposing = False
+                if box.ending.is_set():
+                    return
+                box.send_frame()
+                if box.finishing:
+                    self._end()
+                elif box.sent == settings.frames and "lose-end" not in self._wrong():
+                    box.send_end()
 
     def _follow_edges(self, settings: Settings, arming: int) -> None:
         per_edge = settings.n_frames_per_trigger

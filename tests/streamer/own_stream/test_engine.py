@@ -150,14 +150,15 @@ def test_a_second_series_right_after(rig: BoxRig) -> None:
 @pytest.mark.parametrize("how", ["stop", "abort"])
 @pytest.mark.parametrize("mode", [TriggerMode.INTERNAL, TriggerMode.SOFTWARE, TriggerMode.EXTERNAL_MULTI])
 def test_stop_and_abort_leave_the_box_idle(rig: BoxRig, how: str, mode: TriggerMode) -> None:
-    done(rig.engine.prepare(settings(exposure_time=30.0, trigger_mode=mode)))
+    finishes = how == "stop" and mode is TriggerMode.INTERNAL  # the frame that runs
+    done(rig.engine.prepare(settings(exposure_time=0.05 if finishes else 30.0, trigger_mode=mode)))
     done(rig.engine.start())
     rig.until(lambda status: status.armed)
     done(getattr(rig.engine, how)("the shutter closed"))
     status = rig.until_state("idle")
     assert status.message.startswith("the shutter closed")
     assert rig.box.state == "idle"
-    assert rig.arm() and len(rig.series()[1]) == 0 and len(rig.series()[1]) == 4
+    assert rig.arm() and len(rig.series()[1]) <= finishes and len(rig.series()[1]) == 4
 
 
 @pytest.mark.parametrize("how", ["stop", "abort"])
