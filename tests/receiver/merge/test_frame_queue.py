@@ -207,7 +207,7 @@ def test_the_configured_origin_is_that_of_every_stream() -> None:
 def test_a_frame_number_out_of_range_is_counted_once_a_frame() -> None:
     bench = running(3)
     bench.say_all(frame(10**9), frame(0))
-    bench.say_all(end())
+    bench.say_all(end(triggered=2))
     assert (bench.sink.counts.out_of_range, bench.sink.counts.stored) == (1, 1)
 
 
