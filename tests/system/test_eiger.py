@@ -16,6 +16,7 @@ import tango
 
 from penstock.streamer import patterns
 from penstock.streamer.simplon.control_unit import ControlUnit
+from penstock.streamer.triggers import TriggerSource
 from tests import rings
 from tests.system.beamline import ON, Beamline, until, wait_state
 from tests.system.eigers import EigerStation
@@ -176,6 +177,48 @@ def test_software_triggers_that_say_their_exposure(eiger: Line) -> None:
     with pytest.raises(tango.DevFailed, match="each trigger exposes one frame; set nFramesPerTrigger to 1"):
         detector.Arm()
     eiger.station.set(SoftwareTriggerMode="ints", nFramesPerTrigger=1)
+
+
+@pytest.mark.parametrize(
+    ("mode", "camera", "edges"), [("eies", {}, 5), ("extg", {"Nexpi": 2}, 8)], ids=["eies", "extg"]
+)
+def test_edges_and_gates_of_each_frame_and_its_trigger_in_the_file(
+    eiger: Line, mode: str, camera: dict[str, Any], edges: int
+) -> None:
+    detector = eiger.station.detector
+    file = eiger.station.root / f"{mode}_{eiger.station.receiver.name}.h5"
+    for name, value in camera.items():
+        eiger.station.set(**{name: value})
+        wait_state(detector, ON)
+    eiger.station.set(
+        TriggerMode="EXTERNAL_MULTI_GATE", GateTriggerMode=mode, nFramesPerTrigger=1, nTriggers=4,
+        CountrateCorrectionApplied=mode != "extg", DestinationFilename=str(file),
+    )  # fmt: skip
+    wait_state(detector, ON)
+    detector.Arm()
+    assert "Taking 4 frames" in detector.Status() and detector.IndexSource == "arrival"
+    host, _, port = eiger.box.trigger_address.rpartition(":")
+    source = TriggerSource((host, int(port)))
+    for edge in range(edges):
+        source.pulse(0.002, moment=0.01 * edge)
+    source.close()
+    wait_state(detector, ON)
+    assert "4 of 4 frames stored" in detector.Status()
+    with h5py.File(file) as written:
+        (triggers,) = [written[path][:] for path in _paths(written) if path.endswith("/trigger")]
+    assert triggers.tolist() == [0, 1, 2, 3]
+    eiger.station.set(GateTriggerMode="exte", CountrateCorrectionApplied=True)
+
+
+def test_lz4_is_stored_as_it_is_sent(eiger: Line) -> None:
+    eiger.station.set(Compression="lz4")
+    wait_state(eiger.station.detector, ON)
+    file = eiger.take("lz4", nTriggers=3)
+    with h5py.File(file) as written:
+        data = written[eiger.station.detector.FileDataset]
+        assert list(data._filters) == ["32004"]
+        assert data[2].any()
+    assert eiger.station.detector.nFramesWritten == 3
 
 
 def _paths(group: h5py.Group) -> list[str]:
