@@ -148,6 +148,8 @@ def describe(status: Status, receiver: str = "") -> Iterator[str]:
         if series.active:
             yield f"    {status.frame_rate:.0f} frames/s, {status.byte_rate / 1e6:.1f} MB/s"
         yield f"    series {series.id}"
+    if status.counts.dropped:
+        yield f"    {plural(status.counts.dropped, 'frame of it was', 'frames of it were')} dropped"
     if status.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in status.errors.items())
         yield f"  errors since it was started: {kinds}"
