@@ -18,11 +18,29 @@ from penstock.stins.texts import plural
 MAX_FRAME_BYTES = 2**31
 """Most bytes of a frame; an absurd shape must not lead to an absurd allocation."""
 
-ITEM_BYTES = {
+TYPE_NAMES = {
     "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
-    "int64": 8, "uint64": 8, "float32": 4, "float64": 8,
+    "int64": 8, "uint64": 8, "float16": 2, "float32": 4, "float64": 8, "bool": 1,
 }  # fmt: skip
-"""Bytes of one pixel by NumPy name, little endian."""
+"""Bytes of one pixel by NumPy name, little endian; the names that errors list."""
+
+
+def _type_strings() -> tuple[dict[str, int], dict[str, str]]:
+    """Return the bytes per big-endian type string, and the names of all other type strings."""
+    big, plain = {}, {"?": "bool"}
+    for name, size in TYPE_NAMES.items():
+        code = f"{'b' if name == 'bool' else name[0]}{size}"
+        plain |= {f"{order}{code}": name for order in ("<", "=", "|", "")}
+        if size == 1:
+            plain[f">{code}"] = name
+        else:
+            big[f">{code}"] = size
+    return big, plain
+
+
+_BIG_ENDIAN, _STRINGS = _type_strings()
+ITEM_BYTES = TYPE_NAMES | _BIG_ENDIAN
+"""Bytes of one pixel by type: NumPy's name if it is little endian, its type string (">u2") if big endian."""
 
 COMPRESSIONS = ("none", "bslz4", "lz4")
 """Compressions in which a blob can be stored. "cbf" and "mono12p" need a transform first."""
@@ -31,6 +49,14 @@ BSLZ4_HEADER_BYTES = 12
 LZ4_HEADER = struct.Struct(">QI")
 """Unpacked size and block size of an lz4 blob, in bytes."""
 _BLOCK_LENGTH = struct.Struct(">I")
+
+
+def type_name(given: str) -> str:
+    """Return the type of pixels as in `ITEM_BYTES`, from NumPy's name or type string ("<u2" is uint16).
+
+    An unknown type is returned unchanged.
+    """
+    return _STRINGS.get(given, given)
 
 
 @lru_cache(maxsize=256)
@@ -46,7 +72,10 @@ def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
             "bad_shape", f"shape {list(shape)}; it must be [rows, cols] or [k, rows, cols], each at least 1"
         )
     if dtype not in ITEM_BYTES:
-        raise BlobError("unknown_type", f'type "{dtype}"; known are {", ".join(ITEM_BYTES)}')
+        raise BlobError(
+            "unknown_type",
+            f'type "{dtype}"; known are {", ".join(TYPE_NAMES)}, and type strings of NumPy such as <u2, >u2',
+        )
     total = prod(shape) * ITEM_BYTES[dtype]
     if total > MAX_FRAME_BYTES:
         raise BlobError(

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from penstock.stins import metadata as free_metadata
+from penstock.stins.blobs import ITEM_BYTES, type_name
 from penstock.stins.errors import LocalError, RemoteError, StinsError
 from penstock.stins.messages import Buffer, Frame, Header, Image, Message, RefusedImage, SeriesEnd, Start
 from penstock.stins.texts import plural
@@ -48,6 +49,8 @@ def decode(parts: Sequence[Buffer], left_out: list[StinsError] | None = None) ->
     wrong: list[StinsError] = []
     message = _header(parts[0], wrong)
     if type(message) is Image:
+        if message.type not in ITEM_BYTES:
+            message = msgspec.structs.replace(message, type=type_name(message.type))
         decoded: Message = Frame(message, parts[1:])
     elif type(message) is Header:
         decoded = _start(message, parts[1:], wrong)
@@ -126,6 +129,8 @@ def _header(part: Buffer, wrong: list[StinsError]) -> Header | Image | SeriesEnd
 
 
 def _start(header: Header, parts: Sequence[Buffer], wrong: list[StinsError]) -> Start:
+    if header.type is not None and header.type not in ITEM_BYTES:
+        header = msgspec.structs.replace(header, type=type_name(header.type))
     if not parts or not len(parts[0]):
         return Start(header, {})
     if len(parts) > 1:

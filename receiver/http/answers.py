@@ -13,6 +13,7 @@ import numpy as np
 from penstock.receiver.http.live_view import UnpackedFrame
 from penstock.receiver.http.pictures import cut, picture
 from penstock.receiver.models import Contrast, View
+from penstock.receiver.processing.pixel_type import little_endian
 
 Format = Literal["raw", "npy", "png", "jpeg"]
 HEADER = "X-Penstock-Frame"
@@ -57,10 +58,10 @@ def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
             media_type = f"image/{kind}"
         case "npy":
             file = io.BytesIO()
-            np.save(file, array, allow_pickle=False)
+            np.save(file, little_endian(array), allow_pickle=False)
             body, media_type = file.getvalue(), "application/x-npy"
         case _:
-            body, media_type = _little_endian(array).tobytes(), "application/octet-stream"
+            body, media_type = little_endian(array).tobytes(), "application/octet-stream"
     # Headers are Latin-1, and names of series may be any text: so all other characters are escaped.
     return Answer(body, media_type, {HEADER: json.dumps(known)})
 
@@ -82,8 +83,4 @@ def as_pickle(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answe
         "htype": "image", "frame": shown.frame, "shape": list(array.shape), "type": array.dtype.name,
         "compression": "none",
     }  # fmt: skip
-    return Answer(pickle.dumps([header, _little_endian(array).tobytes()], protocol=4), "image/pickle", {})
-
-
-def _little_endian(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return Answer(pickle.dumps([header, little_endian(array).tobytes()], protocol=4), "image/pickle", {})

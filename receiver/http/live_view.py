@@ -15,6 +15,7 @@ from penstock.receiver.live.last_frame import CAPACITY, Held
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.module_layout import Region, assemble
+from penstock.receiver.processing.pixel_type import little_endian, pixel_type
 from penstock.receiver.reader import ReaderError, SeriesFile
 from penstock.stins.blobs import blob_layout
 from penstock.stins.messages import Buffer
@@ -60,7 +61,7 @@ def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence
         ValueError: a blob cannot be unpacked.
     """
     count, nbytes = blob_layout(shape, dtype)
-    kind = np.dtype(dtype).newbyteorder("<")
+    kind = pixel_type(dtype)
     parts = []
     for blob in blobs:
         if not len(blob):
@@ -70,7 +71,7 @@ def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence
         else:
             parts.append(np.frombuffer(blob, kind))
     whole = parts[0] if count == 1 else np.concatenate(parts)
-    return whole.reshape(shape)
+    return little_endian(whole).reshape(shape)
 
 
 def unpacked(held: Held, version: int = 0) -> UnpackedFrame:

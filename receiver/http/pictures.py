@@ -103,7 +103,7 @@ def _limits(pixels: np.ndarray[Any, Any], contrast: Contrast) -> tuple[float, fl
     low, high = contrast.low, contrast.high
     if low is None or high is None:
         sample = pixels.reshape(-1)[:: 1 + pixels.size // SAMPLE]
-        known = sample[_has_value(sample)]
+        known = sample[_has_value(sample)].astype(np.float64)
         found = (
             np.percentile(known, (contrast.low_percentile, contrast.high_percentile))
             if known.size

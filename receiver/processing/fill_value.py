@@ -12,4 +12,6 @@ def fill_value(dtype: str) -> Any:
     kind = np.dtype(dtype)
     if kind.kind == "u":
         return np.iinfo(kind).max
+    if kind.kind == "b":  # there is no third value
+        return False
     return -1 if kind.kind == "i" else np.nan

@@ -26,6 +26,7 @@ from penstock.receiver.processing.joined import (
 )
 from penstock.receiver.processing.memory_limit import MemoryLimit
 from penstock.receiver.processing.module_layout import Layout, LayoutError, assemble
+from penstock.receiver.processing.pixel_type import pixel_type
 from penstock.receiver.processing.transforms.assemble import Assemble
 from penstock.receiver.processing.transforms.chain import Chain
 from penstock.receiver.processing.transforms.format import Step
@@ -157,7 +158,7 @@ class ModuleProcessor(FrameProcessor):
         if not self.assembles:
             return self._blobs(checked, good, frame.joined.arranged(size[0], size[1]))
         layout = _layout(frame.joined, size)
-        dtype = np.dtype(first.type).newbyteorder("<")
+        dtype = pixel_type(first.type)
         if self._budget is not None:
             received = len(good) * size[0] * size[1]
             self._budget.unpack(received * dtype.itemsize, layout.pixels * dtype.itemsize)
@@ -215,7 +216,7 @@ class ModuleProcessor(FrameProcessor):
             announced = "" if part is None or part.image.checksums is None else part.image.checksums[0]
             if part is not None and len(packed) > 1 and part.image.compression == "none":
                 # All blobs have the compression of the one header, so the plain one is packed too.
-                plain = np.frombuffer(blob, np.dtype(part.image.type).newbyteorder("<"))
+                plain = np.frombuffer(blob, pixel_type(part.image.type))
                 blob = CODECS[compression].compress(plain)
                 announced = checksums(self._checksum, [blob])[0] if announced and self._checksum else ""
             parts.append(blob)

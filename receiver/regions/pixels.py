@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.codecs.packed import CODECS
 from penstock.receiver.config.rectangles import Rectangle
+from penstock.receiver.processing.pixel_type import pixel_type
 from penstock.stins.messages import Buffer, Image
 
 VALUES = ("sum", "mean", "max")
@@ -82,7 +83,7 @@ def unpack(image: Image, blob: Buffer, rows: slice) -> np.ndarray[Any, Any]:
         ValueError: the blob cannot be unpacked.
     """
     height, columns = image.shape[-2:]
-    kind = np.dtype(image.type).newbyteorder("<")
+    kind = pixel_type(image.type)
     if image.compression == "none":
         return np.frombuffer(blob, kind).reshape(height, columns)[rows]
     if (codec := CODECS.get(image.compression)) is not None:

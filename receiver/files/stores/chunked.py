@@ -21,6 +21,7 @@ from penstock.receiver.files.stores.disk_file import disk_of
 from penstock.receiver.files.stores.gaps import show_stored
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
+from penstock.receiver.processing.pixel_type import name_of
 from penstock.receiver.series.account import IN_FILE
 from penstock.stins.messages import Buffer, Frame, Image
 
@@ -157,7 +158,7 @@ def stored_frame(data: Any, index: int, frames: FrameFormat) -> Frame:
     places = [(index, part, 0, 0) for part in range(shape[0])] if len(shape) == 3 else [(index, 0, 0)]
     blobs = [data.id.read_direct_chunk(place)[1] for place in places]
     compression = "none" if is_plain(data, places[0]) else frames.compression
-    return Frame(Image(shape=shape, type=data.dtype.name, compression=compression, frame=index), blobs)
+    return Frame(Image(shape=shape, type=name_of(data.dtype), compression=compression, frame=index), blobs)
 
 
 def is_plain(data: Any, place: tuple[int, ...]) -> bool:

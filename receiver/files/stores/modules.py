@@ -21,6 +21,7 @@ from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.joined import Joined, JoinedFrame
 from penstock.receiver.processing.module_layout import Layout
+from penstock.receiver.processing.pixel_type import name_of
 from penstock.receiver.series.module_status import ModuleStatus
 from penstock.stins.messages import Buffer, Frame, Image
 
@@ -95,7 +96,7 @@ class ModuleStore(FrameStore):
         found: dict[int, bytes] = packed or plain
         blobs: list[Buffer] = [found.get(module, b"") for module in range(shape[0])]
         compression = self._compression if packed else "none"
-        image = Image(shape=shape, type=dtype.name, compression=compression, frame=index)
+        image = Image(shape=shape, type=name_of(dtype), compression=compression, frame=index)
         return JoinedFrame(image, blobs, self._joined, (None,) * shape[0], layout=self._layout)
 
     def grow(self, rows: int) -> None:

@@ -25,6 +25,7 @@ from penstock.receiver.files.stores.segments.layout import segments_of, segments
 from penstock.receiver.files.stores.segments.segment_file import DATASET
 from penstock.receiver.files.stores.segments.store import SegmentStore
 from penstock.receiver.files.stores.superblock import repair
+from penstock.receiver.processing.pixel_type import name_of
 from penstock.receiver.series.account import IN_FILE
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> Fram
     used = layout.get_filter(0)[0] if layout.get_nfilters() else None
     compression = next((name for name, keys in FILTERS.items() if keys["compression"] == used), "none")
     shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
-    return FrameFormat(shape, data.dtype.name, compression, planned, names)
+    return FrameFormat(shape, name_of(data.dtype), compression, planned, names)
 
 
 def channels_of(detector: Any) -> tuple[str, ...]:
@@ -206,7 +207,7 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
 
 def _finish_segments(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     data, path = detector["data"], Path(path_of(detector.file)).resolve()
-    frames = FrameFormat(tuple(data.shape[1:]), data.dtype.name, "none", None)
+    frames = FrameFormat(tuple(data.shape[1:]), name_of(data.dtype), "none", None)
     store = _segment_store(detector, frames, path, Writing())
     try:
         store.finish(statuses)

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock.codecs import bslz4
 from penstock.receiver.processing.memory_limit import MemoryLimit
+from penstock.receiver.processing.pixel_type import little_endian
 from penstock.receiver.processing.transforms.format import (
     Data,
     Format,
@@ -150,6 +151,9 @@ class Chain:
         kernels: list[Kernel] = []
         takes_blobs, is_array = False, False
         for step, plan in self._steps:
+            sent = format
+            if format.compression == "none" and "pixels" in step.takes:
+                format = _as_array(format)
             try:
                 after, kernel = plan(format)
             except FormatError as error:
@@ -157,12 +161,16 @@ class Chain:
             if kernel is not None:
                 if not is_array and format.compression == "none":
                     if "pixels" in step.takes:
-                        kernels.append(_to_array(format))
+                        kernels.append(_to_array(sent))
                     else:
                         takes_blobs = True
                 takes_blobs = takes_blobs or format.compression in ("cbf", "")
                 kernels.append(kernel)
                 is_array = after.compression == "none"
+                if is_array and after != (after := _as_array(after)):
+                    kernels.append(little_endian)
+            else:
+                after = sent  # its blobs pass as they were sent
             format = after
         left = blobs.blob_layout(format.shape, format.type)
         if self._budget is not None:
@@ -196,9 +204,14 @@ def _names(kinds: frozenset[str]) -> str:
     return " or ".join(text for kind, text in NAMES.items() if kind in kinds)
 
 
+def _as_array(format: Format) -> Format:
+    """Return the format of an array that the steps get: little endian, whatever was sent."""
+    return format._replace(type=format.dtype.name) if format.type.startswith(">") else format
+
+
 def _to_array(format: Format) -> Kernel:
     shape, dtype = format.image_shape, format.dtype
-    return lambda blob: np.frombuffer(blob, dtype).reshape(shape)
+    return lambda blob: little_endian(np.frombuffer(blob, dtype).reshape(shape))
 
 
 def _blob(image: Data) -> Buffer:

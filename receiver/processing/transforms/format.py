@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
+from penstock.receiver.processing.pixel_type import pixel_type
 from penstock.stins.blobs import ITEM_BYTES
 from penstock.stins.messages import Buffer
 
@@ -34,8 +35,8 @@ class Format(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the pixels, little endian."""
-        return np.dtype(self.type).newbyteorder("<")
+        """The type of the pixels."""
+        return pixel_type(self.type)
 
     def __str__(self) -> str:
         return f"{list(self.shape)} {self.type} {self.compression or 'cbf'}"

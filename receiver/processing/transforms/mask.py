@@ -47,11 +47,9 @@ class Mask(Step, frozen=True, kw_only=True, tag="mask"):
     def _value(self, dtype: np.dtype) -> float:
         if dtype.kind == "f":
             return float(self.fill)
-        limits = np.iinfo(dtype)
+        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         if isinstance(self.fill, str) or self.fill != int(self.fill):
             raise FormatError(f"mask: fill is {self.fill}, images are {dtype.name}; give a whole number")
-        if not limits.min <= self.fill <= limits.max:
-            raise FormatError(
-                f"mask: fill is {self.fill}, {dtype.name} ranges from {limits.min} to {limits.max}"
-            )
+        if not least <= self.fill <= most:
+            raise FormatError(f"mask: fill is {self.fill}, {dtype.name} ranges from {least} to {most}")
         return int(self.fill)
