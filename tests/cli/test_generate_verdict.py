@@ -60,17 +60,25 @@ def test_a_series_that_lacks_frames_is_1(bench: Bench) -> None:
     assert "the receiver does not have all of it: 2 of 3 frames: 1 missing" in said
 
 
-def test_a_file_that_exists_is_1_and_an_error_from_before_is_told_before_anything_is_sent(
-    bench: Bench,
-) -> None:
+def test_a_file_that_exists_is_1_and_stops_no_later_series(bench: Bench) -> None:
     bench.file.touch()
+    for _ in range(2):
+        status, said = bench.generate()
+        assert (status, bench.receiver.client.status().state) == (1, "idle")
+        assert f"{bench.file} exists" in said
+
+
+def test_an_error_is_1_and_one_from_before_is_told_before_anything_is_sent(bench: Bench) -> None:
+    bench.file.unlink(missing_ok=True)
+    bench.file.mkdir()
     status, said = bench.generate()
     assert status == 1
-    assert "the receiver is in Error: " in said and "exists" in said
+    assert "the receiver is in Error: " in said and "is a folder" in said
     status, said = bench.generate()
     assert status == 2
     assert f"is in Error: {bench.receiver.client.status().error}" in said
     bench.receiver.client.reset()
+    bench.file.rmdir()
 
 
 def test_a_receiver_that_is_not_there_is_2(bench: Bench) -> None:
