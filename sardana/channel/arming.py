@@ -171,8 +171,11 @@ class Arming:
         return {"scan_file": "ct", "scan_id": 0, **given, "scan_dir": folder}
 
     def _file_name(self, context: Mapping[str, Any], number: int) -> str:
+        template, setting = self.file_template, file_template.SETTING
+        if self.pattern:
+            template, setting = self.pattern, file_template.PATTERN
         try:
-            return file_template.render(self.pattern or self.file_template, context, self._name(), number)
+            return file_template.render(template, context, self._name(), number, setting)
         except file_template.TemplateError as error:
             raise Refused("file_template", str(error)) from error
 

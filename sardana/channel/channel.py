@@ -113,7 +113,10 @@ class Channel:
         self._cancelled = False
         try:
             self._shelter.run(lambda: self._prepare(asked))
-        except Refused:
+        except Refused as refused:
+            with self._lock:
+                if self.phase is Phase.FAILED:  # of an earlier series, whose cause is not this one's
+                    self._sentence = str(refused)
             raise
         except BaseException:
             self.stop()
@@ -122,10 +125,10 @@ class Channel:
     def _prepare(self, asked: Plan) -> None:
         self._release()
         with self._lock:
+            self.warning = ""
             self.arming.await_idle(self._series)
             if self.phase is not Phase.IDLE:
                 self._move(Event.CLOSED)
-            self.warning = ""
             self._plan = asked
             self._forget()
             self._check_wanted()

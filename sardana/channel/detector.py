@@ -13,7 +13,7 @@ import tango
 
 from penstock.receiver.client import ReceiverClient, ReceiverRefused, ReceiverUnavailable
 from penstock.receiver.models import View
-from penstock.sardana.channel.sentences import not_answering
+from penstock.sardana.channel.sentences import not_answering, outside_limits
 
 TIMEOUT: Final = 3.0
 """Seconds for one call."""
@@ -186,16 +186,9 @@ class TangoDetector:
                 first = error.args[0]
                 if isinstance(error, UNREACHABLE) or first.reason.startswith(PREFIX):
                     raise self._refused(error) from error
-                why = f"{first.desc.strip()}{self._limits(name)}"  # Tango's own check of limits and types
+                why = outside_limits(self._device(), name, error) or first.desc.strip()
                 shown = f"{value:g}" if isinstance(value, float) else repr(value)
                 raise Refused("setting", f"{self.name} refuses {name} {shown}: {why}") from error
-
-    def _limits(self, name: str) -> str:
-        try:
-            info = self._device().get_attribute_config(name)
-        except tango.DevFailed:
-            return ""
-        return f" (minimum {info.min_value}, maximum {info.max_value} {info.unit})"
 
     def check(self) -> str:
         """See `Detector`."""

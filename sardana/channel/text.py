@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import tango
 
-from penstock.sardana.channel.client import ACTIVE, ChannelClient, NotReady
+from penstock.sardana.channel.client import ACTIVE, ChannelClient, NotReady, sentence
+from penstock.sardana.channel.sentences import limits, outside_limits
 from penstock.stins.texts import plural
 
 WIDTH: Final = 80
 NAME: Final = 28
 """Columns for the name of a parameter."""
-NO_LIMIT: Final = "Not specified"
 
 
 class NoSuchValue(Exception):
@@ -68,8 +68,8 @@ def write(device: tango.DeviceProxy, name: str, text: str) -> None:
     """Set a parameter from a text.
 
     Raises:
-        NoSuchValue: there is no such parameter, it is read-only, or the text is not a valid value.
-        tango.DevFailed: the device refuses it.
+        NoSuchValue: there is no such parameter, it is read-only, the text is not a valid value, or the device
+            refuses it.
     """
     names = {entry["name"].lower(): entry["name"] for entry in json.loads(device.Parameters)}
     if name.lower() not in names:
@@ -79,13 +79,27 @@ def write(device: tango.DeviceProxy, name: str, text: str) -> None:
     info = device.get_attribute_config(names[name.lower()])
     if info.writable == tango.AttrWriteType.READ:
         raise NoSuchValue(f"{info.name} can only be read")
+    put(device, info.name, _value(info, text), shown_value=text)
+
+
+def put(device: tango.DeviceProxy, name: str, value: Any, shown: str = "", shown_value: str = "") -> None:
+    """Set a parameter.
+
+    Args:
+        device: the detector's.
+        name: of its attribute.
+        value: of the attribute's type.
+        shown: what the user calls it, where it is not the attribute's name.
+        shown_value: what the user has written.
+
+    Raises:
+        NoSuchValue: the device refuses it; the sentence says what is allowed.
+    """
     try:
-        device.write_attribute(info.name, _value(info, text))
+        device.write_attribute(name, value)
     except tango.DevFailed as error:
-        if error.args[0].reason != "API_WAttrOutsideLimit":
-            raise
-        unit = f" {info.unit}" if info.unit else ""
-        raise NoSuchValue(f"{info.name} = {text}: allowed: {_limits(info)}{unit}") from error
+        why = outside_limits(device, name, error) or sentence(error)
+        raise NoSuchValue(f"{shown or name} = {shown_value or _text(value)}: {why}") from error
 
 
 def read(device: tango.DeviceProxy, name: str) -> Any:
@@ -117,14 +131,7 @@ def _value(info: Any, text: str) -> Any:
 def _range(entry: dict[str, Any], info: Any) -> str:
     if entry["choices"]:
         return ", ".join(str(choice) for choice in entry["choices"])
-    return _limits(info)
-
-
-def _limits(info: Any) -> str:
-    low, high = (limit if limit != NO_LIMIT else "" for limit in (info.min_value, info.max_value))
-    if low and high:
-        return f"{low} to {high}"
-    return f"at least {low}" if low else f"at most {high}" if high else ""
+    return limits(info)
 
 
 def _text(value: Any) -> str:

@@ -117,9 +117,16 @@ class PenstockDetector(TwoDController, Referable):
         try:
             self._channel.prepare(synchronization.name, value, repetitions, latency, nb_starts)
         except Refused as refused:
+            self._show_refusal(str(refused))
             _raise(refused)
         # Without this event the group stays in Fault after a failed scan, and MacroServer waits 3 s for it.
         self._element().set_state(State.On, propagate=2)
+
+    def _show_refusal(self, sentence: str) -> None:
+        """Show why nothing was armed: `ct` prints the status of each element before the error, and without
+        this event it would be that of an earlier acquisition."""
+        state = State.Fault if self._channel.state()[0] == "Fault" else State.On
+        self._element().set_state_info((state, sentence), propagate=2)
 
     def _true_starts(self, given: int) -> int:
         """Return the number of starts, which Sardana 3.7 multiplies by the repetitions where the group has

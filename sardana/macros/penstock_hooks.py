@@ -12,11 +12,17 @@ from typing import Any, TypeVar
 import tango
 from sardana.macroserver.macro import Macro
 from sardana.macroserver.msexception import InterruptException, UnknownEnv
-from sardana.macroserver.scan.gscan import ScanEndStatus
+from sardana.macroserver.scan.gscan import CAcquisition, ScanEndStatus
+from sardana.pool import AcqSynchType
 
 from penstock.sardana.channel.client import ChannelClient, Series, find, sentence
+from penstock.sardana.channel.folder import scan_folder
 
 T = TypeVar("T")
+
+SOFTWARE_LATENCY = 0.1
+"""Seconds from the end of an exposure to the next software trigger of a continuous scan. Sardana skips a
+trigger that comes before it has seen the end of the last point, some 20 ms later, more on a busy machine."""
 
 
 class det_begin(Macro):
@@ -35,9 +41,11 @@ class det_begin(Macro):
 
     def run(self) -> None:
         """See the class."""
-        channels = _channels(_group(self))
+        group = _group(self)
+        channels = _channels(group)
         for channel in channels:
             channel.check_ready()
+        _leave_time(self, group, [channel.name for channel in channels])
         text = json.dumps(_context(self)) if channels else ""
         for channel in channels:
             channel.proxy.write_attribute("ScanContext", text)
@@ -142,27 +150,44 @@ def _channels(group: Any) -> list[ChannelClient]:
     return find(info.full_name for info in group.getChannelsEnabledInfo()) if group is not None else []
 
 
+def _leave_time(macro: Macro, group: Any, channels: list[str]) -> None:
+    """Give a continuous scan by software the latency time without which it loses points."""
+    scan = macro.getParentMacro()
+    if not channels or not isinstance(getattr(scan, "gscan", None), CAcquisition):
+        return
+    synchronizers, kinds = group.getSynchronizer(), group.getSynchronization()
+    by_software = [
+        name
+        for name in channels
+        if synchronizers.get(name) == "software" and kinds.get(name) != AcqSynchType.Start
+    ]
+    if by_software and getattr(scan, "latency_time", SOFTWARE_LATENCY) < SOFTWARE_LATENCY:
+        macro.info(
+            f"det_begin: software triggers {', '.join(by_software)}: latency time {SOFTWARE_LATENCY:g} s, "
+            "without which points would be lost"
+        )
+        scan.latency_time = SOFTWARE_LATENCY
+
+
 def _context(macro: Macro) -> dict[str, Any]:
     """Return the content of the channels' ScanContext."""
     parent = macro.getParentMacro()
     gscan = getattr(parent, "gscan", None)
+    folder, not_set = scan_folder(partial(_environment, macro))
+    if not_set:
+        macro.warning(f"det_begin: {not_set}")
     if gscan is None:
         caller = parent.getName() if parent is not None else "the command line"
         macro.info(f"det_begin: {caller} is not a scan; the detectors' files are named like those of ct")
         return {
-            "scan_dir": _environment(macro, "ScanDir") or "", "scan_file": "", "scan_id": 0,
+            "scan_dir": folder, "scan_file": "", "scan_id": 0,
             "title": parent.getMacroCommand() if parent is not None else "",
             "macro": parent.getName() if parent is not None else "", "user": _user(macro),
             "motors": [], "points": None,
         }  # fmt: skip
-    if not gscan.scan_dir:
-        macro.warning(
-            "det_begin: ScanDir is not set, so the detectors' files go where their receivers write; choose a"
-            " folder with `senv ScanDir /data/...`"
-        )
     points = getattr(parent, "nb_points", None)
     return {
-        "scan_dir": gscan.scan_dir or "",
+        "scan_dir": gscan.scan_dir or folder,
         "scan_file": PurePath((gscan.scan_file or [""])[0]).stem,
         "scan_id": gscan.scan_id,
         "title": parent.getMacroCommand(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from penstock.sardana.channel import text as detector_text
 from penstock.sardana.channel.client import ACTIVE, ChannelClient, find, sentence
 from penstock.sardana.channel.detector import Refused, TangoDetector
 from penstock.sardana.channel.files import choose_free
+from penstock.sardana.channel.folder import scan_folder
 from penstock.sardana.channel.metadata import without_scan
 from penstock.sardana.channel.sentences import no_files
 from penstock.stins.texts import plural
@@ -77,10 +77,7 @@ class det_setup(Macro):
             for line in detector_text.parameter_lines(device):
                 self.output("%s", line)
         for name, value in settings:
-            try:
-                detector_text.write(device, name, value)
-            except tango.DevFailed as error:
-                raise ValueError(f"{name} = {value}: {sentence(error)}") from error
+            detector_text.write(device, name, value)
             self.output("%s = %s", name, detector_text.read(device, name))
 
 
@@ -140,15 +137,13 @@ class det_take(Macro):
         device = client.detector
         if not device.SaveRaw:
             raise ValueError(no_files(client.detector_name, client.name))
-        for name, value in (
-            ("TriggerMode", "INTERNAL"), ("ExposureTime", exposure), ("LatencyTime", 0.0), ("nTriggers", 1),
-            ("nFramesPerTrigger", frames), ("DestinationFileOverwritable", False),
-            ("Metadata", without_scan(str(device.Metadata or ""))),  # left by an aborted scan, say
+        for name, value, shown in (
+            ("nFramesPerTrigger", frames, "frames"), ("ExposureTime", exposure, "time"),
+            ("TriggerMode", "INTERNAL", ""), ("LatencyTime", 0.0, ""), ("nTriggers", 1, ""),
+            ("DestinationFileOverwritable", False, ""),
+            ("Metadata", without_scan(str(device.Metadata or "")), ""),  # left by an aborted scan, say
         ):  # fmt: skip
-            try:
-                device.write_attribute(name, value)
-            except tango.DevFailed as error:
-                raise ValueError(f"{name} = {value}: {sentence(error)}") from error
+            detector_text.put(device, name, value, shown)
         file = self._choose_file(client)
         self.output("%s", f"{client.name} takes {plural(frames, 'frame')} of {exposure:g} s into {file}")
         before = device.SeriesId
@@ -170,10 +165,12 @@ class det_take(Macro):
     def _choose_file(self, client: ChannelClient) -> str:
         """Return a file that does not exist, named as in scans."""
         context = {"scan_dir": self._folder(client), "scan_file": "take", "scan_id": 0}
-        template = self._pattern(client.name) or client.read("FileTemplate")
+        template, setting = self._pattern(client.name), file_template.PATTERN
+        if not template:
+            template, setting = client.read("FileTemplate"), file_template.SETTING
 
         def name(number: int) -> str:
-            return file_template.render(template, context, client.name, number)
+            return file_template.render(template, context, client.name, number, setting)
 
         return choose_free(TangoDetector(client.detector_name), name, 0)[1]
 
@@ -189,17 +186,19 @@ class det_take(Macro):
 
     def _folder(self, client: ChannelClient) -> str:
         """Return ScanDir, or else the folder of the last scan, or else that of the receiver."""
-        with contextlib.suppress(UnknownEnv):
-            if folder := self.getEnv("ScanDir"):
-                return str(folder)
-        with contextlib.suppress(UnknownEnv):
-            for scan in reversed(self.getEnv("ScanHistory")):
-                if folder := scan.get("ScanDir"):
-                    return str(folder)
+        folder, not_set = scan_folder(self._environment)
+        if not_set:
+            self.warning("%s", not_set)
         try:
-            return TangoDetector(client.detector_name).data_root()
+            return folder or TangoDetector(client.detector_name).data_root()
         except Refused as refused:
             raise RuntimeError(f"ScanDir is not set, and {refused}") from refused
+
+    def _environment(self, name: str) -> Any:
+        try:
+            return self.getEnv(name)
+        except UnknownEnv:
+            return None
 
     def _report_account(self, device: tango.DeviceProxy, series: str) -> None:
         last = json.loads(device.LastSeries or "{}")

@@ -115,6 +115,33 @@ def test_a_start_that_fails_does_not_raise(channel: Channel, detector: StandIn) 
     assert channel.state() == ("Fault", "the streamer died")
 
 
+def test_a_refusal_after_a_failed_series_has_its_own_cause(channel: Channel, detector: StandIn) -> None:
+    channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    detector.fail("The disk is full. Call Reset.")
+    assert channel.state() == ("Fault", "The disk is full. Call Reset.")
+    detector.status = "The receiver does not answer. Call Reset."
+    with pytest.raises(Refused, match="receiver does not answer"):
+        channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
+    assert channel.state() == ("Fault", "The receiver does not answer. Call Reset.")
+    assert channel.warning == "", "what det_end would show as a warning of this scan"
+
+
+@pytest.mark.parametrize("synchronization", ["SoftwareTrigger", "HardwareTrigger"])
+def test_a_detector_that_fails_between_two_points_fails_the_next_one(
+    channel: Channel, detector: StandIn, synchronization: str
+) -> None:
+    channel.prepare(synchronization, 0.1, 1, 0.0, 3)
+    channel.start()
+    detector.take(1)
+    channel.state()
+    detector.clock.now += 1.0  # the readout after an electrical trigger
+    assert channel.state()[0] == "On"
+    detector.fail("The receiver is gone. Call Reset.")
+    detector.refuses["trigger"] = Refused("not_running", "the device is in FAULT")
+    channel.start()
+    assert channel.state() == ("Fault", "The receiver is gone. Call Reset.")
+
+
 def test_bursts_with_a_software_start(channel: Channel, detector: StandIn) -> None:
     channel.prepare("SoftwareStart", 0.1, 5, 0.02, 2)
     wanted = {"TriggerMode": "SOFTWARE", "nTriggers": 2, "nFramesPerTrigger": 5, "LatencyTime": 0.02}
@@ -435,7 +462,7 @@ def test_files_are_numbered_within_a_scan_and_named_after_it(
 def test_the_pattern_of_the_measurement_group_goes_before_the_template(
     channel: Channel, detector: StandIn
 ) -> None:
-    channel.arming.pattern = "h5file:///data/mine_{number}.h5"
+    channel.arming.pattern = "h5file:///data/mine_{index}"
     channel.prepare("SoftwareTrigger", 0.1, 1, 0.0, 1)
     assert detector.attributes["DestinationFilename"] == "/data/mine_1.h5"
 

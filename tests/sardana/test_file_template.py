@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sardana.channel.file_template import DEFAULT, TemplateError, check, render
+from penstock.sardana.channel.file_template import DEFAULT, PATTERN, TemplateError, check, render
 
 CONTEXT = {"scan_dir": "/data/visit", "scan_file": "si", "scan_id": 7}
 
@@ -15,6 +15,10 @@ CONTEXT = {"scan_dir": "/data/visit", "scan_file": "si", "scan_id": 7}
         (DEFAULT, "/data/visit/si_00007_sim_0002.h5"),
         ("h5file://{ScanDir}/{detector}/{ScanID}-{number}.h5", "/data/visit/sim/7-2.h5"),
         ("/scratch/{number:02d}.h5", "/scratch/02.h5"),
+        ("h5file:///data/{index}", "/data/2.h5"),
+        ("h5file:///data/img_{index:03d}.h5", "/data/img_002.h5"),
+        ("h5file:///data/img_{index}.nxs::entry/data/data", "/data/img_2.nxs"),
+        ("{ScanDir}/{index:04d}.hdf5", "/data/visit/0002.hdf5"),
         ("{ScanDir}/{{raw}}_{number}.h5", "/data/visit/{raw}_2.h5"),
     ],
 )
@@ -51,6 +55,10 @@ def test_values_make_no_folders_and_no_fields(scan_file: str, cleaned: str) -> N
         ("{ScanDir}/{ScanFile}.h5", r"without \{number\} .* add \{number:04d\}"),
         ("{ScanFile}_{number}.h5", "not an absolute path; begin it with {ScanDir}/ or /"),
         ("file:///data/{number}.h5", "not an absolute path"),
+        ("file:///tmp/img_{index}.tiff", "not an absolute path"),
+        ("h5file:///tmp/img_{index}.tiff", "let the name end in .h5"),
+        ("h5file://data/{index}", "not an absolute path"),
+        ("h5file:///data/all.h5", r"without \{number\}"),
         ("{ScanDir}/{ScanFile:05d}_{number}.h5", "Unknown format code"),
         ("{ScanDir}/{number.h5", "expected '}'"),
         ("{ScanDir}/a\n{number}.h5", "is not allowed; remove it"),
@@ -76,3 +84,10 @@ def test_an_unfit_template_is_refused_with_the_remedy(template: str, sentence: s
 def test_a_scan_needs_its_folder(scan_dir: str, sentence: str) -> None:
     with pytest.raises(TemplateError, match=sentence):
         render(DEFAULT, {**CONTEXT, "scan_dir": scan_dir}, "sim", 1)
+
+
+def test_a_refusal_names_the_setting_that_has_the_template() -> None:
+    with pytest.raises(TemplateError, match="^FileTemplate /data/a.h5: without"):
+        check("/data/a.h5")
+    with pytest.raises(TemplateError, match="^ValueRefPattern h5file:///data/a.h5: without"):
+        render("h5file:///data/a.h5", CONTEXT, "sim", 1, PATTERN)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 import pytest
 import tango
 
@@ -17,6 +18,7 @@ from penstock.sardana import door, plugin
 from penstock.sardana.door import MacroRun
 from penstock.sardana.laboratory import servers
 from penstock.sardana.laboratory.laboratory import SARDANA, Laboratory, Unit
+from tests.sardana.scan_file import ScanFile
 
 OWN = Path(__file__).parent / "plugins"
 SCAN = ("ascan", "mot01", "0", "1", "4", "0.01")
@@ -266,7 +268,21 @@ def test_without_a_folder_for_scans_it_says_so(laboratory: Laboratory) -> None:
     finally:
         laboratory.define("senv", "ScanDir", str(laboratory.data))
     assert run.ending == "finish", (run.error, run.said())
-    assert "ScanDir is not set, so the detectors' files go where their receivers write" in run.said("Warning")
+    warned = run.said("Warning")
+    assert f"ScanDir is not set: detectors' files go to {laboratory.data}, the folder of the last" in warned
+    assert Path(laboratory.device("sim").LastFile).parent == laboratory.data
+
+
+def test_a_time_scan_by_software_leaves_sardana_the_time_to_take_every_point(laboratory: Laboratory) -> None:
+    before = files(laboratory)
+    run = laboratory.run("timescan", "4", "0.02")
+    assert run.ending == "finish", (run.error, run.said())
+    assert "software triggers sim: latency time 0.1 s, without which points would be lost" in run.said("Info")
+    dt = ScanFile(laboratory.data / "scan.h5").column("dt")
+    assert np.diff(dt).tolist() == pytest.approx([0.12] * 3), "as they are planned, on a busy machine, too"
+    assert len(files(laboratory) - before) == 1, "one file for the scan"
+    run = laboratory.run("timescan", "2", "0.02", "0.2")
+    assert "latency time" not in run.said("Info"), "what the user asks for is enough"
 
 
 def test_another_macro_may_use_them(laboratory: Laboratory) -> None:

@@ -102,20 +102,41 @@ def test_frames_are_taken_into_files_that_did_not_exist(laboratory: Laboratory) 
             assert file[laboratory.detector().FileDataset].shape[0] == 5
 
 
-def test_the_pattern_of_the_measurement_group_names_the_files_of_det_take_too(laboratory: Laboratory) -> None:
-    pattern = f"h5file://{laboratory.data}/mine_{{number:02d}}.h5"
+def test_the_pattern_of_the_measurement_group_names_the_files_of_scans_and_of_det_take(
+    laboratory: Laboratory,
+) -> None:
+    pattern = f"h5file://{laboratory.data}/mine_{{index:02d}}"  # as Sardana's own pages write it
     laboratory.define("defmeas", "patterned", "ct01", "sim")
     laboratory.define("set_meas_conf", "ValueRefEnabled", "True", "[", "sim", "]", "patterned")
     laboratory.define("set_meas_conf", "ValueRefPattern", pattern, "[", "sim", "]", "patterned")
     laboratory.define("senv", "ActiveMntGrp", "patterned")
     try:
         said = lines(laboratory.run("det_take", "sim", "1", "0.01"))
+        laboratory.define("ascan", "mot01", "0", "1", "1", "0.01")
+        scanned = laboratory.device("sim").LastFile
         laboratory.define("set_meas_conf", "ValueRefEnabled", "False", "[", "sim", "]", "patterned")
         without = lines(laboratory.run("det_take", "sim", "1", "0.01"))
     finally:
         laboratory.define("senv", "ActiveMntGrp", "mntgrp")
     assert said[-1] == str(laboratory.data / "mine_01.h5")
+    assert scanned == str(laboratory.data / "mine_02.h5")
     assert Path(without[-1]).name.startswith("take_00000_sim_")
+
+
+@pytest.mark.parametrize(
+    ("frames", "time", "sentence"),
+    [
+        ("0", "0.01", "frames = 0: allowed: 1 to "),
+        ("5", "-1", "time = -1: allowed: 1e-05 to 3600.0 s"),
+        ("5", "nan", "time = nan: allowed: 1e-05 to 3600.0 s"),
+    ],
+)
+def test_what_det_take_cannot_take_is_refused_with_the_limits(
+    laboratory: Laboratory, frames: str, time: str, sentence: str
+) -> None:
+    run = laboratory.run("det_take", "sim", frames, time)
+    assert run.ending == "exception"
+    assert run.error.startswith(sentence)
 
 
 def test_taking_that_is_stopped_completes_the_file(laboratory: Laboratory) -> None:
@@ -150,26 +171,24 @@ def test_taking_without_files_is_refused(laboratory: Laboratory) -> None:
     assert "sim/det/1 writes no files, because its SaveRaw is false; set it to true" in run.error
 
 
-def test_without_a_folder_for_scans_it_is_that_of_the_receiver(laboratory: Laboratory) -> None:
-    laboratory.define("usenv", "ScanDir")
-    try:
-        said = lines(laboratory.run("det_take", "sim", "2", "0.01"))
-    finally:
-        laboratory.define("senv", "ScanDir", str(laboratory.data))
-    assert Path(said[-1]).parent == laboratory.data
-
-
-def test_without_a_folder_for_scans_it_is_that_of_the_last_scan(laboratory: Laboratory) -> None:
+def test_without_a_folder_for_scans_it_is_said_that_it_is_that_of_the_last_one(
+    laboratory: Laboratory,
+) -> None:
     folder = laboratory.data / "visit"
     folder.mkdir()
     laboratory.define("senv", "ScanDir", str(folder))
     laboratory.define("ascan", "mot01", "0", "1", "1", "0.01")
     laboratory.define("usenv", "ScanDir")
     try:
-        said = lines(laboratory.run("det_take", "sim", "2", "0.01"))
+        last = laboratory.run("det_take", "sim", "2", "0.01")
+        laboratory.define("usenv", "ScanHistory")
+        first = laboratory.run("det_take", "sim", "2", "0.01")
     finally:
         laboratory.define("senv", "ScanDir", str(laboratory.data))
-    assert Path(said[-1]).parent == folder
+    assert Path(lines(last)[-1]).parent == folder
+    assert f"ScanDir is not set: detectors' files go to {folder}, the folder of the last scan" in last.said()
+    assert Path(lines(first)[-1]).parent == laboratory.data
+    assert "ScanDir is not set: detectors' files go to the data root of the receiver" in first.said()
 
 
 @pytest.mark.parametrize("own", ["", '{"title": "mine", "user": {"role": "student"}}'])
