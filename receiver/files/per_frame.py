@@ -21,6 +21,7 @@ from penstock.stins.checksums import digits
 from penstock.stins.messages import Image
 
 CHUNK = 4096
+"""Most rows per chunk."""
 ROOM_PER_FRAME = 256
 """Bytes that a flush may need per frame: chunks of the datasets, and their index."""
 NEIGHBOURS = 1024
@@ -38,15 +39,16 @@ COLUMNS: Mapping[str, tuple[str, Any, str | None]] = {
 BESIDE_STATUS = tuple(name for name in COLUMNS if name != STATUS)
 
 
-def create(detector: Any) -> None:
+def create(detector: Any, planned: int | None) -> None:
     """Create the datasets, empty.
 
     Args:
         detector: NXdetector group.
+        planned: planned number of frames; `None` if unknown.
     """
     for name, (dtype, fill, units) in COLUMNS.items():
         dataset = detector.create_dataset(
-            name, (0,), dtype, maxshape=(None,), chunks=(CHUNK,), fillvalue=fill
+            name, (0,), dtype, maxshape=(None,), chunks=(_rows_per_chunk(planned),), fillvalue=fill
         )
         if units is not None:
             dataset.attrs["units"] = units
@@ -71,8 +73,10 @@ class PerFrame:
         self._detector = detector
         self._regions = RegionRows(detector, regions)
         self._account = account
+        # They stay open: looking one up takes longer than writing it.
+        self._columns = {name: detector[name] for name in COLUMNS}
         self._checksums = detector.get(CHECKSUM)
-        self.rows = len(detector[STATUS])
+        self.rows = len(self._columns[STATUS])
         """Length of the datasets."""
         # Index, values in the order of `BESIDE_STATUS`, checksums.
         self._waiting: list[tuple[int, int, int, float, float, tuple[str, ...]]] = []
@@ -99,7 +103,7 @@ class PerFrame:
         more = () if blobs == 1 else (blobs,)
         self._checksums = self._detector.create_dataset(
             CHECKSUM, (self.rows, *more), f"S{digits(algorithm)}", maxshape=(None, *more),
-            chunks=(CHUNK, *more),
+            chunks=(_rows_per_chunk(self._account.planned), *more),
         )  # fmt: skip
         self._checksums.attrs["algorithm"] = algorithm
 
@@ -128,13 +132,15 @@ class PerFrame:
         """Return the trigger number of a stored frame; `None` if it has none."""
         found = next((row[1] for row in self._waiting if row[0] == index), None)
         if found is None:
-            found = int(self._detector["trigger"][index])
+            found = int(self._columns["trigger"][index])
         return None if found < 0 else found
 
     def resize(self, rows: int) -> None:
         """Resize the datasets to this many frames."""
-        for name in COLUMNS:
-            self._detector[name].resize(rows, axis=0)
+        if rows == self.rows:
+            return
+        for dataset in self._columns.values():
+            dataset.resize(rows, axis=0)
         if self._checksums is not None:
             self._checksums.resize(rows, axis=0)
         self._regions.resize(rows)
@@ -142,6 +148,7 @@ class PerFrame:
 
     def let_go(self) -> None:
         """Release what is open in the file."""
+        self._columns.clear()
         self._checksums = None
 
     def write(self) -> None:
@@ -158,14 +165,14 @@ class PerFrame:
             first, end = self._settled, min(account.highest + 1, self.rows)
             statuses = account.statuses(end)[first:]
             statuses[statuses == FrameStatus.PENDING] = FrameStatus.MISSING
-            self._detector[STATUS][first:end] = statuses
+            self._columns[STATUS][first:end] = statuses
             self._others = others
         self._settled = account.gap_start
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut the datasets to the length of these statuses (uint8, one per index), and write the statuses."""
         self.resize(len(statuses))
-        self._detector[STATUS][:] = statuses
+        self._columns[STATUS][:] = statuses
 
     def _write_waiting(self) -> None:
         if not self._waiting:
@@ -184,7 +191,7 @@ class PerFrame:
         self._write_columns(index, columns)
         # Values before statuses: a reader that follows the file (SWMR), and a file left by a kill, have no
         # stored frame without its values.
-        self._flush_checksums()
+        self._flush_open()
         self._write_columns(index, {STATUS: self._account.statuses_of(index)})
 
     def _write_columns(
@@ -194,7 +201,7 @@ class PerFrame:
             first, last = int(index[run[0]]), int(index[run[-1]])
             gapless = last - first + 1 == len(run)
             for name, values in columns.items():
-                dataset = self._detector[name]
+                dataset = self._checksums if name == CHECKSUM else self._columns[name]
                 # Values between them are read and written back unchanged.
                 block = values[run] if gapless else dataset[first : last + 1]
                 if not gapless:
@@ -210,14 +217,21 @@ class PerFrame:
                 row[known] = [sums[number].encode() for number in known]
                 self._checksums[index] = row
         if self._late:
-            self._flush_checksums()
+            self._flush_open()
         for index, _ in self._late:
-            self._detector[STATUS][index] = self._account.status(index)
+            self._columns[STATUS][index] = self._account.status(index)
         self._late.clear()
 
-    def _flush_checksums(self) -> None:
+    def _flush_open(self) -> None:
+        for dataset in self._columns.values():
+            dataset.id.flush()
         if self._checksums is not None:
-            self._checksums.flush()  # it stays open
+            self._checksums.id.flush()
+
+
+def _rows_per_chunk(planned: int | None) -> int:
+    """Return as many rows as are planned, up to `CHUNK`: a file of one frame shall be small."""
+    return CHUNK if planned is None else min(max(planned, 1), CHUNK)
 
 
 def forget(detector: Any, kept: np.ndarray[Any, Any]) -> None:

@@ -7,9 +7,9 @@ the attributes `default` and `signal` (NeXus manual, "Find the default plot", ve
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,15 @@ import numpy as np
 
 from penstock.receiver.files import geometry, nexus, nxmx, per_frame
 from penstock.receiver.files.stores import FrameFormat
-from penstock.receiver.files.stores.contract import describe, set_ascii
+from penstock.receiver.files.stores.contract import describe
+from penstock.receiver.files.stores.objects import (
+    create_group,
+    create_value,
+    set_ascii,
+    set_attribute,
+    write_number,
+    write_text,
+)
 from penstock.receiver.regions import rows as region_rows
 from penstock.receiver.series.account import COUNTERS, Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
@@ -32,7 +40,7 @@ IN_PROGRESS = "in progress"
 """State of a file that is being written, or whose writer died."""
 
 
-@dataclass
+@dataclasses.dataclass
 class Structure:
     """Groups of a file open for writing."""
 
@@ -40,6 +48,8 @@ class Structure:
     """NXentry group."""
     detector: Any
     """NXdetector group."""
+    written: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Counts as they are in the file, by name; those that are not known are written."""
 
     @property
     def record(self) -> Any:
@@ -55,9 +65,9 @@ class Structure:
             series: series of the frames.
         """
         describe(data)
-        data.attrs["target"] = data.name
-        shown = _group(self.entry, "data", "NXdata")
-        shown.attrs["signal"] = "data"
+        set_attribute(data, "target", data.name)
+        shown = create_group(self.entry, "data", "NXdata")
+        set_attribute(shown, "signal", "data")
         shown["data"] = data
         channels = frames.channels
         for name in channels[1:]:
@@ -78,24 +88,28 @@ class Structure:
         """Write the counts, at every flush: a file left by a kill then says how many frames it has."""
         counts, record = account.counts(), self.record
         for name in COUNTERS:
-            record[name][()] = getattr(counts, name)
+            count = getattr(counts, name)
+            if self.written.get(name) != count:
+                write_number(record, name, count)
+                self.written[name] = count
 
     def write_end(self, series: RunningSeries, outcome: Outcome) -> None:
         """Write how the series has ended."""
         record = self.record
-        record["planned"][()] = series.account.planned
-        set_text(record["state"], "complete" if outcome.complete else "incomplete")
-        set_text(record["reason"], outcome.reason)
-        set_text(record["index_source"], series.index_source)
+        if series.account.planned is not None:
+            write_number(record, "planned", series.account.planned)
+        set_text(record, "state", "complete" if outcome.complete else "incomplete")
+        set_text(record, "reason", outcome.reason)
+        set_text(record, "index_source", series.index_source)
         write_rows(self.entry, self.detector)
-        self.entry["end_time"] = _iso(time.time())
+        create_value(self.entry, "end_time", _iso(time.time()))
 
     def _link_for_xds(self, data: Any) -> None:
         """Make the names under which neggia and eiger2cbf look for mask, frames and their number."""
         if "detector" not in self.entry["instrument"]:
             self.entry["instrument/detector"] = h5py.SoftLink(self.detector.name)
         if nxmx.SPECIFIC not in self.detector:
-            specific = _group(self.detector, nxmx.SPECIFIC, "NXcollection")
+            specific = create_group(self.detector, nxmx.SPECIFIC, "NXcollection")
             specific["nimages"] = np.uint64(0)
             specific["ntrigger"] = np.uint64(1)
             if "pixel_mask" in self.detector:
@@ -123,10 +137,9 @@ def write_rows(entry: Any, detector: Any) -> None:
         axes[name].attrs.update(attributes)
 
 
-def set_text(dataset: Any, value: str) -> None:
-    """Change one of the `CHANGING` texts, cut to its size."""
-    content = _text(value).encode()[: dataset.dtype.itemsize]
-    dataset[()] = content.decode(errors="ignore").encode()
+def set_text(record: Any, name: str, value: str) -> None:
+    """Change one of the `CHANGING` texts of a record, cut to its size."""
+    write_text(record, name, _text(value))
 
 
 def find(file: h5py.File, detector: str) -> Structure:
@@ -151,49 +164,43 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
         source: source of the stream, for the record.
     """
     penstock, now = version(), _iso(time.time())
-    file.attrs.update(
-        default="entry", file_name=str(path), file_time=now,
-        creator=f"Penstock {penstock}", h5py_version=h5py.__version__,
-        HDF5_Version=h5py.version.hdf5_version,
-    )  # fmt: skip
+    about = {
+        "default": "entry", "file_name": str(path), "file_time": now, "creator": f"Penstock {penstock}",
+        "h5py_version": h5py.__version__, "HDF5_Version": h5py.version.hdf5_version,
+    }  # fmt: skip
+    for name, text in about.items():
+        set_attribute(file, name, text)
     set_ascii(file, "NX_class", "NXroot")
-    entry = _group(file, "entry", "NXentry")
-    entry.attrs["default"] = "data"
-    entry["start_time"] = now
-    entry["program_name"] = "Penstock"
-    entry["program_name"].attrs["version"] = penstock
-    instrument = _group(entry, "instrument", "NXinstrument")
-    group = _group(instrument, detector, "NXdetector")
+    entry = create_group(file, "entry", "NXentry")
+    set_attribute(entry, "default", "data")
+    create_value(entry, "start_time", now)
+    set_attribute(create_value(entry, "program_name", "Penstock"), "version", penstock)
+    instrument = create_group(entry, "instrument", "NXinstrument")
+    group = create_group(instrument, detector, "NXdetector")
     channels = series.header.channels or ()
     _write_fields(entry, nexus.fields(series.described, detector, channels))
     if "title" not in entry:
-        entry["title"] = path.stem
-    per_frame.create(group)
+        create_value(entry, "title", path.stem)
+    per_frame.create(group, series.account.planned)
     if series.rois is not None:
         region_rows.create(group, series.rois.rois)
         _mark_classes(group)
-    record = _group(group, "series", "NXcollection")
+    record = create_group(group, "series", "NXcollection")
     planned = series.account.planned
-    record["id"] = _text(series.id)
+    create_value(record, "id", _text(series.id))
     for name, size in CHANGING.items():
         record.create_dataset(name, (), h5py.string_dtype("utf-8", size))
-    set_text(record["state"], IN_PROGRESS)
-    set_text(record["reason"], "the receiver is still writing, or was killed")
-    record["planned"] = -1 if planned is None else planned
-    set_text(record["index_source"], series.index_source)
-    record["source"] = source
-    record["checksum"] = _text(series.checksum)
+    set_text(record, "state", IN_PROGRESS)
+    set_text(record, "reason", "the receiver is still writing, or was killed")
+    create_value(record, "planned", np.int64(-1 if planned is None else planned))
+    set_text(record, "index_source", series.index_source)
+    create_value(record, "source", source)
+    create_value(record, "checksum", _text(series.checksum))
     if names := nexus.channel_names(channels):
-        record["channels"] = list(names)
+        create_value(record, "channels", list(names))
     for name in COUNTERS:
-        record[name] = 0
-    return Structure(entry, group)
-
-
-def _group(parent: h5py.Group, name: str, nx_class: str) -> h5py.Group:
-    group = parent.create_group(name)
-    set_ascii(group, "NX_class", nx_class)
-    return group
+        create_value(record, name, np.int64(0))
+    return Structure(entry, group, dict.fromkeys(COUNTERS, 0))
 
 
 def _mark_classes(group: h5py.Group) -> None:
@@ -207,21 +214,27 @@ def _mark_classes(group: h5py.Group) -> None:
 
 
 def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
+    groups: dict[tuple[str, ...], Any] = {(): entry}
     for field in fields:
-        group = entry
-        for name, nx_class in zip(field.path, field.classes, strict=False):
-            group = group[name] if name in group else _group(group, name, nx_class)
+        above = entry
+        for depth, nx_class in enumerate(field.classes, 1):
+            path, name = field.path[:depth], field.path[depth - 1]
+            if path not in groups:
+                groups[path] = above[name] if name in above else create_group(above, name, nx_class)
+            above = groups[path]
+        group = above
         if field.path[-1] in group:
             continue  # the sender has said it
         if field.same_as is not None:
             group[field.path[-1]] = entry["/".join(field.same_as)]
             continue
-        dataset = group.create_dataset(field.path[-1], data=field.value)
-        dataset.attrs.update(field.attributes)
+        dataset = create_value(group, field.path[-1], field.value)
+        for name, value in field.attributes.items():
+            set_attribute(dataset, name, value)
         if field.units is not None:
             set_ascii(dataset, "units", field.units)
         if field.long_name is not None:
-            dataset.attrs["long_name"] = field.long_name
+            set_attribute(dataset, "long_name", field.long_name)
 
 
 def _text(value: str) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import hdf5plugin
 import numpy as np
 
+from penstock.receiver.files.stores.objects import set_ascii, set_attribute
 from penstock.stins.messages import Frame
 
 FILTERS: Mapping[str, Mapping[str, Any]] = {
@@ -64,16 +64,10 @@ class Writing:
     """Time in seconds that a segment waits for late frames."""
 
 
-def set_ascii(item: Any, name: str, text: str) -> None:
-    """Set an attribute of an HDF5 object to an ASCII text; h5py writes UTF-8, in which durin (for XDS) reads
-    neither classes nor units."""
-    item.attrs.create(name, text, dtype=h5py.string_dtype("ascii"))
-
-
 def describe(data: Any) -> None:
     """Describe a dataset of frames to viewers: they would load all frames to find out that it has images."""
     set_ascii(data, "units", "counts")
-    data.attrs["interpretation"] = "image"
+    set_attribute(data, "interpretation", "image")
 
 
 class FrameStore(ABC):

@@ -16,7 +16,8 @@ from h5py import Dataset, h5d, h5p, h5s, h5t
 
 from penstock.codecs.packed import CODECS
 from penstock.receiver.files.stores.chunked import ChunkedStore, is_plain
-from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe, set_ascii
+from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, describe
+from penstock.receiver.files.stores.objects import set_ascii
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.joined import Joined, JoinedFrame

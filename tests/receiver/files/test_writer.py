@@ -81,6 +81,11 @@ def test_viewers_are_told_that_frames_are_images(
         assert (shown.is_image, shown.interpretation) == (True, "image")
 
 
+def test_a_file_of_one_frame_is_small(path: Path) -> None:
+    write(path, start(frames=1), [frame(0)])
+    assert path.stat().st_size < 60_000, "step scans may write a file per point"
+
+
 def test_every_frame_stands_at_its_index(path: Path) -> None:
     write(path, start(frames=3), [frame(2), frame(0), frame(1)])
     with h5py.File(path) as file:
