@@ -54,16 +54,20 @@ def release(descriptor: int, places: Iterable[int], size: int) -> None:
     _fallocate(descriptor, KEEP_SIZE | PUNCH_HOLE, start, end - start)
 
 
-def check_limit(file: Any, size: int) -> None:
+def check_limit(file: Any, size: int, limit: int) -> None:
     """Check that the limit of the process (`ulimit -f`) allows `size` more bytes, and the end of the file.
 
-    Called before HDF5 allocates a frame in an open h5py file; without a limit it costs next to nothing.
+    Called before HDF5 allocates a frame in an open h5py file.
+
+    Args:
+        file: the h5py file.
+        size: bytes of the frame.
+        limit: most bytes that a file of this process may have.
 
     Raises:
         OSError: the limit is lower.
     """
-    limit = most_bytes()
-    if limit is not None and file.id.get_filesize() + size + RESERVE_BYTES > limit:
+    if file.id.get_filesize() + size + RESERVE_BYTES > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.stores.allocation import check_limit
 from penstock.receiver.files.stores.contract import FILTERS, FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import disk_of
@@ -45,6 +46,7 @@ class ChunkedStore(FrameStore):
         self._split = len(frames.shape) == 3
         self._frames, self._name = frames, name
         self._failed = False
+        self._limit = most_bytes()  # not per frame: the call takes as long as a tenth of writing 20 kB
         self.data = self._create(detector, frames, name) if data is None else data
         self._write_chunk = self.data.id.write_direct_chunk
         self._file = self.data.file
@@ -88,7 +90,8 @@ class ChunkedStore(FrameStore):
             raise
 
     def _put(self, place: tuple[int, ...], blob: Buffer, mask: int) -> None:
-        check_limit(self._file, len(blob))
+        if self._limit is not None:
+            check_limit(self._file, len(blob), self._limit)
         self._disk.frame = blob
         self._write_chunk(place, blob, mask)
         self._disk.frame = None
@@ -101,6 +104,7 @@ class ChunkedStore(FrameStore):
         self.data.resize(rows, axis=0)
 
     def flush(self) -> None:
+        self._limit = most_bytes()
         if self._threads is not None:
             self._threads.drain()
 
