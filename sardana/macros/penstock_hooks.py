@@ -31,7 +31,8 @@ class det_begin(Macro):
     Each Penstock detector in the active measurement group must be ready, and so must its receiver:
     otherwise the scan ends here, with the detector's own sentence, before anything moves. The
     detectors receive folder, file, number and title of the scan: their files are named after it,
-    and record which scan they belong to.
+    and record which scan they belong to. A continuous scan or time scan by software triggers gets
+    a latency time of at least 0.1 s, without which Sardana would skip points.
 
     Examples:
 

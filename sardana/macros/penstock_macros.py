@@ -116,7 +116,7 @@ class det_live(Macro):
 class det_take(Macro):
     """Take frames with a Penstock detector at its own pace, into a file in ScanDir.
 
-    Without ScanDir the folder is that of the last scan, or else the receiver's.
+    Without ScanDir it names the folder that it takes: that of the last scan, or else the receiver's.
 
     Ctrl-C ends the series; the file is completed with the frames so far.
 

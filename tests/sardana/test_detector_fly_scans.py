@@ -56,7 +56,11 @@ def synchronize(laboratory: Laboratory, how: str, group: str) -> None:
 
 def test_points_that_sardana_skips_shift_nothing(laboratory: Laboratory) -> None:
     laboratory.define("senv", "ActiveMntGrp", GROUP)
-    scan(laboratory, "ascanct", "mot01", "0", "1", "10", "0.01", "0.01")
+    laboratory.define("udefgh", "det_begin")  # which gives such a scan the time for every point
+    try:
+        scan(laboratory, "ascanct", "mot01", "0", "1", "10", "0.01", "0.01")
+    finally:
+        laboratory.define("defgh", "det_begin", "pre-scan")
     detector, channel = laboratory.detector(), laboratory.device("sim")
     found = map(parse, texts(laboratory.data / "scan.h5"))
     taken = [reference for reference in found if reference is not None]
