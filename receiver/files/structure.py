@@ -79,9 +79,13 @@ class Structure:
         image = frames.shape if len(frames.shape) == 2 else data.shape[1:]
         if where is not None and len(image) == 2:
             name = self.detector.name.rpartition("/")[2]
-            _write_fields(self.entry, geometry.fields(where, image, name))
+            _write_fields(self.entry, geometry.fields(where, image, name), where_free=True)
             if where.wavelength is not None:
-                _write_fields(self.entry, nxmx.fields(series.described, where.wavelength, frames.dtype, name))
+                _write_fields(
+                    self.entry,
+                    nxmx.fields(series.described, where.wavelength, frames.dtype, name),
+                    where_free=True,
+                )
                 self._link_for_xds(data)
 
     def write_counts(self, account: Account) -> None:
@@ -184,7 +188,8 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     per_frame.create(group, series.account.planned)
     if series.rois is not None:
         region_rows.create(group, series.rois.rois)
-        _mark_classes(group)
+        if region_rows.GROUP in group:
+            _mark_classes(group[region_rows.GROUP])
     record = create_group(group, "series", "NXcollection")
     planned = series.account.planned
     create_value(record, "id", _text(series.id))
@@ -203,17 +208,19 @@ def create(file: h5py.File, path: Path, detector: str, series: RunningSeries, so
     return Structure(entry, group, dict.fromkeys(COUNTERS, 0))
 
 
-def _mark_classes(group: h5py.Group) -> None:
-    """Write the classes of all groups below this one in ASCII."""
+def _mark_classes(regions: h5py.Group) -> None:
+    """Write the classes of the groups of regions in ASCII."""
 
     def mark(_: str, item: Any) -> None:
         if (nx_class := item.attrs.get("NX_class")) is not None:
             set_ascii(item, "NX_class", nx_class)
 
-    group.visititems(mark)
+    mark("", regions)
+    regions.visititems(mark)
 
 
-def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
+def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field], *, where_free: bool = False) -> None:
+    """Write fields; with `where_free`, only those that the sender has not said already."""
     groups: dict[tuple[str, ...], Any] = {(): entry}
     for field in fields:
         above = entry
@@ -223,8 +230,9 @@ def _write_fields(entry: h5py.Group, fields: Iterable[nexus.Field]) -> None:
                 groups[path] = above[name] if name in above else create_group(above, name, nx_class)
             above = groups[path]
         group = above
-        if field.path[-1] in group:
-            continue  # the sender has said it
+        # Asked only where needed: with ten thousand keys, the answers would take half a minute.
+        if where_free and field.path[-1] in group:
+            continue
         if field.same_as is not None:
             group[field.path[-1]] = entry["/".join(field.same_as)]
             continue
