@@ -89,13 +89,25 @@ class SeriesFile:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(frames, rows, cols), or (frames, k, rows, cols) for k blobs or channels; (0,) without frames."""
+        """(frames, rows, cols), or (frames, k, rows, cols) for k blobs or channels; (frames, n) for spectra,
+        (frames, rows, cols, 3) for colours; (0,) without frames."""
         data = self.data
         if data is None:
             return (0,)
         if self.channels:
             return (len(data), len(self.channels), *data.shape[1:])
-        return tuple(data.shape) if data.ndim > 2 else (1, *data.shape)
+        return tuple(data.shape) if self._has_index else (1, *data.shape)
+
+    @property
+    def interpretation(self) -> str:
+        """What a frame is: "image" (or k images), "spectrum", or "rgba-image" for colours."""
+        given = "" if self.data is None else text(self.data.attrs.get("interpretation"))
+        return given if given in ("spectrum", "rgba-image") else "image"
+
+    @property
+    def _has_index(self) -> bool:
+        """True if the first axis of the dataset counts frames; other programs store one image without it."""
+        return self.data is not None and (self.data.ndim > 2 or self.interpretation == "spectrum")
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -110,7 +122,7 @@ class SeriesFile:
             yield self.frame(index)
 
     def frame(self, index: int) -> np.ndarray[Any, Any]:
-        """Return one frame, unpacked: (rows, cols) or (k, rows, cols).
+        """Return one frame, unpacked: (rows, cols) or (k, rows, cols), (n,) or (rows, cols, 3).
 
         A frame that never arrived reads as the fill value; see `frame_status`.
 
@@ -124,14 +136,14 @@ class SeriesFile:
         try:
             if self.channels:
                 return np.stack([self.group[name][index] for name in self.channels])
-            return np.asarray(data[index] if data.ndim > 2 else data[...])
+            return np.asarray(data[index] if self._has_index else data[...])
         except (OSError, RuntimeError, ValueError) as error:
             raise ReaderError(f"frame {index} of {self.path} cannot be read: {error}") from error
 
     @property
     def _stored(self) -> h5py.Dataset | None:
         """The dataset that holds the blobs: `data`, or the one that it is a view of."""
-        return self._dataset("modules", 4) or self._dataset(STORED_FRAMES, 3) or self.data
+        return self._dataset("modules", 4) or self._dataset(STORED_FRAMES) or self.data
 
     @property
     def module_status(self) -> np.ndarray[Any, Any] | None:
@@ -168,7 +180,7 @@ class SeriesFile:
             if (place := self._linked.find(index)) is None:
                 return None
             data, index = place
-        if data is None or data.chunks is None or data.is_virtual or data.ndim not in (3, 4):
+        if data is None or data.chunks is None or data.is_virtual or not (self._has_index and data.ndim <= 4):
             raise ReaderError(
                 f"the frames of {self.path} are not stored as one chunk per blob in this file; "
                 "verify the files that hold them"
@@ -186,9 +198,9 @@ class SeriesFile:
         """Return dataset and corner of the chunk of each blob of a frame."""
         if self.channels:
             return [(self.group[name], (index, 0, 0)) for name in self.channels]
-        if data.ndim == 4:
+        if data.ndim == 4 and self.interpretation != "rgba-image":
             return [(data, (index, part, 0, 0)) for part in range(data.shape[1])]
-        first = index // data.chunks[0] * data.chunks[0] if data.ndim > 2 else 0
+        first = index // data.chunks[0] * data.chunks[0] if self._has_index else 0
         return [(data, (first, *(0 for _ in data.shape[1:])))]
 
     @cached_property

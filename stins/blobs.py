@@ -8,6 +8,7 @@ header and LZ4 blocks. Both can be stored untouched.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
@@ -17,6 +18,11 @@ from penstock.stins.texts import plural
 
 MAX_FRAME_BYTES = 2**31
 """Most bytes of a frame; an absurd shape must not lead to an absurd allocation."""
+
+COLOURS = 3
+"""Length of the last axis of a colour image."""
+SHAPES = "[n] (a spectrum), [rows, cols], [rows, cols, 3] in one blob, or [k, rows, cols] in k blobs"
+"""What a frame can be, for errors."""
 
 TYPE_NAMES = {
     "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
@@ -59,22 +65,46 @@ def type_name(given: str) -> str:
     return _STRINGS.get(given, given)
 
 
+def has_colours(shape: tuple[int, ...], parts: int) -> bool:
+    """Return whether a frame of this shape and so many blobs is [rows, cols, 3] in one blob: a colour image.
+
+    The number of blobs tells it from k images of three columns.
+    """
+    return parts == 1 and len(shape) == 3 and shape[2] == COLOURS and shape[0] != 1
+
+
+def announced_blobs(shape: tuple[int, ...], channels: Sequence[str]) -> int:
+    """Return how many blobs frames of this shape will have, from a start message."""
+    if len(shape) != 3 or (has_colours(shape, 1) and len(channels) != shape[0]):
+        return 1
+    return shape[0]
+
+
 @lru_cache(maxsize=256)
-def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
+def blob_layout(shape: tuple[int, ...], dtype: str, parts: int | None = None) -> tuple[int, int]:
     """Return the number of blobs of a frame, and the unpacked size of each in bytes.
 
+    Args:
+        shape: shape in its header.
+        dtype: type in its header.
+        parts: number of its blobs, which tells a colour image from k images; without it, it is k images.
+
     Raises:
-        BlobError: the shape is not [rows, cols] or [k, rows, cols], a length is not positive, the
-            type is unknown, or the frame is larger than `MAX_FRAME_BYTES`.
+        BlobError: frames of this shape are not taken, a length is not positive, the type is unknown, or the
+            frame is larger than `MAX_FRAME_BYTES`.
     """
-    if len(shape) not in (2, 3) or min(shape) < 1:
+    if not 1 <= len(shape) <= 3 or min(shape) < 1:
+        remedy = "; send each image as a frame of its own" if len(shape) > 3 else ""
         raise BlobError(
-            "bad_shape", f"shape {list(shape)}; it must be [rows, cols] or [k, rows, cols], each at least 1"
+            "bad_shape", f"shape {list(shape)}; a frame is {SHAPES}, each length at least 1{remedy}"
         )
     if dtype not in ITEM_BYTES:
+        remedy = ""
+        if dtype.startswith("complex") or dtype.lstrip("<>=|").startswith("c"):
+            remedy = "; send real and imaginary part, or modulus and phase, as two blobs of [2, rows, cols]"
         raise BlobError(
             "unknown_type",
-            f'type "{dtype}"; known are {", ".join(TYPE_NAMES)}, and type strings of NumPy such as <u2, >u2',
+            f'type "{dtype}"; known are {", ".join(TYPE_NAMES)}, and type strings (<u2, >u2){remedy}',
         )
     total = prod(shape) * ITEM_BYTES[dtype]
     if total > MAX_FRAME_BYTES:
@@ -82,7 +112,7 @@ def blob_layout(shape: tuple[int, ...], dtype: str) -> tuple[int, int]:
             "too_large",
             f"frame {list(shape)} {dtype} has {plural(total, 'byte')}; the limit is {MAX_FRAME_BYTES}",
         )
-    count = shape[0] if len(shape) == 3 else 1
+    count = shape[0] if len(shape) == 3 and not (parts == 1 and has_colours(shape, 1)) else 1
     return count, total // count
 
 
@@ -94,7 +124,13 @@ def check(frame: Frame) -> None:
             own header disagrees (a decompression bomb is caught here, before anything is allocated).
     """
     image = frame.image
-    count, nbytes = blob_layout(image.shape, image.type)
+    count, nbytes = blob_layout(image.shape, image.type, len(frame.blobs))
+    if len(frame.blobs) == 1 < count:
+        raise BlobError(
+            "blob_count",
+            f"frame {image.frame}: {list(image.shape)} in one blob is a stack; a frame is {SHAPES}: send "
+            f"each image as a frame of its own, or as one of {count} blobs",
+        )
     if len(frame.blobs) != count:
         raise BlobError(
             "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"

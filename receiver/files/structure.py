@@ -64,7 +64,7 @@ class Structure:
             data: dataset of the frames, in the NXdetector group.
             series: series of the frames.
         """
-        describe(data)
+        describe(data, frames.interpretation)
         set_attribute(data, "target", data.name)
         shown = create_group(self.entry, "data", "NXdata")
         set_attribute(shown, "signal", "data")

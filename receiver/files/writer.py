@@ -31,6 +31,7 @@ from penstock.receiver.files.stores.reopen import format_of, reopen
 from penstock.receiver.models import FrameStatus
 from penstock.receiver.series.account import Account
 from penstock.receiver.series.running_series import Outcome, RunningSeries
+from penstock.stins.blobs import announced_blobs, has_colours
 from penstock.stins.checksums import ALGORITHMS
 from penstock.stins.messages import Frame
 
@@ -115,7 +116,8 @@ class SeriesWriter:
             self._open.give_name(draft, folder, replace=header.overwrite)
             name = path.name
             if header.shape is not None and header.type is not None and header.compression is not None:
-                self._create_frames(header.shape, header.type, header.compression)
+                number = announced_blobs(header.shape, header.channels or ())
+                self._create_frames(header.shape, header.type, header.compression, number)
                 disk_file.flush(self._file)
         except (OSError, RuntimeError, ValueError, TypeError) as error:
             self._open.release_reserve()
@@ -181,7 +183,7 @@ class SeriesWriter:
         try:
             store = self._store
             if store is None:
-                store = self._create_frames(image.shape, image.type, image.compression)
+                store = self._create_frames(image.shape, image.type, image.compression, len(frame.blobs))
                 disk_file.flush(self._file)  # the dataset must be found after a kill
             if index >= self._rows.rows:
                 self._grow(index)
@@ -282,13 +284,15 @@ class SeriesWriter:
 
     # -- structure -----------------------------------------------------------------------------
 
-    def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str) -> FrameStore:
+    def _create_frames(self, shape: tuple[int, ...], dtype: str, compression: str, number: int) -> FrameStore:
+        """Create the store for frames of this format, of so many blobs."""
         joined, modules = self._series.joined, self._series.modules
         channels = nexus.channel_names(self._series.header.channels or ())
         if joined is not None or len(shape) != 3 or len(channels) != shape[0]:
             channels = ()
         detector = self._structure.detector
-        frames = FrameFormat(shape, dtype, compression, self._account.planned, channels)
+        colours = joined is None and has_colours(shape, number)
+        frames = FrameFormat(shape, dtype, compression, self._account.planned, channels, colours)
         if joined is None or modules is None:
             self._store = stores.create(detector, frames, self._writing)
         else:
@@ -302,7 +306,7 @@ class SeriesWriter:
         assert self._store is not None
         algorithm = self._series.header.checksum
         if algorithm is not None and algorithm in ALGORITHMS:
-            self._rows.take_checksums(algorithm, frames.shape[0] if len(frames.shape) == 3 else 1)
+            self._rows.take_checksums(algorithm, frames.blobs)
         self._structure.show_frames(frames, self._store.data, self._series)
 
     def _let_others_read(self) -> None:

@@ -45,16 +45,17 @@ def answer(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answer:
         ViewError: the frame cannot be shown as requested.
     """
     view = replace(requested.view, downsample=requested.view.downsample or step)
-    array = cut(shown.image(view.channel), view)
+    array = cut(shown.image(view.channel), view, shown.interpretation)
     known: dict[str, Any] = {
         "shape": array.shape, "dtype": array.dtype.name, "frame": shown.frame, "trigger": shown.trigger,
         "series": shown.series, "version": shown.version, "x": view.x, "y": view.y,
         "downsample": view.downsample, "method": view.method, "saturation": shown.saturation,
         "channels": shown.channels, "modules": shown.modules,
+        "interpretation": shown.interpretation,
     }  # fmt: skip
     match requested.format:
         case "png" | "jpeg" as kind:
-            body, known["low"], known["high"] = picture(array, requested.contrast, kind)
+            body, known["low"], known["high"] = picture(array, requested.contrast, kind, shown.interpretation)
             media_type = f"image/{kind}"
         case "npy":
             file = io.BytesIO()
@@ -78,6 +79,7 @@ def as_pickle(shown: UnpackedFrame, requested: FrameRequest, step: int) -> Answe
     array = cut(
         shown.image(requested.view.channel),
         replace(requested.view, downsample=requested.view.downsample or step),
+        shown.interpretation,
     )
     header = {
         "htype": "image", "frame": shown.frame, "shape": list(array.shape), "type": array.dtype.name,

@@ -17,7 +17,7 @@ from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.processing.module_layout import Region, assemble
 from penstock.receiver.processing.pixel_type import little_endian, pixel_type
 from penstock.receiver.reader import ReaderError, SeriesFile
-from penstock.stins.blobs import blob_layout
+from penstock.stins.blobs import blob_layout, has_colours
 from penstock.stins.messages import Buffer
 from penstock.stins.texts import of_series
 
@@ -27,7 +27,8 @@ class UnpackedFrame:
     """One frame, unpacked."""
 
     array: np.ndarray[Any, Any]
-    """(rows, cols), or (k, rows, cols) for modules or thresholds."""
+    """(rows, cols), or (k, rows, cols) for modules or thresholds; (n,) for a spectrum, (rows, cols, 3) for
+    colours."""
     frame: int
     """Index in the series."""
     series: str
@@ -39,6 +40,8 @@ class UnpackedFrame:
     """Names of the k images, if they are channels."""
     modules: tuple[Region, ...] = ()
     """Positions of the modules in the image: pixels outside have no module. Empty if unknown."""
+    interpretation: str = "image"
+    """What it is, in NeXus' words: "image" (or k images), "spectrum" or "rgba-image"."""
 
     def image(self, channel: str | None) -> np.ndarray[Any, Any]:
         """Return the image of one channel, or of all channels for `None`.
@@ -60,7 +63,7 @@ def unpack(shape: tuple[int, ...], dtype: str, compression: str, blobs: Sequence
     Raises:
         ValueError: a blob cannot be unpacked.
     """
-    count, nbytes = blob_layout(shape, dtype)
+    count, nbytes = blob_layout(shape, dtype, len(blobs))
     kind = pixel_type(dtype)
     parts = []
     for blob in blobs:
@@ -93,8 +96,9 @@ def unpacked(held: Held, version: int = 0) -> UnpackedFrame:
             "not_unpacked", f"frame {info.index} cannot be unpacked: {error}{of_series(info.series)}"
         ) from error
     return UnpackedFrame(
-        array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules
-    )
+        array, info.index, info.series, info.trigger, version, info.saturation, info.channels, modules,
+        _interpretation(info.shape, len(held.blobs)),
+    )  # fmt: skip
 
 
 def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
@@ -117,10 +121,17 @@ def from_closed_file(path: str, series: str, index: int) -> UnpackedFrame:
             array = file.frame(index)
             trigger = int(file.group["trigger"][index]) if "trigger" in file.group else -1
             return UnpackedFrame(
-                array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels
-            )
+                array, index, series, None if trigger < 0 else trigger, 0, _saturation(file), file.channels,
+                interpretation=file.interpretation,
+            )  # fmt: skip
     except ReaderError as error:
         raise FrameRefused("unreadable", str(error)) from error
+
+
+def _interpretation(shape: tuple[int, ...], blobs: int) -> str:
+    if len(shape) == 1:
+        return "spectrum"
+    return "rgba-image" if has_colours(shape, blobs) else "image"
 
 
 def _check_size(nbytes: int, index: int, series: str) -> None:

@@ -15,6 +15,8 @@ from penstock.stins.texts import plural
 JPEG_QUALITY = 90
 LEAST_SPAN = 1e-30
 """Smallest range from black to white, for a frame of equal pixels: its inverse fits single precision."""
+CURVE_COLUMNS, CURVE_ROWS = 1024, 256
+"""Most columns of a spectrum's curve, and its rows. A short one is drawn with several columns per channel."""
 SAMPLE = 2**18
 """Pixels from which percentiles are computed: more cost time and change no shade."""
 
@@ -25,12 +27,21 @@ class ViewError(ValueError):
     kind, http_status = "no_such_view", 409
 
 
-def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
+def cut(frame: np.ndarray[Any, Any], view: View, interpretation: str = "image") -> np.ndarray[Any, Any]:
     """Return the region of a frame, (rows, cols) or (k, rows, cols), down-sampled.
+
+    Args:
+        frame: a frame; (n,) for a spectrum, which is one row, or (rows, cols, 3) for "rgba-image".
+        view: the region.
+        interpretation: what the frame is.
 
     Raises:
         ViewError: the region lies outside the frame.
     """
+    if interpretation == "spectrum":
+        return np.asarray(cut(frame[np.newaxis], view)[0])
+    if interpretation == "rgba-image":
+        return np.ascontiguousarray(np.moveaxis(cut(np.moveaxis(frame, -1, 0), view), 0, -1))
     rows, cols = frame.shape[-2:]
     if view.x >= cols or view.y >= rows:
         raise ViewError(
@@ -53,33 +64,76 @@ def cut(frame: np.ndarray[Any, Any], view: View) -> np.ndarray[Any, Any]:
 
 
 def picture(
-    frame: np.ndarray[Any, Any], contrast: Contrast, format: Literal["png", "jpeg"]
+    frame: np.ndarray[Any, Any],
+    contrast: Contrast,
+    format: Literal["png", "jpeg"],
+    interpretation: str = "image",
 ) -> tuple[bytes, float, float]:
     """Return a frame as PNG or JPEG, and the values that are black and white in it.
 
-    Modules or thresholds, (k, rows, cols), are stacked vertically.
+    Modules or thresholds, (k, rows, cols), are stacked vertically. A spectrum, (n,), is drawn as a curve.
+    Colours are shown as they are.
 
     Raises:
         ViewError: the picture cannot be encoded.
     """
     from PIL import Image
 
-    flat = frame.reshape(-1, frame.shape[-1])
-    low, high = _limits(flat, contrast)
-    image = Image.fromarray(_shades(flat, low, high, contrast.scale))
-    if contrast.colormap == "viridis":
-        image.putpalette(viridis())
+    if interpretation == "spectrum":
+        flat, low, high = curve(frame, contrast)
+        image = Image.fromarray(flat)
+    elif interpretation == "rgba-image":
+        whole = Contrast(low=contrast.low, high=contrast.high, low_percentile=0, high_percentile=100)
+        bytes_already = frame.dtype == np.uint8 and contrast.low is None and contrast.high is None
+        low, high = (0.0, 255.0) if bytes_already else _limits(frame, whole)
+        flat = _shades(frame, low, high, contrast.scale)
+        image = Image.fromarray(flat)
+    else:
+        flat = frame.reshape(-1, frame.shape[-1])
+        low, high = _limits(flat, contrast)
+        image = Image.fromarray(_shades(flat, low, high, contrast.scale))
+        if contrast.colormap == "viridis":
+            image.putpalette(viridis())
     out = io.BytesIO()
     try:
         if format == "png":
             image.save(out, "PNG", compress_level=1)  # higher levels cost time and gain little on noise
         else:
-            image.convert("RGB" if image.mode == "P" else "L").save(out, "JPEG", quality=JPEG_QUALITY)
+            image.convert("L" if image.mode == "L" else "RGB").save(out, "JPEG", quality=JPEG_QUALITY)
     except (OSError, ValueError) as error:
         raise ViewError(
             f"an image of {flat.shape[1]} x {flat.shape[0]} cannot be saved as {format}: {error}"
         ) from error
     return out.getvalue(), low, high
+
+
+def curve(spectrum: np.ndarray[Any, Any], contrast: Contrast) -> tuple[np.ndarray[Any, Any], float, float]:
+    """Return a spectrum as a curve on black, (rows, cols), and the values at its lower and upper edge.
+
+    It is one column per channel; of long spectra, one per several channels, which shows their range.
+    """
+    values = spectrum.astype(np.float64)
+    known = values[_has_value(spectrum)]
+    low = min(0.0, float(known.min())) if known.size else 0.0
+    high = float(known.max()) if known.size else 1.0
+    low = low if contrast.low is None else contrast.low
+    high = high if contrast.high is None else contrast.high
+    width = min(len(values), CURVE_COLUMNS)
+    edges = np.arange(width) * len(values) // width
+    values[~_has_value(spectrum)] = low
+    shares = [_share(each.reduceat(values, edges), low, high, contrast.scale) for each in (np.fmin, np.fmax)]
+    bottom, top = (np.rint(share * (CURVE_ROWS - 1)).astype(int) for share in shares)
+    rises, falls = top[:-1].copy(), bottom[:-1].copy()
+    bottom[1:], top[1:] = np.minimum(bottom[1:], rises), np.maximum(top[1:], falls)  # neighbours are joined
+    height = np.arange(CURVE_ROWS)[::-1, np.newaxis]
+    shown = np.where((height >= bottom) & (height <= top), 255, np.where(height < top, 60, 0))
+    return np.repeat(shown.astype(np.uint8), max(1, CURVE_COLUMNS // 2 // width), axis=1), low, high
+
+
+def _share(values: np.ndarray[Any, Any], low: float, high: float, scale: str) -> np.ndarray[Any, Any]:
+    span = max(high - low, LEAST_SPAN)
+    part = np.clip(values - low, 0.0, span)
+    return np.asarray(np.log1p(part) / np.log1p(span) if scale == "log" else part / span)
 
 
 @cache

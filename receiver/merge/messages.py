@@ -84,7 +84,7 @@ def start(endpoints: Sequence[str], starts: Sequence[Start], series: str) -> tup
         rows, columns = shape
         header = msgspec.structs.replace(header, shape=(len(headers), rows, columns))
         if header.type is not None and header.compression is not None:
-            joined.format = ((rows, columns), header.type, header.compression)
+            joined.format = ((rows, columns), header.type, header.compression, 1)
     names = {header.filename for header in headers}
     if len(names) > 1:
         wrong.append(f"the modules' file names differ; that of {endpoints[0]} is taken: {first.filename}")

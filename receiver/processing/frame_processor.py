@@ -24,8 +24,8 @@ MAX_FRAMES = 2**53
 
 Result: TypeAlias = "Future[Frame]"
 """A frame that is being transformed by a thread."""
-SentFormat: TypeAlias = tuple[tuple[int, ...], str, str]
-"""Shape, type and compression of the frames of a series, as they are sent."""
+SentFormat: TypeAlias = tuple[tuple[int, ...], str, str, int]
+"""Shape, type and compression of the frames of a series, as they are sent, and their number of blobs."""
 
 
 class FrameProcessor:
@@ -73,7 +73,8 @@ class FrameProcessor:
             if self._chain is None:
                 blobs.blob_layout(header.shape, header.type)
             if header.compression is not None:
-                self._format = (header.shape, header.type, header.compression)
+                number = blobs.announced_blobs(header.shape, self._channels)
+                self._format = (header.shape, header.type, header.compression, number)
         after = self._announced(start)
         if self._budget is not None and not admitted:
             self._budget.begin(header, after, self._image_bytes(start))
@@ -158,13 +159,20 @@ class FrameProcessor:
             BlobError: the frame has another format, or its checksum does not match; `name` is for the error.
         """
         image = frame.image
-        shape, dtype, compression = expected or (image.shape, image.type, image.compression)
+        number = len(frame.blobs)
+        shape, dtype, compression, parts = expected or (image.shape, image.type, image.compression, number)
         # A streamer may send a frame uncompressed if it does not shrink; the file can hold both.
-        if image.shape != shape or image.type != dtype or image.compression not in (compression, "none"):
+        if (
+            image.shape != shape
+            or image.type != dtype
+            or image.compression not in (compression, "none")
+            or number != parts
+        ):
             raise BlobError(
                 "format_changed",
-                f"{name} is {list(image.shape)} {image.type} {image.compression}, "
-                f"this series is {list(shape)} {dtype} {compression}; a new format needs a new series",
+                f"{name} is {list(image.shape)} {image.type} {image.compression} in {number}, "
+                f"this series is {list(shape)} {dtype} {compression} in {plural(parts, 'blob')}; "
+                "a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
             found = checksums(self._checksum, frame.blobs)
@@ -174,19 +182,19 @@ class FrameProcessor:
                     f"{name}: checksum {', '.join(found)}, announced was "
                     f"{', '.join(image.checksums)}; the data were damaged on the way",
                 )
-        return shape, dtype, compression
+        return shape, dtype, compression, parts
 
     def sound_channels(self, frame: Frame) -> PartialFrame | None:
         """Return the sound channels of a frame that `process` has refused; `None` if there are none."""
         image, number = frame.image, len(self._channels)
-        shape, dtype, compression = self._format or (image.shape, image.type, image.compression)
+        shape, dtype, compression, _ = self._format or (image.shape, image.type, image.compression, number)
         alike = (image.shape, image.type) == (shape, dtype) and image.compression in (compression, "none")
         if number < 2 or not alike or len(shape) != 3 or not shape[0] == number == len(frame.blobs):
             return None
         apply = None if self._chain is None else self._chain.apply
         found = sound_ones(frame, self._channels, self._checksum, apply)
         if found is not None:
-            self._format = self._format or (image.shape, image.type, image.compression)
+            self._format = self._format or (image.shape, image.type, image.compression, number)
         return found
 
 

@@ -38,7 +38,7 @@ class Joined:
         self._without = [name for name, place in zip(endpoints, places, strict=True) if place is None]
         self.places = [] if self._without else [place for place in places if place is not None]
         """Positions of the modules as they announced them; empty if one of them did not."""
-        self.format: tuple[tuple[int, ...], str, str] | None = None
+        self.format: tuple[tuple[int, ...], str, str, int] | None = None
         """Rows and columns, type, and compression of every module's frames: from the start messages, or else
         from the first sound frame."""
         self.why_not = ""

@@ -16,6 +16,7 @@ from penstock.receiver.processing.module_layout import Region
 from penstock.receiver.processing.transforms.chain import PackedFrame
 from penstock.receiver.regions import pixels
 from penstock.receiver.regions.pixels import Area
+from penstock.stins.blobs import has_colours
 from penstock.stins.errors import StinsError
 from penstock.stins.messages import Frame
 from penstock.stins.texts import of_series, plural
@@ -62,6 +63,12 @@ class RegionSeries:
                 "roi_no_image",
                 "regions of interest need frames of one image, these are separate modules; put "
                 "{type: assemble} into the transforms",
+            )
+            return None
+        if len(image.shape) == 1 or has_colours(image.shape, len(frame.blobs)):
+            what = "spectra" if len(image.shape) == 1 else "colour images"
+            self._say_once(
+                "roi_no_image", f"regions of interest need images of [rows, cols], these frames are {what}"
             )
             return None
         whole = image.partial is None or (isinstance(frame, PartialFrame) and len(frame.blobs[0]))

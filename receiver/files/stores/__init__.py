@@ -40,11 +40,11 @@ def create(detector: Any, frames: FrameFormat, writing: Writing) -> FrameStore:
     Raises:
         OSError, RuntimeError, ValueError: a dataset cannot be created.
     """
-    if len(frames.shape) > 2:
+    if frames.is_split:
         _say_without_effect(frames, writing)
     if frames.channels:
         return ChannelStore(detector, frames)
-    if writing.frames_per_file and writing.path is not None and len(frames.shape) == 2:
+    if writing.frames_per_file and writing.path is not None and not frames.is_split:
         return SegmentStore(detector, frames, writing.path, writing)
     # Not with SWMR, for which HDF5 keeps its writes in order.
     if frames.nbytes >= LEAST_PREALLOCATED_BYTES and not writing.swmr and _has_places(detector, frames):
@@ -69,7 +69,7 @@ def _has_places(detector: Any, frames: FrameFormat) -> bool:
     Without space, the failure would show only at the end, when missing frames are filled.
     """
     planned = frames.planned or 0
-    if frames.compression != "none" or len(frames.shape) != 2 or not 0 < planned <= MOST_PREALLOCATED:
+    if frames.compression != "none" or frames.is_split or not 0 < planned <= MOST_PREALLOCATED:
         return False
     disk = os.fstatvfs(descriptor_of(detector.file))
     return frames.nbytes * planned <= disk.f_bavail * disk.f_frsize

@@ -28,7 +28,7 @@ from penstock.stins.messages import Buffer, Frame, Image
 
 
 class ChunkedStore(FrameStore):
-    """Frames of one blob in a 3-D dataset, of k blobs in a 4-D one.
+    """Frames of one blob in a chunk each, of k blobs in k chunks.
 
     Args:
         detector: NXdetector group; the dataset is created in it.
@@ -43,7 +43,8 @@ class ChunkedStore(FrameStore):
         writing: Writing | None = None,
     ) -> None:  # fmt: skip
         self._compressed = frames.compression in FILTERS
-        self._split = len(frames.shape) == 3
+        self._split = frames.is_split
+        self._corner = (0,) * len(frames.shape)
         self._frames, self._name = frames, name
         self._failed = False
         self._limit = most_bytes()  # not per frame: the call takes as long as a tenth of writing 20 kB
@@ -80,7 +81,7 @@ class ChunkedStore(FrameStore):
             self._disk.put = partial(self._threads.put, index)
         try:
             if not self._split:
-                self._put((index, 0, 0), frame.blobs[0], mask)
+                self._put((index, *self._corner), frame.blobs[0], mask)
                 return
             for part, blob in enumerate(frame.blobs):
                 if len(blob):  # the module arrived
@@ -159,7 +160,8 @@ class ChunkedStore(FrameStore):
 def stored_frame(data: Any, index: int, frames: FrameFormat) -> Frame:
     """Return a frame of a chunked dataset with its blobs as received; see `FrameStore.read`."""
     shape = data.shape[1:]
-    places = [(index, part, 0, 0) for part in range(shape[0])] if len(shape) == 3 else [(index, 0, 0)]
+    corner = (0,) * len(shape)
+    places = [(index, part, 0, 0) for part in range(shape[0])] if frames.is_split else [(index, *corner)]
     blobs = [data.id.read_direct_chunk(place)[1] for place in places]
     compression = "none" if is_plain(data, places[0]) else frames.compression
     return Frame(Image(shape=shape, type=name_of(data.dtype), compression=compression, frame=index), blobs)

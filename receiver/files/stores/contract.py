@@ -27,13 +27,31 @@ class FrameFormat:
     """Format of the frames of a series."""
 
     shape: tuple[int, ...]
-    """(rows, cols), or (k, rows, cols) with k blobs per frame."""
+    """(rows, cols), or (k, rows, cols) with k blobs per frame; (n,) for spectra, (rows, cols, 3) for
+    colours."""
     dtype: str
     compression: str
     planned: int | None
     """Announced number of frames; `None` if unknown."""
     channels: tuple[str, ...] = ()
     """Names of the datasets of the k blobs if each is an image of its own, else empty."""
+    colours: bool = False
+    """Whether a frame is (rows, cols, 3) in one blob."""
+
+    @property
+    def blobs(self) -> int:
+        """Number of blobs per frame."""
+        return self.shape[0] if self.is_split else 1
+
+    @property
+    def is_split(self) -> bool:
+        """Whether frames are (k, rows, cols), each of k blobs in a chunk of its own."""
+        return len(self.shape) == 3 and not self.colours
+
+    @property
+    def interpretation(self) -> str:
+        """What a frame is, in NeXus' words."""
+        return "rgba-image" if self.colours else "spectrum" if len(self.shape) == 1 else "image"
 
     @property
     def nbytes(self) -> int:
@@ -64,10 +82,10 @@ class Writing:
     """Time in seconds that a segment waits for late frames."""
 
 
-def describe(data: Any) -> None:
+def describe(data: Any, interpretation: str = "image") -> None:
     """Describe a dataset of frames to viewers: they would load all frames to find out that it has images."""
     set_ascii(data, "units", "counts")
-    set_attribute(data, "interpretation", "image")
+    set_attribute(data, "interpretation", interpretation)
 
 
 class FrameStore(ABC):

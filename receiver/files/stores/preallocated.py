@@ -32,7 +32,7 @@ kill."""
 
 
 class PreallocatedStore(FrameStore):
-    """Frames of one blob in a 3-D dataset.
+    """Frames of one blob.
 
     Args:
         detector: NXdetector group; `data` is created in it.

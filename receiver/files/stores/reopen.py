@@ -59,7 +59,12 @@ def _format(data: Any, planned: int | None, names: tuple[str, ...] = ()) -> Fram
     used = layout.get_filter(0)[0] if layout.get_nfilters() else None
     compression = next((name for name, keys in FILTERS.items() if keys["compression"] == used), "none")
     shape = (len(names), *data.shape[1:]) if names else data.shape[1:]
-    return FrameFormat(shape, name_of(data.dtype), compression, planned, names)
+    return FrameFormat(shape, name_of(data.dtype), compression, planned, names, _has_colours(data))
+
+
+def _has_colours(data: Any) -> bool:
+    """Return whether frames are colour images, by the chunk: k images have a chunk each."""
+    return bool(data.ndim == 4 and data.chunks[1] == data.shape[1] != 1)
 
 
 def channels_of(detector: Any) -> tuple[str, ...]:
@@ -96,7 +101,7 @@ def whole(detector: Any, length: int, *, damaged: bool = False, partly: bool = F
     wanted = 0
     for dataset in [detector[name] for name in channels_of(detector)] or [data]:
         blobs += count(dataset, length)
-        wanted += dataset.shape[1] if dataset.ndim == 4 else 1
+        wanted += dataset.shape[1] if dataset.ndim == 4 and not _has_colours(dataset) else 1
     found: np.ndarray[Any, Any] = blobs >= (1 if partly else wanted)
     return found
 
@@ -133,11 +138,12 @@ def _chunks(data: Any, length: int) -> np.ndarray[Any, Any]:
 def _chunks_one_by_one(data: Any, length: int) -> np.ndarray[Any, Any]:
     """Do the same with a damaged index: a chunk counts if it can be read and belongs to one frame only."""
     blobs = np.zeros(length, np.int64)
-    parts = range(data.shape[1]) if data.ndim == 4 else (None,)
+    split = data.ndim == 4 and not _has_colours(data)
+    parts = range(data.shape[1]) if split else range(1)
     owners: dict[int, int] = {}
     for row in range(min(length, len(data))):
         for part in parts:
-            place = (row, *(() if part is None else (part,)), 0, 0)
+            place = (row, part, 0, 0) if split else (row, *(0 for _ in data.shape[1:]))
             with contextlib.suppress(OSError, RuntimeError):
                 chunk = data.id.get_chunk_info_by_coord(place)
                 if chunk.byte_offset is None or len(data.id.read_direct_chunk(place)[1]) != chunk.size:
@@ -207,7 +213,8 @@ def finish(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
 
 def _finish_segments(detector: Any, statuses: np.ndarray[Any, Any]) -> None:
     data, path = detector["data"], Path(path_of(detector.file)).resolve()
-    frames = FrameFormat(tuple(data.shape[1:]), name_of(data.dtype), "none", None)
+    shape = tuple(data.shape[1:])
+    frames = FrameFormat(shape, name_of(data.dtype), "none", None, colours=len(shape) == 3)
     store = _segment_store(detector, frames, path, Writing())
     try:
         store.finish(statuses)

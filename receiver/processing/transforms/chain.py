@@ -96,6 +96,7 @@ class Chain:
             return msgspec.structs.replace(
                 header, shape=None, type=None, compression=None, frame_bytes=None, checksum=None
             )
+        _refuse_others(header.shape, blobs.announced_blobs(header.shape, header.channels or ()))
         after = self.follow(Format(header.shape, header.type, header.compression))
         count, nbytes = blobs.blob_layout(after.shape, after.type)
         if after.compression == "bslz4":
@@ -118,6 +119,7 @@ class Chain:
             TransformError: a step failed for another reason.
         """
         image = frame.image
+        _refuse_others(image.shape, len(frame.blobs))
         way = self._way(Format(image.shape, image.type, image.compression))
         if not way.takes_blobs:
             blobs.check(frame)
@@ -198,6 +200,21 @@ def check_order(steps: Sequence[Step]) -> None:
                 f"{steps[number - 1].__struct_config__.tag}{remedy}"
             )
         gets = frozenset({step.gives})
+
+
+def _refuse_others(shape: tuple[int, ...], parts: int) -> None:
+    """Refuse frames that are not images: all steps are for images.
+
+    Raises:
+        BlobError: they are spectra or colour images.
+    """
+    if len(shape) == 1 or blobs.has_colours(shape, parts):
+        what = "spectra" if len(shape) == 1 else "colour images"
+        raise BlobError(
+            "transform",
+            f"transforms take images of [rows, cols], these frames of {list(shape)} are {what}; remove "
+            "`transforms` from the receiver's configuration",
+        )
 
 
 def _names(kinds: frozenset[str]) -> str:

@@ -216,7 +216,7 @@ class SegmentStore(FrameStore):
             store = ChunkedStore(file.group, self._frames, data=found)
             if found is None:
                 store.grow(self._share(number))
-                describe(store.data)
+                describe(store.data, self._frames.interpretation)
                 disk_file.flush(file.file)
         except BaseException:
             if there:
