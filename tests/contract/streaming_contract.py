@@ -39,6 +39,9 @@ class StreamingContract(UnitContract):
     """Least dead time between two frames of this box, in seconds."""
     frame_that_runs: ClassVar[float] = 0.2
     """Exposure of a frame that is stopped while it runs, in seconds."""
+    rounded: ClassVar[tuple[float, float] | None] = None
+    """An exposure that this box rounds, and what it makes of it, in seconds; `None` if it takes all as they
+    are."""
 
     def open(self) -> AbstractContextManager[StreamingDetector]:
         """A unit that has not been connected, and its box, idle, until the `with` ends."""
@@ -212,6 +215,12 @@ class StreamingContract(UnitContract):
         after = done(rig.engine.set({name: value})).values
         assert after[name] == pytest.approx(value)
         rig.until_state("idle")
+
+    def test_an_exposure_that_the_box_rounds_is_shown_as_the_box_has_it(self, rig: Rig) -> None:
+        if self.rounded is None:
+            pytest.skip("the box rounds no exposure")
+        asked, made = self.rounded
+        assert rig.prepare(asked).values["ExposureTime"] == pytest.approx(made, rel=1e-9)
 
     def test_a_second_control_finds_the_settings_of_the_first(self, rig: Rig) -> None:
         name, value = self.slow_setting
