@@ -65,7 +65,7 @@ class LastFrame(msgspec.Struct, frozen=True):
     """A frame for the live view."""
 
     array: np.ndarray
-    """(rows, cols), after down-sampling."""
+    """After down-sampling (rows, cols), or (k, rows, cols); (n,) a spectrum, (rows, cols, 3) colours."""
     frame: int
     """Index in the series."""
     series: str
@@ -83,6 +83,8 @@ class LastFrame(msgspec.Struct, frozen=True):
     modules: tuple[tuple[int, int, int, int], ...] = ()
     """Row, column, rows and columns of each module in the image, before region and down-sampling. Pixels
     outside belong to a gap or to a missing module. Empty if the positions are unknown."""
+    interpretation: str = "image"
+    """What `array` is: "image" (or k images), "spectrum" or "rgba-image" (colours)."""
 
 
 class ReceiverClient:

@@ -124,19 +124,13 @@ def check(frame: Frame) -> None:
             own header disagrees (a decompression bomb is caught here, before anything is allocated).
     """
     image = frame.image
-    count, nbytes = blob_layout(image.shape, image.type, len(frame.blobs))
-    if len(frame.blobs) == 1 < count:
-        raise BlobError(
-            "blob_count",
-            f"frame {image.frame}: {list(image.shape)} in one blob is a stack; a frame is {SHAPES}: send "
-            f"each image as a frame of its own, or as one of {count} blobs",
-        )
-    if len(frame.blobs) != count:
-        raise BlobError(
-            "blob_count", f"frame {image.frame}: {plural(len(frame.blobs), 'blob')}, {count} expected"
-        )
+    parts = frame.blobs
+    number = len(parts)
+    count, nbytes = blob_layout(image.shape, image.type, number)
+    if number != count:
+        raise _wrong_number(image, number, count)
     if image.compression == "none":
-        for blob in frame.blobs:
+        for blob in parts:
             if len(blob) != nbytes:
                 raise BlobError(
                     "blob_length",
@@ -153,6 +147,16 @@ def check(frame: Frame) -> None:
             "unknown_compression",
             f'frame {image.frame}: compression "{image.compression}"; known are {", ".join(COMPRESSIONS)}',
         )
+
+
+def _wrong_number(image: Image, number: int, count: int) -> BlobError:
+    if number == 1:
+        return BlobError(
+            "blob_count",
+            f"frame {image.frame}: {list(image.shape)} in one blob is a stack; a frame is {SHAPES}: send "
+            f"each image as a frame of its own, or as one of {count} blobs",
+        )
+    return BlobError("blob_count", f"frame {image.frame}: {plural(number, 'blob')}, {count} expected")
 
 
 def _check_bslz4(image: Image, blob: bytes | bytearray | memoryview, nbytes: int) -> None:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from silx.gui import qt
 from silx.gui.colors import Colormap
 from silx.gui.plot import PlotWidget
-from silx.gui.plot.items import ImageData
+from silx.gui.plot.items import Curve, ImageData, ImageRgba
 
 from penstock.gui import theme
 from penstock.gui.live import colours
 from penstock.gui.live.levels import autoscale
-from penstock.gui.live.pixels import Flag, flags, outside
+from penstock.gui.live.pixels import Flag, as_bytes, flags, outside
 from penstock.receiver.client import LastFrame
 
 _LEFT, _BOTTOM, _EDGE = 78, 58, 18
@@ -33,7 +33,7 @@ class Pixel:
 
 
 class ImagePlot(PlotWidget):
-    """Shows frames with row 0 on top; axes count detector pixels."""
+    """Shows frames with row 0 on top; axes count detector pixels. A spectrum is a curve over its channels."""
 
     pixel = qt.Signal(object)
     """`Pixel` under the cursor, or `None`; also when a new frame has changed its value."""
@@ -50,6 +50,12 @@ class ImagePlot(PlotWidget):
         self._image.setName("frame")
         self._image.setColormap(colours.image_colours())
         self.setDefaultColormap(self._image.getColormap())
+        self._kind = "image"
+        self._colours = ImageRgba()
+        self._colours.setName("colours")
+        self._colours.setZValue(1)
+        self._curve = Curve()
+        self._curve.setName("spectrum")
         self._overlay = ImageData()
         self._overlay.setName("invalid pixels")
         self._overlay.setColormap(colours.flag_colours())
@@ -71,18 +77,29 @@ class ImagePlot(PlotWidget):
 
     def show_frame(self, frame: LastFrame) -> None:
         """Put `frame` in the place of the one on show; the zoom stays unless the extent changes."""
+        self._set_kind(frame.interpretation)
+        if frame.interpretation == "spectrum":
+            self._show_spectrum(frame)
+            return
         before = self._extent()
         # k blobs a frame (modules, thresholds) are drawn one below the other.
         array = frame.array.reshape(-1, frame.array.shape[-1])
+        rows, columns = frame.array.shape[-2:]
+        if frame.interpretation == "rgba-image":
+            array = frame.array.mean(-1)  # what the cursor reads, below the colours
+            rows, columns = array.shape
         shape_changed = self._image.getData(copy=False).shape != array.shape
         gaps = None
         if frame.modules and frame.array.ndim == 2:
             gaps = outside(array.shape, frame.modules, frame.x, frame.y, frame.downsample)
-        found = flags(array, frame.saturation, gaps)
+        found = (
+            np.zeros(array.shape, np.uint8)
+            if self._is("rgba-image")
+            else flags(array, frame.saturation, gaps)
+        )
         if shape_changed:
             self._image.setMaskData(None)
         scale = (float(frame.downsample), float(frame.downsample))
-        rows, columns = frame.array.shape[-2:]
         self._frame_extent = columns * frame.downsample, rows * frame.downsample
         self._image.setData(array, copy=False)
         self._image.setScale(scale)
@@ -97,9 +114,53 @@ class ImagePlot(PlotWidget):
             self.addItem(self._image)
             self.addItem(self._overlay)
             self.setActiveImage(self._image)
+        if self._is("rgba-image"):
+            self._colours.setData(as_bytes(frame.array), copy=False)
+            self._colours.setScale(scale)
         self._rescale()
         if self._extent() != before:
             self.resetZoom()
+        self._tell_pixel()
+
+    def _is(self, kind: str) -> bool:
+        """Return whether the frame on show is an "image", a "spectrum" or an "rgba-image"."""
+        return self._kind == kind
+
+    def _set_kind(self, kind: str) -> None:
+        """Show the items of this kind of frame, and the axes that suit it."""
+        if self._is(kind):
+            return
+        self._kind = kind
+        spectrum = self._is("spectrum")
+        self._flags = None  # all is drawn anew
+        self._image.setVisible(not spectrum)
+        self._overlay.setVisible(False)
+        self._colours.setVisible(self._is("rgba-image"))
+        self._curve.setVisible(spectrum)
+        if spectrum and self._curve.getPlot() is None:
+            self.addItem(self._curve)
+        if self._is("rgba-image") and self._colours.getPlot() is None:
+            self.addItem(self._colours)
+        self.setKeepDataAspectRatio(not spectrum)
+        self.getYAxis().setInverted(not spectrum)
+        self.getXAxis().setLabel("channel" if spectrum else "column (pixel)")
+        self.getYAxis().setLabel("counts" if spectrum else "row (pixel)")
+        self.getYAxis().setScale("log" if spectrum and self._logarithmic else "linear")
+
+    def _show_spectrum(self, frame: LastFrame) -> None:
+        """Draw a curve; the image item keeps the counts, which the cursor reads."""
+        changed = self._flags is None or self._flags.size != frame.array.size
+        step = float(frame.downsample)
+        self._image.setMaskData(None)
+        self._image.setData(frame.array[np.newaxis], copy=False)
+        self._image.setScale((step, step))
+        self._flags = flags(frame.array[np.newaxis], frame.saturation)
+        self._frame_extent = frame.array.size * frame.downsample, 1
+        channels = frame.x + np.arange(frame.array.size) * step
+        self._curve.setData(channels, frame.array.astype(np.float64), copy=False)
+        if changed:
+            self.getXAxis().setLimits(channels[0] - step / 2, channels[-1] + step / 2)
+        self._rescale()
         self._tell_pixel()
 
     def frame_extent(self) -> tuple[int, int] | None:
@@ -117,6 +178,7 @@ class ImagePlot(PlotWidget):
         if on and low is not None and low <= 0:
             colormap.setVRange(min(1.0, high / 10) if high > 0 else 1.0, high if high > 0 else 10.0)
         colormap.setNormalization(Colormap.LOGARITHM if on else Colormap.LINEAR)
+        self.getYAxis().setScale("log" if on and self._is("spectrum") else "linear")
         self._rescale()
 
     def is_logarithmic(self) -> bool:
@@ -146,6 +208,8 @@ class ImagePlot(PlotWidget):
         image = self._image.getData(copy=False)
         scale = self._image.getScale()
         column, row = int(np.floor(x / scale[0])), int(np.floor(y / scale[1]))
+        if self._is("spectrum"):
+            y, row = 0, 0  # anywhere above or below a channel
         if self._flags is None or not (0 <= row < image.shape[0] and 0 <= column < image.shape[1]):
             return None
         return Pixel(
@@ -159,6 +223,12 @@ class ImagePlot(PlotWidget):
 
     def _rescale(self) -> None:
         if not self._autoscale or self._flags is None:
+            return
+        if self._is("spectrum"):
+            counts = self._image.getData(copy=False)
+            least, most = (1.0 if self._logarithmic else 0.0), float(np.nanmax(counts, initial=1.0))
+            lowest = least if self._logarithmic else min(least, float(np.nanmin(counts, initial=0.0)))
+            self.getYAxis().setLimits(lowest, most * 1.05)
             return
         image = self._image.getData(copy=False)
         levels = autoscale(image, self._flags == Flag.GOOD, logarithmic=self._logarithmic)
@@ -185,6 +255,8 @@ class ImagePlot(PlotWidget):
         width, height = max(self.width(), 200), max(self.height(), 200)
         self.setAxesMargins(_LEFT / width, _EDGE / height, _EDGE / width, _BOTTOM / height)
         # silx has kept pixels square with the margins of before, and zooms out with each change of shape.
+        if self._is("spectrum"):
+            return
         (left, right), (top, bottom) = self.getGraphXLimits(), self.getGraphYLimits()
         rows, columns = self._extent()
         if left <= 0 and right >= columns and top <= 0 and bottom >= rows:

@@ -71,3 +71,11 @@ def flags(
     if gaps is not None:
         result[gaps] = Flag.INVALID
     return result
+
+
+def as_bytes(colours: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Return colours, (rows, cols, 3), as bytes: those of other types with their greatest value as 255."""
+    if colours.dtype == np.uint8:
+        return colours
+    values = np.nan_to_num(colours.astype(np.float64), posinf=0.0, neginf=0.0)
+    return np.asarray(np.clip(values * (255.0 / max(values.max(), 1e-30)), 0, 255), np.uint8)

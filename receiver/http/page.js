@@ -145,6 +145,18 @@ async function followPicture() {
   }
 }
 
+function extent({ shape, interpretation }) {
+  if (interpretation === "spectrum") return [1, shape[0]];
+  return interpretation === "rgba-image" ? shape.slice(0, 2) : shape.slice(-2);
+}
+
+function legend({ interpretation, low, high, downsample: step }) {
+  const smaller = step > 1 ? `; ${step} × ${step} pixels shown as their greatest` : "";
+  if (interpretation === "rgba-image") return `Colours${smaller}`;
+  const edges = interpretation === "spectrum" ? ["lower edge", "upper edge"] : ["dark", "bright"];
+  return `Logarithmic, ${number(low)} (${edges[0]}) to ${number(high)} (${edges[1]})${smaller}`;
+}
+
 async function showPicture(step) {
   // `max`: a spot of one pixel stays. Returns the step that suits the frame's size.
   const answer = await ask(`last_frame?format=png&scale=log&colormap=viridis&method=max&downsample=${step}`);
@@ -156,14 +168,13 @@ async function showPicture(step) {
   const image = element("image"), old = image.src;
   image.src = URL.createObjectURL(await answer.blob());
   if (old) URL.revokeObjectURL(old);
-  const [rows, cols] = frame.shape.slice(-2);
+  const [rows, cols] = extent(frame);
   image.alt = `Frame ${frame.frame} of series ${frame.series}`;
   image.classList.toggle("small", Math.max(rows, cols) < 600);
-  const smaller = step > 1 ? `; ${step} × ${step} pixels shown as their greatest` : "";
-  setText(element("caption"), `Frame ${number(frame.frame)} of series ${frame.series}. `
-    + `Logarithmic, ${number(frame.low)} (dark) to ${number(frame.high)} (bright)${smaller}`);
+  setText(element("caption"), `Frame ${number(frame.frame)} of series ${frame.series}. ${legend(frame)}`);
   element("picture").hidden = false;
-  const images = frame.shape.length > 2 ? frame.shape[0] : 1;
+  if (frame.interpretation === "spectrum") return 1; // the receiver draws all of it
+  const images = frame.interpretation === "image" && frame.shape.length > 2 ? frame.shape[0] : 1;
   return Math.min(64, Math.max(1, Math.round(Math.max(rows * images, cols) * step / PIXELS)));
 }
 

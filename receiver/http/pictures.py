@@ -86,7 +86,7 @@ def picture(
         whole = Contrast(low=contrast.low, high=contrast.high, low_percentile=0, high_percentile=100)
         bytes_already = frame.dtype == np.uint8 and contrast.low is None and contrast.high is None
         low, high = (0.0, 255.0) if bytes_already else _limits(frame, whole)
-        flat = _shades(frame, low, high, contrast.scale)
+        flat = _shades(frame, low, high, "lin")
         image = Image.fromarray(flat)
     else:
         flat = frame.reshape(-1, frame.shape[-1])

@@ -159,19 +159,14 @@ class FrameProcessor:
             BlobError: the frame has another format, or its checksum does not match; `name` is for the error.
         """
         image = frame.image
-        number = len(frame.blobs)
-        shape, dtype, compression, parts = expected or (image.shape, image.type, image.compression, number)
+        given = (image.shape, image.type, image.compression, len(frame.blobs))
         # A streamer may send a frame uncompressed if it does not shrink; the file can hold both.
-        if (
-            image.shape != shape
-            or image.type != dtype
-            or image.compression not in (compression, "none")
-            or number != parts
-        ):
+        if expected is not None and given != expected and given != (*expected[:2], "none", expected[3]):
+            shape, dtype, compression, number = expected
             raise BlobError(
                 "format_changed",
-                f"{name} is {list(image.shape)} {image.type} {image.compression} in {number}, "
-                f"this series is {list(shape)} {dtype} {compression} in {plural(parts, 'blob')}; "
+                f"{name} is {list(image.shape)} {image.type} {image.compression} in {len(frame.blobs)}, "
+                f"this series is {list(shape)} {dtype} {compression} in {plural(number, 'blob')}; "
                 "a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
@@ -182,7 +177,7 @@ class FrameProcessor:
                     f"{name}: checksum {', '.join(found)}, announced was "
                     f"{', '.join(image.checksums)}; the data were damaged on the way",
                 )
-        return shape, dtype, compression, parts
+        return expected or given
 
     def sound_channels(self, frame: Frame) -> PartialFrame | None:
         """Return the sound channels of a frame that `process` has refused; `None` if there are none."""
