@@ -35,6 +35,7 @@ from penstock.stins import blobs
 from penstock.stins.checksums import checksums
 from penstock.stins.errors import BlobError
 from penstock.stins.messages import Frame, Image
+from tests.receiver.conftest import Shared
 from tests.receiver.files.stores.written import DETECTOR, Written
 from tests.receiver.sample_series import start
 from tests.streams import image, pixels
@@ -243,3 +244,39 @@ def test_what_no_frame_can_be_is_refused_by_a_sentence(
     head = Image(shape=shape, type=dtype, compression="none", frame=0)
     with pytest.raises(BlobError, match=sentence):
         FrameProcessor().process(Frame(head, [bytes(int(np.prod(shape)) * np.dtype(dtype).itemsize)]))
+
+
+@pytest.mark.parametrize(("shape", "interpretation"), KINDS)
+def test_a_receiver_takes_them_from_a_stream_that_announces_nothing(
+    shape: tuple[int, ...], interpretation: str, shared: Shared
+) -> None:
+    receiver, streamer = shared
+    path = receiver.root / f"{interpretation}.h5"
+    series = streamer.start(str(path))
+    for number in range(3):
+        streamer.frame(number, array(number, shape))
+    streamer.end()
+    status = receiver.ended(series)
+    assert status.series is not None
+    assert (status.series.complete, status.counts.stored, status.counts.corrupt) == (True, 3, 0)
+    shown = receiver.client.frame(2)
+    assert shown.interpretation == interpretation
+    np.testing.assert_array_equal(shown.array, array(2, shape))
+    assert receiver.client.picture(2, format="jpeg").startswith(b"\xff\xd8")
+    with SeriesFile(path) as file:
+        np.testing.assert_array_equal(file.frame(1), array(1, shape))
+        assert check_series(file).is_clean()
+
+
+def test_a_receiver_says_what_to_send_instead_of_a_stack(shared: Shared) -> None:
+    receiver, streamer = shared
+    path = receiver.root / "stack.h5"
+    series = streamer.start(str(path), frames=2)
+    for number in range(2):
+        streamer.frame(number, array(number, (5, 20, 30)))
+    streamer.end(triggered=2, sent=2)
+    status = receiver.ended(series)
+    assert status.series is not None
+    assert (status.series.complete, status.counts.corrupt) == (False, 2)
+    assert "frame 0: [5, 20, 30] in one blob is a stack" in status.series.reason
+    assert "send each image as a frame of its own" in status.series.reason

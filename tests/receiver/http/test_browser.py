@@ -82,6 +82,21 @@ def test_a_live_view_is_planned_until_it_is_stopped(
     assert "not triggered" not in chromium.text() and "1,000,000" not in chromium.text()
 
 
+def test_a_spectrum_is_a_curve_and_colours_are_colours(
+    chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
+) -> None:
+    chromium.open(f"{receiver.client.url}/")
+    streamer.start("", frames=2)
+    streamer.frame(0, pixels(0, (4096,)))
+    chromium.wait("document.images[0].naturalWidth === 1024 && document.images[0].naturalHeight === 256")
+    chromium.shows("Logarithmic, 0 (lower edge) to 4,095 (upper edge)")
+    streamer.end()
+    streamer.start("", frames=1)
+    streamer.frame(0, pixels(0, (60, 80, 3), "uint8"))
+    chromium.wait("document.images[0].naturalWidth === 80 && document.images[0].naturalHeight === 60")
+    chromium.shows("Colours")
+
+
 def test_neither_a_long_name_nor_a_large_frame_is_wider_than_the_window(
     chromium: Browser, receiver: ReceiverProcess, streamer: Streamer
 ) -> None:
