@@ -14,7 +14,7 @@ from silx.gui.plot.items import Curve, ImageData, ImageRgba
 from penstock.gui import theme
 from penstock.gui.live import colours
 from penstock.gui.live.levels import autoscale
-from penstock.gui.live.pixels import Flag, as_bytes, flags, outside
+from penstock.gui.live.pixels import Flag, as_bytes, as_numbers, flags, outside
 from penstock.receiver.client import LastFrame
 
 _LEFT, _BOTTOM, _EDGE = 78, 58, 18
@@ -56,6 +56,9 @@ class ImagePlot(PlotWidget):
         self._colours.setZValue(1)
         self._curve = Curve()
         self._curve.setName("spectrum")
+        self._curve.setSymbol("")
+        self._curve.setColor(theme.current().accent)
+        self._curve.setLineWidth(1.2)
         self._overlay = ImageData()
         self._overlay.setName("invalid pixels")
         self._overlay.setColormap(colours.flag_colours())
@@ -88,6 +91,7 @@ class ImagePlot(PlotWidget):
         if frame.interpretation == "rgba-image":
             array = frame.array.mean(-1)  # what the cursor reads, below the colours
             rows, columns = array.shape
+        array = as_numbers(array)
         shape_changed = self._image.getData(copy=False).shape != array.shape
         gaps = None
         if frame.modules and frame.array.ndim == 2:

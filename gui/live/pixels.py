@@ -73,6 +73,12 @@ def flags(
     return result
 
 
+def as_numbers(image: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an image whose levels silx can find: truth values as 0 and 1, half precision as single."""
+    wider = {"bool": np.uint8, "float16": np.float32}.get(image.dtype.name)
+    return image if wider is None else image.astype(wider)
+
+
 def as_bytes(colours: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """Return colours, (rows, cols, 3), as bytes: those of other types with their greatest value as 255."""
     if colours.dtype == np.uint8:

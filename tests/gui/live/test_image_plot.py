@@ -78,3 +78,13 @@ def test_an_image_after_them_is_an_image_again(plot: ImagePlot) -> None:
         assert plot.getYAxis().isInverted()
         (left, right), (top, bottom) = plot.getGraphXLimits(), plot.getGraphYLimits()
         assert left <= 0 and right >= 80 and top <= 0 and bottom >= 60
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", ">u2"])
+def test_images_of_every_type_have_levels(plot: ImagePlot, dtype: str) -> None:
+    plot.show_frame(frame((IMAGE % 2).astype(dtype), "image"))
+    assert plot.colours().getVRange() == (0.0, 1.0)
+    plot.grab()
+    found = plot.pixel_at(1.5, 0.5)
+    assert found is not None
+    assert found.value == 1
