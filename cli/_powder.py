@@ -42,7 +42,8 @@ def integrator(series: SeriesFile) -> Any:
     if found is None:
         raise ReaderError(
             f"{series.path} has no geometry: its stream's header must give distance, beam_center_x, "
-            "beam_center_y, x_pixel_size and y_pixel_size, or set these on the detector's device"
+            "beam_center_y, x_pixel_size and y_pixel_size, or set these on the detector's device; a "
+            "detector_orientation has to be a turn about the beam"
         )
     made = pyFAI.load(json.loads(text(found[()])))
     mask = series.pixel_mask

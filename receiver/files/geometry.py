@@ -3,7 +3,8 @@
 The keys are those of the table in `receiver.files.nexus`: `distance`, `beam_center_x` and `_y`,
 `x_pixel_size` and `y_pixel_size`, and the energy or the wavelength. They describe a flat detector
 perpendicular to the beam, and its image as sent: seen along the beam, row 0 is at the top and column 0 on the
-left, as DECTRIS detectors send it; pixel coordinates begin at the outer corner of the first pixel.
+left, as DECTRIS detectors send it, unless `detector_orientation` says otherwise; pixel coordinates begin at
+the outer corner of the first pixel.
 
 The axes of NeXus are those of McStas: seen along the beam, x points to the left and y up; z points along the
 beam. pyFAI (2026.9) reads no geometry from NeXus, but loads its own as JSON (`pyFAI.load`), so the file has
@@ -31,6 +32,14 @@ TOP_LEFT = 2
 """pyFAI's (EXIF's) number for this orientation of the image: origin at the top left, seen from the sample."""
 
 
+ORIENTATION = "detector_orientation"
+"""Key with the directions in which columns and rows increase, six numbers: (right, down, along the beam) of
+each, seen along the beam; upright is [1, 0, 0, 0, 1, 0]. A DECTRIS stream whose detector_translation points
+against the beam gives them in the axes of DECTRIS' files: (left, up, against the beam)."""
+TOLERANCE = 1e-6
+"""Of directions and angles: how exactly a detector can be turned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """A flat detector perpendicular to the beam."""
@@ -43,10 +52,13 @@ class Geometry:
     """Pixel size (x, y) in m: width, height."""
     wavelength: float | None
     """In angstrom; `None` if unknown."""
+    turn: float = 0.0
+    """Radians by which columns and rows are turned about the beam, clockwise seen along it."""
 
 
 def find(metadata: Mapping[str, Any]) -> Geometry | None:
-    """Return the geometry given by the header; `None` without distance, beam centre or pixel size.
+    """Return the geometry given by the header; `None` without distance, beam centre or pixel size, or with an
+    orientation that is not understood.
 
     Zeros mean "not set", as everywhere in the header; a beam centre is not set if both numbers are 0.
     """
@@ -55,9 +67,10 @@ def find(metadata: Mapping[str, Any]) -> Geometry | None:
     if None in numbers:
         return None
     distance, x, y, width, height = (float(value or 0.0) for value in numbers)
-    if min(distance, width, height) <= 0 or (x, y) == (0, 0):
+    turn = _turn(metadata)
+    if turn is None or min(distance, width, height) <= 0 or (x, y) == (0, 0):
         return None
-    return Geometry(distance, (x, y), (width, height), _wavelength(metadata))
+    return Geometry(distance, (x, y), (width, height), _wavelength(metadata), turn)
 
 
 def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterator[Field]:
@@ -78,12 +91,14 @@ def fields(geometry: Geometry, shape: tuple[int, int], detector: str) -> Iterato
     inside = (*classes, "NXdetector_module")
     yield Field((*module, "data_origin"), inside, np.zeros(2, np.int64))
     yield Field((*module, "data_size"), inside, np.array(shape, np.int64))
-    offset = (x * width, y * height, 0.0)
+    cos, sin = math.cos(geometry.turn), math.sin(geometry.turn)
+    fast, slow = (-cos, -sin, 0.0), (sin, -cos, 0.0)
+    offset = tuple(-x * width * along - y * height * down for along, down in zip(fast, slow, strict=True))
     length = math.hypot(*offset) or 1.0
     direction = tuple(value / length for value in offset)
     yield _axis((*module, "module_offset"), inside, length, direction, here)
-    yield _axis((*module, "fast_pixel_direction"), inside, width, (-1, 0, 0), corner)
-    yield _axis((*module, "slow_pixel_direction"), inside, height, (0, -1, 0), corner)
+    yield _axis((*module, "fast_pixel_direction"), inside, width, fast, corner)
+    yield _axis((*module, "slow_pixel_direction"), inside, height, slow, corner)
     note = (("pyFAI", "poni"), ("NXcollection", "NXnote"))
     yield Field((*note[0], "type"), note[1], "application/json")
     yield Field((*note[0], "description"), note[1], "what pyFAI.load takes; from the header of the stream")
@@ -103,7 +118,7 @@ def poni(geometry: Geometry, shape: tuple[int, int]) -> dict[str, Any]:
             "pixel1": height, "pixel2": width, "max_shape": list(shape), "orientation": TOP_LEFT
         },
         "dist": geometry.distance, "poni1": (shape[0] - y) * height, "poni2": x * width,
-        "rot1": 0.0, "rot2": 0.0, "rot3": 0.0, **known,
+        "rot1": 0.0, "rot2": 0.0, "rot3": geometry.turn, **known,
     }  # fmt: skip
 
 
@@ -116,6 +131,56 @@ def _axis(
             "transformation_type": "translation", "vector": np.array(vector, np.float64), "depends_on": after
         },
     )  # fmt: skip
+
+
+def _turn(metadata: Mapping[str, Any]) -> float | None:
+    """Return the detector's turn about the beam, see `Geometry.turn`; `None` if the orientation is not
+    understood: of a tilted or mirrored image, of one that the receiver has turned, or in unknown axes."""
+    user, acquisition = _object(metadata, "user"), _object(metadata, "acquisition")
+    if ORIENTATION in user:
+        return _angle(user[ORIENTATION])
+    vendor = _object(metadata, "vendor")
+    if ORIENTATION in metadata:
+        turn = _angle(metadata[ORIENTATION])
+    elif ORIENTATION in vendor:
+        turn = _angle_of_dectris(vendor[ORIENTATION], vendor.get("detector_translation"))
+    else:
+        return 0.0
+    return None if turn and "receiver_transforms" in acquisition else turn
+
+
+def _angle_of_dectris(given: Any, translation: Any) -> float | None:
+    """Return the turn in a DECTRIS stream, whose translation says which axes it has."""
+    turn = _angle(given)
+    if turn is None:
+        return None
+    known = isinstance(translation, (list, tuple)) and len(translation) == 3
+    along = (number(translation[2]) if known else None) or 0.0
+    if along < 0:
+        return _rounded(math.remainder(turn + math.pi, math.tau))
+    if turn and (along == 0 or abs(turn) > math.pi - TOLERANCE):
+        return None  # half a turn is what upright is in the other axes
+    return turn
+
+
+def _angle(given: Any) -> float | None:
+    """Return the turn that an orientation describes; `None` if it is not only a turn about the beam."""
+    if not isinstance(given, (list, tuple, np.ndarray)) or len(given) != 6:
+        return None
+    numbers = [math.nan if (value := number(each)) is None else value for each in given]
+    right, down, *rest = numbers
+    if not np.allclose([math.hypot(right, down), *rest], [1.0, 0.0, -down, right, 0.0], atol=TOLERANCE):
+        return None
+    return _rounded(math.atan2(down, right))
+
+
+def _rounded(turn: float) -> float:
+    return turn if abs(turn) > TOLERANCE else 0.0
+
+
+def _object(metadata: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = metadata.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _wavelength(metadata: Mapping[str, Any]) -> float | None:

@@ -228,3 +228,4 @@ def test_a_file_without_geometry_is_refused_with_what_to_do(tmp_path: Path) -> N
     )  # fmt: skip
     assert done.returncode == 2
     assert "has no geometry: its stream's header must give distance" in done.stderr
+    assert "detector_orientation has to be a turn about the beam" in done.stderr

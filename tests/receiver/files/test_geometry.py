@@ -1,0 +1,142 @@
+"""The orientation of the detector reaches the vectors of NeXus and pyFAI's geometry alike."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from penstock.receiver.files import geometry
+from penstock.receiver.sources import create
+from penstock.stins.messages import Start
+from tests.receiver.files.written import DETECTOR, Written, packed
+from tests.receiver.sample_series import start
+
+HEADER: dict[str, Any] = {
+    "beam_center_x": 2.5, "beam_center_y": 1.5, "distance": 0.2, "x_pixel_size": 1e-4, "y_pixel_size": 3e-4,
+}  # fmt: skip
+UPRIGHT, HALF = [1, 0, 0, 0, 1, 0], [-1, 0, 0, 0, -1, 0]
+CLOCKWISE, COUNTER_CLOCKWISE = [0, 1, 0, -1, 0, 0], [0, -1, 0, 1, 0, 0]
+AGAINST, ALONG, UNSET = [0.1, 0.1, -0.2], [0.1, 0.1, 0.2], [0.0, 0.0, 0.0]
+BY_RECEIVER = {"receiver_transforms": ["rotate 90"]}
+
+
+def vectors(file: h5py.File) -> dict[str, np.ndarray]:
+    module = file[f"{DETECTOR}/detector_module"]
+    return {
+        name: module[name].attrs["vector"] * module[name][()]
+        for name in module
+        if "vector" in module[name].attrs
+    }
+
+
+@pytest.mark.parametrize(
+    ("orientation", "fast", "slow"),
+    [
+        (UPRIGHT, (-1, 0), (0, -1)),
+        (CLOCKWISE, (0, -1), (1, 0)),
+        (HALF, (1, 0), (0, 1)),
+        (COUNTER_CLOCKWISE, (0, 1), (-1, 0)),
+        ([0.6, 0.8, 0, -0.8, 0.6, 0], (-0.6, -0.8), (0.8, -0.6)),
+    ],
+)
+def test_columns_and_rows_of_the_file_point_where_the_header_says(
+    orientation: list[float], fast: tuple[float, float], slow: tuple[float, float], path: Path
+) -> None:
+    series = Written(path, start(frames=1, metadata={**HEADER, "detector_orientation": orientation}))
+    series.add(packed(0))
+    series.close("enough")
+    with h5py.File(path) as file:
+        found, poni = vectors(file), json.loads(file["entry/pyFAI/poni/data"][()])
+        assert file[f"{DETECTOR}/detector_orientation"][()].tolist() == orientation
+    columns, rows = 1e-4 * np.array([*fast, 0]), 3e-4 * np.array([*slow, 0])
+    assert found["fast_pixel_direction"] == pytest.approx(columns, abs=1e-15)
+    assert found["slow_pixel_direction"] == pytest.approx(rows, abs=1e-15)
+    assert found["module_offset"] == pytest.approx(-2.5 * columns - 1.5 * rows, abs=1e-15)
+    assert poni["rot3"] == pytest.approx(math.atan2(orientation[1], orientation[0]))
+
+
+@pytest.mark.parametrize("turn", [0.0, math.pi / 2, 0.3, -2.0, math.pi])
+def test_pyfai_finds_every_pixel_where_nexus_has_it(turn: float) -> None:
+    pyfai = pytest.importorskip("pyFAI")
+    shape, found = (4, 6), geometry.Geometry(0.2, (2.5, 1.5), (1e-4, 3e-4), None, turn)
+    placed = {field.path[-1]: field for field in geometry.fields(found, shape, "det")}
+
+    def vector(name: str) -> np.ndarray:
+        return np.asarray(placed[name].value) * placed[name].attributes["vector"]
+
+    rows, columns = np.mgrid[: shape[0], : shape[1]][..., np.newaxis] + 0.5
+    ours = vector("translation") + vector("module_offset")
+    ours = ours + rows * vector("slow_pixel_direction") + columns * vector("fast_pixel_direction")
+    z, y, x = pyfai.load(geometry.poni(found, shape)).calc_pos_zyx(corners=False)
+    assert np.stack([-x, y, z], -1) == pytest.approx(ours, abs=1e-7)  # its x points to the right
+
+
+@pytest.mark.parametrize(
+    ("metadata", "turn"),
+    [
+        ({}, 0.0),
+        # DECTRIS' axes of its files, known by a translation against the beam.
+        ({"vendor": {"detector_orientation": HALF, "detector_translation": AGAINST}}, 0.0),
+        (
+            {"vendor": {"detector_orientation": COUNTER_CLOCKWISE, "detector_translation": AGAINST}},
+            math.pi / 2,
+        ),
+        ({"vendor": {"detector_orientation": UPRIGHT, "detector_translation": ALONG}}, 0.0),
+        ({"vendor": {"detector_orientation": UPRIGHT, "detector_translation": UNSET}}, 0.0),
+        ({"vendor": {"detector_orientation": CLOCKWISE, "detector_translation": ALONG}}, math.pi / 2),
+        ({"vendor": {"detector_orientation": UPRIGHT}}, 0.0),
+        # The user's own counts.
+        ({"user": {"detector_orientation": CLOCKWISE}, "detector_orientation": "?"}, math.pi / 2),
+        ({"detector_orientation": UPRIGHT, "acquisition": BY_RECEIVER}, 0.0),
+    ],
+)
+def test_a_turn_about_the_beam_is_understood(metadata: dict[str, Any], turn: float) -> None:
+    found = geometry.find({**HEADER, **metadata})
+    assert found is not None
+    assert found.turn == pytest.approx(turn)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"detector_orientation": "upright"},
+        {"detector_orientation": [1, 0, 0]},
+        {"detector_orientation": [0, 0, 0, 0, 0, 0]},
+        {"detector_orientation": [float("nan"), 0, 0, 0, 1, 0]},
+        {"detector_orientation": [-1, 0, 0, 0, 1, 0]},  # mirrored
+        {"detector_orientation": [0.8, 0, 0.6, 0, 1, 0]},  # tilted
+        {"vendor": {"detector_orientation": HALF, "detector_translation": ALONG}},
+        {"vendor": {"detector_orientation": CLOCKWISE, "detector_translation": UNSET}},
+        {"vendor": {"detector_orientation": HALF}},
+        {"detector_orientation": CLOCKWISE, "acquisition": BY_RECEIVER},
+        {"user": {"detector_orientation": "?"}, "detector_orientation": UPRIGHT},
+    ],
+)
+def test_an_orientation_that_is_not_understood_leaves_out_the_position(
+    metadata: dict[str, Any], path: Path
+) -> None:
+    series = Written(path, start(frames=1, metadata={**HEADER, **metadata}))
+    series.add(packed(0))
+    series.close("enough")
+    with h5py.File(path) as file:
+        assert "depends_on" not in file[DETECTOR] and "detector_module" not in file[DETECTOR]
+        assert "pyFAI" not in file["entry"] and "definition" not in file["entry"]
+        assert file[f"{DETECTOR}/distance"][()] == 0.2, "what is known stays"
+
+
+@pytest.mark.parametrize(("orientation", "turn"), [(HALF, 0.0), (CLOCKWISE, -math.pi / 2)])
+def test_the_orientation_of_dectris_stream_v1_is_read(orientation: list[float], turn: float) -> None:
+    header = {"htype": "dheader-1.0", "series": 1, "header_detail": "basic"}
+    config = HEADER | {"detector_distance": 0.2, "detector_translation": AGAINST}
+    parts = (header, config | {"detector_orientation": orientation})
+    message = create("dectris-v1").decode([json.dumps(part).encode() for part in parts])
+    assert isinstance(message, Start)
+    found = geometry.find(message.metadata)
+    assert found is not None
+    assert found.turn == pytest.approx(turn)
