@@ -34,8 +34,8 @@ TOP_LEFT = 2
 
 ORIENTATION = "detector_orientation"
 """Key with the directions in which columns and rows increase, six numbers: (right, down, along the beam) of
-each, seen along the beam; upright is [1, 0, 0, 0, 1, 0]. A DECTRIS stream whose detector_translation points
-against the beam gives them in the axes of DECTRIS' files: (left, up, against the beam)."""
+each, seen along the beam; upright is [1, 0, 0, 0, 1, 0]. Any other of a DECTRIS stream whose
+detector_translation points against the beam is in the axes of DECTRIS' files: left, up, against the beam."""
 TOLERANCE = 1e-6
 """Of directions and angles: how exactly a detector can be turned."""
 
@@ -152,13 +152,13 @@ def _turn(metadata: Mapping[str, Any]) -> float | None:
 def _angle_of_dectris(given: Any, translation: Any) -> float | None:
     """Return the turn in a DECTRIS stream, whose translation says which axes it has."""
     turn = _angle(given)
-    if turn is None:
-        return None
+    if not turn:
+        return turn  # the default of SIMPLON 1.8, whatever a client has made of the translation
     known = isinstance(translation, (list, tuple)) and len(translation) == 3
     along = (number(translation[2]) if known else None) or 0.0
     if along < 0:
         return _rounded(math.remainder(turn + math.pi, math.tau))
-    if turn and (along == 0 or abs(turn) > math.pi - TOLERANCE):
+    if along == 0 or abs(turn) > math.pi - TOLERANCE:
         return None  # half a turn is what upright is in the other axes
     return turn
 

@@ -91,6 +91,7 @@ def test_pyfai_finds_every_pixel_where_nexus_has_it(turn: float) -> None:
         ({"vendor": {"detector_orientation": UPRIGHT, "detector_translation": UNSET}}, 0.0),
         ({"vendor": {"detector_orientation": CLOCKWISE, "detector_translation": ALONG}}, math.pi / 2),
         ({"vendor": {"detector_orientation": UPRIGHT}}, 0.0),
+        ({"vendor": {"detector_orientation": UPRIGHT, "detector_translation": AGAINST}}, 0.0),
         # The user's own counts.
         ({"user": {"detector_orientation": CLOCKWISE}, "detector_orientation": "?"}, math.pi / 2),
         ({"detector_orientation": UPRIGHT, "acquisition": BY_RECEIVER}, 0.0),
