@@ -341,7 +341,7 @@ def test_metadata_and_geometry_reach_the_file(station: Station) -> None:
     station.detector.Arm()
     wait_state(station.detector, ON)
     with h5py.File(file) as opened:
-        (detector,) = [g for g in opened["entry/instrument"].values() if "frame_status" in g]
+        detector = opened[opened["entry/data/data"].attrs["target"]].parent
         assert detector["beam_center_x"][()] == 31.5
         assert detector["distance"][()] == 0.2
     sentence = refusal(lambda: station.detector.write_attribute("Metadata", "not json"))

@@ -19,7 +19,7 @@ REFUSED_WHEN_WRITTEN: list[tuple[str, Any]] = [
     ("FrameTime", 0.0),
     ("FrameRate", float("inf")),
     ("FrameRate", -5.0),
-    ("nTriggers", 0),
+    ("nTriggers", -1),
     ("nTriggers", -(2**40)),
     ("nTriggers", 2**40),
     ("nFramesPerTrigger", 0),

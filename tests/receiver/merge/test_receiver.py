@@ -185,7 +185,7 @@ def test_kill_9_leaves_a_file_that_opens_and_says_which_modules_are_there(
     sim.receiver.wait(lambda status: status.counts.partial == 1)
     sim.receiver.flushed(3)
     os.kill(sim.receiver.data_process(), signal.SIGKILL)
-    status = sim.receiver.wait(lambda status: status.state == "error" and status.counts.pending == 0)
+    status = sim.receiver.wait(lambda status: status.state == "idle" and status.counts.pending == 0)
     assert (status.counts.stored, status.counts.partial, status.counts.missing) == (2, 1, 6)
     path = sim.receiver.root / "a.h5"
     assert statuses(path) == ([STORED, PARTIAL, STORED], [[STORED] * 2, [MISSING, STORED], [STORED] * 2])
