@@ -55,8 +55,8 @@ def test_frames_that_the_transforms_cannot_take_are_refused_before_the_series(tm
     with pytest.raises(Refused, match=r"has \[7, 7\] pixels, images have \[3, 4\]") as refused:
         stored(config({"type": "dark_flat", "dark": str(tmp_path / "dark.npy")}))
     assert refused.value.kind == "transform"
-    with pytest.raises(Refused, match="it must be") as refused:
-        stored(config(), SeriesCheck(filename="", shape=[3], dtype="uint16"))
+    with pytest.raises(Refused, match="a frame is") as refused:
+        stored(config(), SeriesCheck(filename="", shape=[1, 2, 3, 4], dtype="uint16"))
     assert refused.value.kind == "bad_shape"
     with pytest.raises(Refused, match="known are") as refused:
         stored(config(), SeriesCheck(filename="", shape=[3, 4], dtype="text"))
