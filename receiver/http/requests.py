@@ -84,6 +84,6 @@ class StopRequest:
     at_end_of: Annotated[str, Field(max_length=MAX_NAME)] = ""
     """Id of the running series, if its sender will end it early with an end message that cannot tell: the
     series continues until that message, and frames that have not arrived by then count as not triggered."""
-    failed: bool = False
+    failed: StrictBool = False
     """Whether the series has failed or was aborted. If not, a series whose number of frames was not announced
     is complete when it is stopped, provided that no frame is missing up to there."""
