@@ -154,7 +154,7 @@ def _wrong_number(image: Image, number: int, count: int) -> BlobError:
         return BlobError(
             "blob_count",
             f"frame {image.frame}: {list(image.shape)} in one blob is a stack; a frame is {SHAPES}: send "
-            f"each image as a frame of its own, or as one of {count} blobs",
+            f"each image as a frame of its own, or as one of {plural(count, 'blob')}",
         )
     return BlobError("blob_count", f"frame {image.frame}: {plural(number, 'blob')}, {count} expected")
 

@@ -163,11 +163,12 @@ class FrameProcessor:
         # A streamer may send a frame uncompressed if it does not shrink; the file can hold both.
         if expected is not None and given != expected and given != (*expected[:2], "none", expected[3]):
             shape, dtype, compression, number = expected
+            counts = [plural(count, "blob") for count in (len(frame.blobs), number)]
+            here, there = (f" in {count}" for count in counts) if counts[0] != counts[1] else ("", "")
             raise BlobError(
                 "format_changed",
-                f"{name} is {list(image.shape)} {image.type} {image.compression} in {len(frame.blobs)}, "
-                f"this series is {list(shape)} {dtype} {compression} in {plural(number, 'blob')}; "
-                "a new format needs a new series",
+                f"{name} is {list(image.shape)} {image.type} {image.compression}{here}, this series is "
+                f"{list(shape)} {dtype} {compression}{there}; a new format needs a new series",
             )
         if self._checksum is not None and image.checksums is not None:
             found = checksums(self._checksum, frame.blobs)

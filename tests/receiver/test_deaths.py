@@ -242,6 +242,7 @@ def test_a_file_that_may_not_grow_further_ends_in_error_and_keeps_what_was_flush
     receiver = start_receiver(min_free_mb=1)
     receiver.connected()
     path = receiver.root / "x.h5"
+    resource.prlimit(receiver.data_process(), resource.RLIMIT_FSIZE, (2**40, 2**40))
     streamer.start(str(path), trigger_mode="SOFTWARE")  # without a total the file grows with its frames
     for number in range(60):  # 7.9 MB, more than what is kept back
         streamer.frame(number, pixels(number, LARGE))

@@ -54,20 +54,16 @@ def release(descriptor: int, places: Iterable[int], size: int) -> None:
     _fallocate(descriptor, KEEP_SIZE | PUNCH_HOLE, start, end - start)
 
 
-def check_limit(file: Any, size: int, limit: int) -> None:
+def check_limit(file: Any, size: int) -> None:
     """Check that the limit of the process (`ulimit -f`) allows `size` more bytes, and the end of the file.
 
-    Called before HDF5 allocates a frame in an open h5py file.
-
-    Args:
-        file: the h5py file.
-        size: bytes of the frame.
-        limit: most bytes that a file of this process may have.
+    Called before HDF5 allocates a frame in an open h5py file, if there is a limit.
 
     Raises:
         OSError: the limit is lower.
     """
-    if file.id.get_filesize() + size + RESERVE_BYTES > limit:
+    limit = most_bytes()
+    if limit is not None and file.id.get_filesize() + size + RESERVE_BYTES > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 

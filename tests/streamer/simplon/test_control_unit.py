@@ -183,7 +183,7 @@ def test_two_thresholds_are_two_channels_of_v2() -> None:
         client.call("PUT", "detector/command/arm")
         client.call("PUT", "detector/command/trigger")
         start, image, _ = (cbor2.loads(parts[0]) for parts in client.receive(3))
-        assert start["channels"] == list(image["data"]) == ["threshold_1", "threshold_2"]
+        assert list(start["channels"]) == list(image["data"]) == ["threshold_1", "threshold_2"]
         client.close()
 
 
