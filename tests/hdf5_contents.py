@@ -19,19 +19,23 @@ def contents(path: str) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
 
     def look(name: str, item: Any) -> None:
-        attributes = {key: str(item.attrs[key]) for key in sorted(item.attrs)}
+        attributes = {key: str(plain(item.attrs[key])) for key in sorted(item.attrs)}
         found[name] = [attributes]
         if isinstance(item, h5py.Dataset):
             values = item[()]
             text = h5py.check_string_dtype(item.dtype) is not None
-            listed = values.tolist() if hasattr(values, "tolist") else values
-            raw = str(listed).encode() if text else values.tobytes()
+            raw = str(plain(values)).encode() if text else values.tobytes()
             found[name] += [list(item.shape), str(item.dtype), hashlib.sha256(raw).hexdigest()]
 
     with h5py.File(path, "r") as file:
         look("/", file)
         file.visititems(look)
     return found
+
+
+def plain(value: Any) -> Any:
+    """The value without NumPy, whose options for printing other packages change."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 if __name__ == "__main__":
