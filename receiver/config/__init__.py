@@ -183,9 +183,9 @@ class ReceiverConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Let other processes read the file while it grows (HDF5's single writer, multiple readers)."""
     frames_per_file: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     """Frames per segment: a file that is closed, and can be read, as soon as it is full; 0: one file."""
-    preallocate_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.05
+    preallocate_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.01
     """Seconds that the start of a series may spend on reserving space for uncompressed frames. A disk does it
-    at once; a RAM disk at 1 to 3 GB/s, and then stores frames a seventh faster."""
+    at once; on a RAM disk a thread goes on with it while the series runs. 0: no space is reserved."""
 
     def __post_init__(self) -> None:
         host, _, port = self.http.rpartition(":")

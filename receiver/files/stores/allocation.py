@@ -16,8 +16,8 @@ from typing import Any
 from penstock.receiver.files.limit import most_bytes
 from penstock.receiver.files.storage import RESERVE_BYTES
 
-BLOCK_BYTES = 2**26
-"""Bytes allocated at once: 50 ms on a RAM disk whose memory was not used before."""
+BLOCK_BYTES = 2**21
+"""Bytes allocated at once: half a millisecond on a RAM disk, during which nobody can write to the file."""
 KEEP_SIZE, PUNCH_HOLE = 1, 2
 """Flags of fallocate(2)."""
 
@@ -34,10 +34,15 @@ def allocate(descriptor: int, start: int, end: int, seconds: float) -> int:
     due = time.monotonic() + seconds
     while start < end and time.monotonic() < due:
         size = min(BLOCK_BYTES, end - start)
-        if _fallocate(descriptor, 0, start, size) != 0:
+        if not allocate_block(descriptor, start, size):
             break
         start += size
     return start
+
+
+def allocate_block(descriptor: int, start: int, size: int) -> bool:
+    """Allocate so many bytes from `start` on; return whether the file system could."""
+    return bool(_fallocate(descriptor, 0, start, size) == 0)
 
 
 def release(descriptor: int, places: Iterable[int], size: int) -> None:

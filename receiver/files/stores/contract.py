@@ -68,7 +68,7 @@ class Writing:
     """Most bytes queued for several writers; a single larger frame is accepted."""
     path: Path | None = None
     """File of the series; segments are created next to it."""
-    space_seconds: float = 0.05
+    space_seconds: float = 0.01
     """Longest time in seconds that a series waits for the allocation of space before its frames."""
     overwrite: bool = False
     """Whether existing files may be replaced."""

@@ -19,6 +19,8 @@ from penstock.receiver.files.stores.allocation import allocate
 from penstock.receiver.files.stores.contract import FrameFormat, FrameStore, Writing
 from penstock.receiver.files.stores.disk_file import descriptor_of
 from penstock.receiver.files.stores.gaps import close_gaps
+from penstock.receiver.files.stores.gathered import MOST_FRAME_BYTES, GatheredWrites
+from penstock.receiver.files.stores.space_ahead import SpaceAhead
 from penstock.receiver.files.stores.write_threads import WriteThreads
 from penstock.receiver.processing.fill_value import fill_value
 from penstock.receiver.series.account import IN_FILE
@@ -48,12 +50,18 @@ class PreallocatedStore(FrameStore):
         self._descriptor = os.dup(descriptor_of(self._file))
         self._space_seconds = writing.space_seconds
         self._offsets: list[int] = []
+        self._space: SpaceAhead | None = None
         try:
             self._place(len(self.data))
             if data is None:
                 self._make_room(0)  # now, since only Arm waits for it
-            self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
+            self._writers: GatheredWrites | WriteThreads
+            if frames.nbytes <= MOST_FRAME_BYTES:
+                self._writers = GatheredWrites(self._descriptor)
+            else:
+                self._writers = WriteThreads(self._descriptor, writing.writers, writing.queue_bytes)
         except BaseException:
+            self._end_space()
             os.close(self._descriptor)  # an open descriptor would keep the space of a deleted file
             raise
 
@@ -77,10 +85,16 @@ class PreallocatedStore(FrameStore):
         return self._writers.waiting_bytes
 
     def write(self, index: int, frame: Frame) -> None:
-        """Write a frame, or queue it for several writers; waits while the queue is full."""
+        """Write a frame, or queue it: small ones for a common call, large ones for several writers; waits
+        while the queue is full."""
         if index >= len(self._offsets):
             self._make_room(index)
-        self._writers.put(index, frame.blobs[0], self._offsets[index])
+        offset = self._offsets[index]
+        if (space := self._space) is not None:
+            space.reached = offset
+            if offset >= space.wake_at:
+                space.wake()
+        self._writers.put(index, frame.blobs[0], offset)
 
     def read(self, index: int) -> Frame:
         self._writers.drain()
@@ -96,12 +110,14 @@ class PreallocatedStore(FrameStore):
 
     def finish(self, statuses: np.ndarray[Any, Any]) -> None:
         """Cut to this length; missing frames read as the fill value, even on a full disk."""
+        self._end_space()
         self._writers.close()
         error = close_gaps(self.data, np.isin(statuses, IN_FILE))
         if error is not None:
             raise error
 
     def close(self, *, synced: bool) -> None:
+        self._end_space()
         self._writers.close()
         if self._descriptor >= 0:
             os.close(self._descriptor)
@@ -110,8 +126,18 @@ class PreallocatedStore(FrameStore):
     def _make_room(self, index: int) -> None:
         rows = len(self._offsets)
         step = max(min(STEP_BYTES // self._frames.nbytes, STEP_ROWS), rows)
+        self._end_space()
         self._place(max(index + 1, min(rows + step, self._frames.planned or 0)))
-        allocate(self._descriptor, self._offsets[rows], self._file.id.get_filesize(), self._space_seconds)
+        start, end = self._offsets[rows], self._file.id.get_filesize()
+        if self._space_seconds:
+            start = allocate(self._descriptor, start, end, self._space_seconds)
+            if start < end:
+                self._space = SpaceAhead(self._descriptor, start, end, self._frames.nbytes)
+
+    def _end_space(self) -> None:
+        if self._space is not None:
+            self._space.close()
+            self._space = None
 
     def _place(self, rows: int) -> None:
         """Let HDF5 allocate the chunks, and keep their offsets."""

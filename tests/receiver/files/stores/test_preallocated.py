@@ -19,7 +19,7 @@ import pytest
 from penstock.checks.verify import verify
 from penstock.receiver.files import stores
 from penstock.receiver.files.recovery.interrupted import mark_interrupted
-from penstock.receiver.files.stores import gaps, preallocated, write_threads
+from penstock.receiver.files.stores import gaps, gathered, preallocated, write_threads
 from penstock.receiver.files.stores.preallocated import PreallocatedStore
 from penstock.receiver.files.writer import WriterError
 from penstock.receiver.models import FrameStatus
@@ -54,10 +54,13 @@ def path(tmp_path: Path) -> Path:
 Series = Callable[..., Written]
 
 
-@pytest.fixture(params=[1, 2], ids=["by the loop", "by two threads"])
-def series(path: Path, request: pytest.FixtureRequest) -> Series:
+@pytest.fixture(params=["gathered", "by the loop", "by two threads"])
+def series(path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Series:
+    if request.param != "gathered":
+        monkeypatch.setattr(preallocated, "MOST_FRAME_BYTES", 0)
+
     def begin(frames: int = 9, **keys: Any) -> Written:
-        return Written(path, start(frames=frames, **keys), writers=request.param)
+        return Written(path, start(frames=frames, **keys), writers=2 if "threads" in request.param else 1)
 
     return begin
 
@@ -165,7 +168,8 @@ def test_a_call_that_writes_less_is_continued(
     path: Path, series: Series, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.pwrite
-    monkeypatch.setattr(write_threads.os, "pwrite", lambda fd, blob, at: real(fd, bytes(blob)[:7], at))
+    monkeypatch.setattr(os, "pwrite", lambda fd, blob, at: real(fd, bytes(blob)[:7], at))
+    monkeypatch.setattr(os, "pwritev", lambda fd, blobs, at: real(fd, b"".join(blobs)[:77], at))
     written = series(2)
     written.add(frame(0), frame(1))
     written.close(triggered=2)
@@ -184,6 +188,9 @@ def test_frames_that_were_taken_and_could_not_be_written_are_missing(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(descriptor, blob, offset)
 
+    def full_for_several(descriptor: int, blobs: list[Any], offset: int) -> int:
+        return full(descriptor, b"".join(blobs), offset)
+
     def take_and_flush() -> None:
         written.add(frame(3))  # the loop itself notices here
         written.writer.flush()  # threads show it here
@@ -191,11 +198,12 @@ def test_frames_that_were_taken_and_could_not_be_written_are_missing(
     written = series()
     written.add(frame(0), frame(1), frame(2))
     written.writer.flush()
-    monkeypatch.setattr(write_threads.os, "pwrite", full)
+    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "pwritev", full_for_several)
     calls.extend([0, 0, 0])
     with pytest.raises(WriterError, match=r"No space left on device; 3 of 9 frames are in the file"):
         take_and_flush()
-    monkeypatch.setattr(write_threads.os, "pwrite", real)
+    monkeypatch.undo()
     # What the threads had taken shows once more.
     with contextlib.suppress(WriterError):
         written.close("the disk is full")
@@ -209,6 +217,57 @@ def test_frames_that_were_taken_and_could_not_be_written_are_missing(
         assert np.flatnonzero(status_of(file)).tolist() == [0, 1, 2]
 
 
+def test_frames_next_to_each_other_are_written_by_one_call(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.pwritev, []
+
+    def count(descriptor: int, blobs: list[Any], offset: int) -> int:
+        calls.append(len(blobs))
+        return real(descriptor, blobs, offset)
+
+    monkeypatch.setattr(os, "pwritev", count)
+    written = Written(path, start(frames=100))
+    written.add(*(frame(number) for number in range(70)))
+    # HDF5 may have put an index of its own between two of them.
+    assert max(calls) == gathered.GATHERED_FRAMES and len(calls) <= 4
+    assert written.writer.waiting_bytes == (70 - sum(calls)) * array(0).nbytes
+    written.add(frame(90), frame(91))  # not next to the ones before
+    assert sum(calls) == 70
+    written.writer.flush()
+    assert sum(calls) == 72
+    assert written.writer.waiting_bytes == 0
+    written.close("stopped")
+    with h5py.File(path) as file:
+        data = file["entry/data/data"]
+        for index in range(92):
+            expected = array(index) if index < 70 or index >= 90 else np.full(SHAPE, FILL)
+            np.testing.assert_array_equal(data[index], expected)
+
+
+def test_of_frames_written_by_one_call_those_that_found_space_are_stored(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, size = os.pwrite, array(0).nbytes
+
+    def full(descriptor: int, blob: Any, offset: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    written = Written(path, start(frames=9))
+    written.add(*(frame(number) for number in range(5)))
+    monkeypatch.setattr(os, "pwritev", lambda fd, blobs, at: real(fd, b"".join(blobs)[: 2 * size + 7], at))
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(WriterError, match=r"No space left on device; 2 of 9 frames are in the file"):
+        written.writer.flush()
+    monkeypatch.undo()
+    written.close("the disk is full")
+    counts = written.series.account.counts()
+    assert (counts.stored, counts.missing) == (2, 7)
+    with h5py.File(path) as file:
+        np.testing.assert_array_equal(file["entry/data/data"][:2], [array(0), array(1)])
+        assert np.flatnonzero(status_of(file)).tolist() == [0, 1]
+
+
 def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     most: list[int] = []
     real = write_threads.pwrite_all
@@ -219,6 +278,7 @@ def test_what_waits_for_the_threads_is_bounded_in_bytes(path: Path, monkeypatch:
         real(descriptor, blob, offset)
 
     monkeypatch.setattr(write_threads, "pwrite_all", slow)
+    monkeypatch.setattr(preallocated, "MOST_FRAME_BYTES", 0)
     size = array(0).nbytes
     written = Written(path, start(frames=50), writers=2, queue_bytes=3 * size)
     written.add(*(frame(number) for number in range(50)))
